@@ -1,0 +1,46 @@
+"""Every exception that nsightlens raises on purpose, each with the exit code that the command line gives it."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class NsightlensError(Exception):
+    """Something could not be done; the message says what and what to do next."""
+
+    exit_code = 1
+
+
+class UsageError(NsightlensError):
+    """The request itself was wrong (an unknown view, a bad parameter); the message names the choices."""
+
+    exit_code = 2
+
+
+class ReadError(NsightlensError):
+    """One input file could not be read. `code` is the diagnostic code it is recorded under."""
+
+    def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable") -> None:
+        super().__init__(f"{path}: {reason}. {what_to_do}")
+        self.path = str(path)
+        self.reason = reason
+        self.what_to_do = what_to_do
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[ReadError], tuple[str, str, str, str]]:
+        return type(self), (self.path, self.reason, self.what_to_do, self.code)
+
+
+class UnknownFormatError(ReadError):
+    """The file is none of the formats that a reader knows."""
+
+    def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unknown_format") -> None:
+        super().__init__(path, reason, what_to_do, code)
+
+
+class SchemaError(NsightlensError):
+    """A table does not have the columns that schema.py defines: a defect of ours, not of the input."""
+
+
+class StoreError(NsightlensError):
+    """The store cannot be opened or written; the message says what to do."""

@@ -1,0 +1,481 @@
+"""The Arrow schema of every table: each column with its type, its unit and what it means.
+
+This is the only place where a column is defined. Readers produce the columns marked `reader`; `ingest`, `normalise` and
+`attribution` fill the others. `docs/schema.md` is generated from here.
+
+Log of SCHEMA_VERSION
+1  first version
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from nsightlens.errors import SchemaError
+
+SCHEMA_VERSION = 1
+
+Stage = Literal["reader", "ingest", "normalise", "attribution"]
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+STRING = pa.string()
+INT16 = pa.int16()
+INT32 = pa.int32()
+INT64 = pa.int64()
+FLOAT64 = pa.float64()
+BOOL = pa.bool_()
+METRICS = pa.map_(pa.string(), pa.float64())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its Arrow type, the stage that fills it, its meaning and its unit ("" where it has none)."""
+
+    name: str
+    type: pa.DataType
+    stage: Stage
+    doc: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: what a row is, its columns in order, and which column numbers its rows within a profile."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    row_id: str | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema of the stored table."""
+        return pa.schema([(c.name, c.type) for c in self.columns])
+
+    @property
+    def reader_schema(self) -> pa.Schema:
+        """Return the columns a reader may produce, `process_index` and `kernel_row` links included."""
+        fields = [pa.field(c.name, c.type) for c in self.columns if c.stage == "reader"]
+        names = {c.name for c in self.columns}
+        if "process_id" in names:
+            fields.append(pa.field("process_index", INT32))
+        if self.row_id != "kernel_id" and "kernel_id" in names:
+            fields.append(pa.field("kernel_row", INT64))
+        return pa.schema(fields)
+
+
+def _c(name: str, type_: pa.DataType, stage: Stage, doc: str, unit: str = "") -> Column:
+    return Column(name, type_, stage, doc, unit)
+
+
+_RUN = _c("run", TEXT, "ingest", "Run the row belongs to (one workload in one configuration).")
+_TOOL = _c("tool", TEXT, "ingest", "Profiler that recorded it: nsys, ncu or kineto.")
+_PROFILE = _c("profile_id", TEXT, "ingest", "Profile it came from; key of `profiles`.")
+_PROCESS = _c("process_id", TEXT, "ingest", "OS process within the profile; key of `processes`.")
+_WINDOW = _c("window_index", INT32, "ingest", "Contiguous capture window of the process, from 0.")
+_RANK = _c("rank", INT32, "ingest", "Rank of the process; NULL where unknown (see `processes.rank_source`).")
+_WHERE_FROM = (_RUN, _TOOL, _PROFILE, _PROCESS, _WINDOW)
+
+_WHY = (
+    _c("step", INT64, "attribution", "Training step number the launch belongs to."),
+    _c("phase", TEXT, "attribution", "forward, backward or optimizer."),
+    _c("op", TEXT, "attribution", "Innermost framework operator that launched it."),
+    _c("op_shapes", TEXT, "attribution", "Input shapes of that operator, as the tool prints them."),
+    _c("module", TEXT, "attribution", "Innermost nn.Module that launched it."),
+    _c("range_path", TEXT, "attribution", "Names of the enclosing ranges, outermost first, joined by ' / '."),
+    _c("op_range_id", INT64, "attribution", "Range of `op`; key of `ranges`."),
+    _c("range_id", INT64, "attribution", "Innermost enclosing range; key of `ranges`."),
+    _c("step_id", INT64, "attribution", "Range of the step; key of `ranges`."),
+)
+
+_DEVICE = (
+    _c("device_id", TEXT, "ingest", "The physical GPU (or MIG slice), the same across processes; key of `devices`."),
+    _c("device", INT32, "reader", "The tool's device ordinal within the process (after CUDA_VISIBLE_DEVICES)."),
+    _c("gpu", TEXT, "ingest", "Product name of the GPU."),
+    _c("context", INT64, "reader", "CUDA context id within the process."),
+    _c("stream", INT64, "reader", "Stream id within the process; NULL for work outside streams."),
+)
+
+_LAUNCHED = (
+    _c("correlation_id", INT64, "reader", "CUPTI correlation id: unique per process, shared by the nodes of a graph launch."),
+    _c("launch_id", INT64, "normalise", "The API call that launched it; key of `api_calls`."),
+    _c("queue_delay_ns", INT64, "normalise", "start_ns minus end of the launching call; negative when it began before.", "ns"),
+    _c("external_id", INT64, "reader", "Kineto's External id where it is a real link to an operator, else NULL."),
+)
+
+KERNELS = Table(
+    "kernels",
+    "One row per GPU kernel execution and tool. The same launch may stand here once per tool: group by tool, or "
+    "start from the view timeline_kernels.",
+    (
+        _c("kernel_id", INT64, "normalise", "Identity of the row, stable across re-ingests."),
+        *_WHERE_FROM,
+        _RANK,
+        _c("host", TEXT, "ingest", "Host name of the process."),
+        _c("pid", INT64, "ingest", "OS process id."),
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns; NULL for ncu.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
+        _c("launch_index", INT64, "normalise", "Order of launch in the process, from 0 (launch time, correlation id, ncu ID)."),
+        _c("nth", INT64, "normalise", "The n-th launch of this kernel_key and launch configuration in the process, from 0."),
+        _c("name", TEXT, "reader", "Kernel name as the tool prints it (nsys: demangled)."),
+        _c("short_name", TEXT, "normalise", "Base name without template arguments, namespaces and parameters."),
+        _c("mangled_name", TEXT, "reader", "Mangled symbol, where the tool recorded it."),
+        _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
+        _c("family", TEXT, "normalise", "gemm, convolution, attention, normalization, reduction, elementwise, optimizer, "
+           "collective, memory or other."),
+        _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
+        _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
+        _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),
+        _c("block_x", INT32, "reader", "Block size, x.", "threads"),
+        _c("block_y", INT32, "reader", "Block size, y.", "threads"),
+        _c("block_z", INT32, "reader", "Block size, z.", "threads"),
+        _c("cluster_x", INT32, "reader", "Thread block cluster size, x.", "blocks"),
+        _c("cluster_y", INT32, "reader", "Thread block cluster size, y.", "blocks"),
+        _c("cluster_z", INT32, "reader", "Thread block cluster size, z.", "blocks"),
+        _c("registers_per_thread", INT32, "reader", "Registers per thread."),
+        _c("static_shared_bytes", INT64, "reader", "Static shared memory per block.", "bytes"),
+        _c("dynamic_shared_bytes", INT64, "reader", "Dynamic shared memory per block.", "bytes"),
+        _c("shared_bytes", INT64, "reader", "Static and dynamic shared memory per block.", "bytes"),
+        _c("blocks_per_sm", FLOAT64, "reader", "Blocks of the grid divided by the SMs of the GPU (Kineto)."),
+        _c("warps_per_sm", FLOAT64, "reader", "Warps of the grid divided by the SMs of the GPU (Kineto)."),
+        _c("estimated_occupancy_pct", FLOAT64, "reader", "Occupancy estimated by the tool from the launch (Kineto).", "%"),
+        *_LAUNCHED,
+        _c("graph_id", INT64, "reader", "Executable CUDA graph the kernel is a node of."),
+        _c("graph_node_id", INT64, "reader", "Node within that graph."),
+        *_WHY,
+        _c("collective", TEXT, "reader", "Collective operation, where the tool names it (allreduce, ...)."),
+        _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements times element size.", "bytes"),
+        _c("group_size", INT32, "reader", "Ranks in the collective's process group."),
+        _c("group_name", TEXT, "reader", "Name of the process group."),
+        _c("group_seq", INT64, "reader", "Sequence number of the collective within its group."),
+        _c("metrics", METRICS, "reader", "ncu counters under ncu's raw names, in base units (ns, byte, hz, cycle, %)."),
+        _c("ncu_id", INT64, "reader", "ncu's own ID of the launch within its report."),
+        _c("nvtx_range", TEXT, "reader", "NVTX state that ncu printed with the launch."),
+        _c("clock_control", TEXT, "reader", "ncu --clock-control, where known."),
+        _c("cache_control", TEXT, "reader", "ncu --cache-control, where known."),
+        _c("replay_mode", TEXT, "reader", "ncu --replay-mode, where known."),
+        _c("passes", INT32, "reader", "Passes that ncu needed for the launch."),
+        _c("section_set", TEXT, "reader", "ncu set or sections, where known."),
+    ),
+    "kernel_id",
+)
+
+MEMORY_OPS = Table(
+    "memory_ops",
+    "One row per GPU memory copy, set or unified-memory migration.",
+    (
+        _c("memory_op_id", INT64, "normalise", "Identity of the row, stable across re-ingests."),
+        *_WHERE_FROM,
+        _RANK,
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
+        _c("kind", TEXT, "reader", "memcpy, memset or migration (unified memory)."),
+        _c("direction", TEXT, "reader", "HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH, AtoA, AtoD, DtoA; NULL for memset."),
+        _c("name", TEXT, "reader", "Label as the tool prints it."),
+        _c("source_memory", TEXT, "reader", "pageable, pinned, device, array, managed, device_static, managed_static."),
+        _c("destination_memory", TEXT, "reader", "As source_memory, for the destination (memset: the memory written)."),
+        _c("bytes", INT64, "reader", "Bytes moved or set.", "bytes"),
+        *_LAUNCHED,
+        _c("graph_node_id", INT64, "reader", "CUDA-graph node, where the tool recorded it."),
+        *_WHY,
+    ),
+    "memory_op_id",
+)
+
+GRAPH_EXECUTIONS = Table(
+    "graph_executions",
+    "One row per CUDA-graph launch whose kernels the tool did not record: the GPU was busy, the kernels are unknown.",
+    (
+        _c("graph_execution_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("graph_id", INT64, "reader", "The CUDA graph."),
+        _c("graph_exec_id", INT64, "reader", "The executable graph."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the launch."),
+    ),
+    "graph_execution_id",
+)
+
+API_CALLS = Table(
+    "api_calls",
+    "One row per CUDA or HIP runtime or driver call. One graph launch may own many kernels.",
+    (
+        _c("launch_id", INT64, "ingest", "Identity of the row; what kernels.launch_id points to."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id of the caller."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("name", TEXT, "reader", "Function name without the API version suffix."),
+        _c("api", TEXT, "reader", "runtime or driver; NULL where the tool does not tell."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id."),
+        _c("return_value", INT32, "reader", "Return code, where recorded (0 = success)."),
+        _c("external_id", INT64, "reader", "Kineto's External id where it is a real link to an operator, else NULL."),
+    ),
+    "launch_id",
+)
+
+RANGES = Table(
+    "ranges",
+    "One row per CPU-side span: operator, annotation, NVTX range, module, step.",
+    (
+        _c("range_id", INT64, "ingest", "Identity of the row."),
+        _c("parent_id", INT64, "attribution", "Innermost enclosing range of the same thread."),
+        _c("depth", INT32, "attribution", "Number of enclosing ranges of the same thread."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id on which it began; NULL for ranges on the GPU track."),
+        _c("end_thread", INT64, "reader", "Thread on which it ended, where that is another one."),
+        _c("device", INT32, "reader", "Device ordinal, for annotations that the tool drew on the GPU track."),
+        _c("stream", INT64, "reader", "Stream, for annotations that the tool drew on the GPU track."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; NULL for marks and for ranges never closed.", "ns"),
+        _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end, nvtx_mark."),
+        _c("name", TEXT, "reader", "Name as recorded."),
+        _c("domain", TEXT, "reader", "NVTX domain; NULL for the default domain."),
+        _c("step", INT64, "reader", "Step number, for kind step."),
+        _c("shapes", TEXT, "reader", "Input shapes as the tool prints them."),
+        _c("types", TEXT, "reader", "Input types as the tool prints them."),
+        _c("concrete_inputs", TEXT, "reader", "Scalar inputs as the tool prints them."),
+        _c("sequence", INT64, "reader", "Autograd sequence number."),
+        _c("forward_thread", INT64, "reader", "Thread of the forward operator, for backward operators."),
+        _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
+    ),
+    "range_id",
+)
+
+ALLOCATIONS = Table(
+    "allocations",
+    "One row per allocation or release that the PyTorch profiler recorded ([memory] events).",
+    (
+        _c("allocation_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id."),
+        _c("at_ns", INT64, "reader", "Time, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("bytes", INT64, "reader", "Bytes allocated, negative when released.", "bytes"),
+        _c("address", INT64, "reader", "Address (two's complement of the unsigned value)."),
+        _c("device_type", TEXT, "reader", "cpu, cuda or the number the tool printed."),
+        _c("device", INT32, "reader", "Device ordinal; NULL for the CPU."),
+        _c("total_allocated_bytes", INT64, "reader", "Allocated on that device after the event.", "bytes"),
+        _c("total_reserved_bytes", INT64, "reader", "Reserved by the caching allocator after the event.", "bytes"),
+    ),
+    "allocation_id",
+)
+
+METRIC_TEXTS = Table(
+    "metric_texts",
+    "String-valued ncu metrics, one row per launch and metric.",
+    (
+        _c("kernel_id", INT64, "ingest", "The launch; key of `kernels`."),
+        _RUN, _TOOL, _PROFILE,
+        _c("metric", TEXT, "reader", "ncu's raw metric name, or section and label where no raw name is certain."),
+        _c("value", TEXT, "reader", "The text that ncu printed."),
+    ),
+)
+
+UNMAPPED_METRICS = Table(
+    "unmapped_metrics",
+    "Rows of ncu's details page whose label maps to no raw metric with certainty: kept under section and label.",
+    (
+        _c("kernel_id", INT64, "ingest", "The launch; key of `kernels`."),
+        _RUN, _TOOL, _PROFILE,
+        _c("section", TEXT, "reader", "Section display name."),
+        _c("body_item", TEXT, "reader", "Body item label, where printed."),
+        _c("label", TEXT, "reader", "Metric label."),
+        _c("unit", TEXT, "reader", "Base unit after scaling, or the unit as printed where unknown."),
+        _c("value", FLOAT64, "reader", "Value in that unit."),
+    ),
+)
+
+METRIC_SUMMARIES = Table(
+    "metric_summaries",
+    "ncu --print-summary: one row per kernel, launch configuration and metric; its launches are not known one by one.",
+    (
+        *_WHERE_FROM,
+        _RANK,
+        _c("device", INT32, "reader", "Device ordinal."),
+        _c("name", TEXT, "reader", "Kernel name as ncu prints it."),
+        _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
+        _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
+        _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
+        _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),
+        _c("block_x", INT32, "reader", "Block size, x.", "threads"),
+        _c("block_y", INT32, "reader", "Block size, y.", "threads"),
+        _c("block_z", INT32, "reader", "Block size, z.", "threads"),
+        _c("invocations", INT64, "reader", "Launches summarised."),
+        _c("metric", TEXT, "reader", "ncu's raw metric name."),
+        _c("minimum", FLOAT64, "reader", "Minimum over the launches, base unit."),
+        _c("maximum", FLOAT64, "reader", "Maximum over the launches, base unit."),
+        _c("average", FLOAT64, "reader", "Average over the launches, base unit."),
+    ),
+)
+
+ADVICE = Table(
+    "advice",
+    "Rule results that ncu printed, one row per launch and rule.",
+    (
+        _c("kernel_id", INT64, "ingest", "The launch; key of `kernels`."),
+        _RUN, _TOOL, _PROFILE,
+        _c("section", TEXT, "reader", "Section identifier."),
+        _c("rule", TEXT, "reader", "Rule name."),
+        _c("type", TEXT, "reader", "OPT (optimisation), INF (information) or WRN (warning)."),
+        _c("message", TEXT, "reader", "The text of the rule."),
+        _c("speedup_type", TEXT, "reader", "local, global or NULL."),
+        _c("estimated_speedup_pct", FLOAT64, "reader", "Speed-up that ncu estimates.", "%"),
+    ),
+)
+
+DEVICES = Table(
+    "devices",
+    "One row per profile, process and device ordinal: which GPU that was.",
+    (
+        _c("device_id", TEXT, "ingest", "(host, UUID), else (host, PCI address), else (process, ordinal)."),
+        _RUN, _TOOL, _PROFILE, _PROCESS,
+        _c("device", INT32, "reader", "Device ordinal within the process."),
+        _c("name", TEXT, "reader", "Product name."),
+        _c("uuid", TEXT, "reader", "UUID of the GPU or MIG slice."),
+        _c("pci", TEXT, "reader", "PCI bus address."),
+        _c("compute_capability", TEXT, "reader", "Such as '9.0'."),
+        _c("sm_count", INT32, "reader", "Streaming multiprocessors (of the slice)."),
+        _c("memory_bytes", INT64, "reader", "Device memory.", "bytes"),
+        _c("memory_bandwidth_bytes_per_s", FLOAT64, "reader", "Peak memory bandwidth that the tool states.", "bytes/s"),
+        _c("core_clock_hz", FLOAT64, "reader", "Rated (boost) core clock that the tool states.", "hz"),
+        _c("memory_clock_hz", FLOAT64, "reader", "Memory clock that the tool states.", "hz"),
+        _c("l2_bytes", INT64, "reader", "L2 cache size.", "bytes"),
+        _c("threads_per_sm", INT32, "reader", "Maximum resident threads per SM."),
+    ),
+)
+
+PROCESSES = Table(
+    "processes",
+    "One row per OS process of a profile, with its rank and where the rank came from.",
+    (
+        _c("process_id", TEXT, "ingest", "Key of the process."),
+        _RUN, _TOOL, _PROFILE,
+        _c("host", TEXT, "reader", "Host name."),
+        _c("pid", INT64, "reader", "OS process id."),
+        _c("name", TEXT, "reader", "Process name."),
+        _c("rank", INT32, "reader", "Rank; NULL where unknown."),
+        _c("rank_source", TEXT, "reader", "sidecar, content:<what>, filename, pattern, or NULL."),
+        _c("local_rank", INT32, "reader", "Local rank on its host."),
+        _c("world_size", INT32, "reader", "Number of ranks of the job."),
+    ),
+)
+
+PROFILES = Table(
+    "profiles",
+    "One row per profile: what one tool recorded in one report.",
+    (
+        _c("profile_id", TEXT, "ingest", "Key of the profile."),
+        _RUN, _TOOL,
+        _c("execution_id", TEXT, "ingest", "Start of the job it was recorded in, where a sidecar tells."),
+        _c("tool_version", TEXT, "reader", "Version of the tool that wrote the file (nsys: the exporter)."),
+        _c("capture_version", TEXT, "reader", "Version of the tool that captured, where it differs and is known."),
+        _c("format", TEXT, "reader", "Format and generation, such as 'nsys sqlite 3.24.0', 'kineto G5', 'ncu wide raw'."),
+        _c("vendor", TEXT, "reader", "cuda, rocm, xpu, mtia or cpu."),
+        _c("origin_epoch_ns", INT64, "reader", "Epoch time of start_ns = 0; NULL where the file does not tell.", "ns"),
+        _c("windows", INT32, "ingest", "Capture windows."),
+        _c("kernels", INT64, "ingest", "Rows in kernels."),
+        _c("memory_ops", INT64, "ingest", "Rows in memory_ops."),
+        _c("api_calls", INT64, "ingest", "Rows in api_calls."),
+        _c("ranges", INT64, "ingest", "Rows in ranges."),
+        _c("kernel_ns", INT64, "ingest", "Sum of kernels.duration_ns.", "ns"),
+        _c("gpu_first_ns", INT64, "ingest", "Earliest start of a kernel, memory operation or graph execution.", "ns"),
+        _c("gpu_last_ns", INT64, "ingest", "Latest end of one.", "ns"),
+        _c("events", INT64, "reader", "Records in the file that were understood (Kineto: complete events)."),
+        _c("events_lost", INT64, "reader", "Records known to be damaged beyond recovery; NULL where not countable."),
+        _c("truncated", BOOL, "reader", "The file ends before its end."),
+        _c("first_bad_byte", INT64, "reader", "Offset of the first malformed byte in the (decompressed) file."),
+        _c("link_method", TEXT, "reader", "How GPU work is linked to operators: external_id, containment or none."),
+        _c("simulated", BOOL, "ingest", "The sidecar says that the capture was simulated."),
+        _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
+    ),
+)
+
+FILES = Table(
+    "files",
+    "One row per file that ingest looked at, whatever became of it.",
+    (
+        _c("path", STRING, "ingest", "Absolute path at the time of ingest."),
+        _RUN, _TOOL, _PROFILE,
+        _c("window_index", INT32, "ingest", "Window of the profile that the file holds."),
+        _c("kind", TEXT, "ingest", "What the file is."),
+        _c("outcome", TEXT, "ingest", "read, partial, duplicate, refused, ignored or missing (no longer at its path)."),
+        _c("reason", STRING, "ingest", "Why, and what to do, where the outcome is not read."),
+        _c("bytes", INT64, "ingest", "Size.", "bytes"),
+        _c("modified_ns", INT64, "ingest", "Modification time, epoch.", "ns"),
+        _c("fingerprint", STRING, "ingest", "Fingerprint of the content."),
+    ),
+)
+
+DIAGNOSTICS = Table(
+    "diagnostics",
+    "One row per thing that was wrong, missing, dropped or guessed.",
+    (
+        _RUN, _TOOL, _PROFILE,
+        _c("path", STRING, "ingest", "The file."),
+        _c("severity", TEXT, "reader", "info, warning or error."),
+        _c("code", TEXT, "reader", "Short stable code, snake_case."),
+        _c("count", INT64, "reader", "How many times."),
+        _c("byte_offset", INT64, "reader", "First offset in the (decompressed) file, where it has one.", "bytes"),
+        _c("message", STRING, "reader", "What it is, what it means for the numbers, what to do."),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    t.name: t
+    for t in (
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, RANGES, ALLOCATIONS, METRIC_TEXTS, UNMAPPED_METRICS,
+        METRIC_SUMMARIES, ADVICE, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
+    )
+}
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordBatch:
+    """Return `batch` with exactly the columns of `schema`, in order: missing ones NULL, others cast safely.
+
+    Raises SchemaError for a column that `schema` does not have, or a cast that would lose a value.
+    """
+    unknown = set(batch.schema.names) - set(schema.names)
+    if unknown:
+        raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
+    arrays = []
+    for field in schema:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        column = batch.column(index)
+        try:
+            arrays.append(column if column.type == field.type else _cast(column, field.type))
+        except pa.ArrowInvalid as exc:
+            raise SchemaError(f"{table}.{field.name}: {exc}") from exc
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(type_) and not pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).dictionary_encode()
+    return column.cast(type_)
+
+
+def batch_of(table: str, rows: Iterable[dict[str, object]]) -> pa.RecordBatch:
+    """Return the rows (dicts by column name) as a batch in the reader's schema of `table`: for small tables."""
+    schema = TABLES[table].reader_schema
+    listed = list(rows)
+    for row in listed:
+        unknown = set(row) - set(schema.names)
+        if unknown:
+            raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
+    arrays = [pa.array([row.get(f.name) for row in listed], type=_plain(f.type)) for f in schema]
+    return conform(pa.RecordBatch.from_arrays(arrays, names=schema.names), schema, table)
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_dictionary(type_) else type_
