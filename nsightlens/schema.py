@@ -149,7 +149,7 @@ KERNELS = Table(
         _c("graph_node_id", INT64, "reader", "Node within that graph."),
         *_WHY,
         _c("collective", TEXT, "reader", "Collective operation, where the tool names it (allreduce, ...)."),
-        _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements times element size.", "bytes"),
+        _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements x element size.", "bytes"),
         _c("group_size", INT32, "reader", "Ranks in the collective's process group."),
         _c("group_name", TEXT, "reader", "Name of the process group."),
         _c("group_seq", INT64, "reader", "Sequence number of the collective within its group."),
@@ -236,7 +236,8 @@ RANGES = Table(
         _c("stream", INT64, "reader", "Stream, for annotations that the tool drew on the GPU track."),
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL for marks and for ranges never closed.", "ns"),
-        _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end, nvtx_mark."),
+        _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end "
+           "or nvtx_mark."),
         _c("name", TEXT, "reader", "Name as recorded."),
         _c("domain", TEXT, "reader", "NVTX domain; NULL for the default domain."),
         _c("step", INT64, "reader", "Step number, for kind step."),
@@ -467,7 +468,11 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def batch_of(table: str, rows: Iterable[dict[str, object]]) -> pa.RecordBatch:
     """Return the rows (dicts by column name) as a batch in the reader's schema of `table`: for small tables."""
-    schema = TABLES[table].reader_schema
+    return rows_to_batch(rows, TABLES[table].reader_schema, table)
+
+
+def rows_to_batch(rows: Iterable[dict[str, object]], schema: pa.Schema, table: str) -> pa.RecordBatch:
+    """Return the rows (dicts by column name) as a batch of `schema`. Raises SchemaError for a column it does not have."""
     listed = list(rows)
     for row in listed:
         unknown = set(row) - set(schema.names)
@@ -479,3 +484,28 @@ def batch_of(table: str, rows: Iterable[dict[str, object]]) -> pa.RecordBatch:
 
 def _plain(type_: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_dictionary(type_) else type_
+
+
+def markdown() -> str:
+    """Return the documentation page of all tables (docs/schema.md)."""
+    lines = [
+        "# Tables", "",
+        f"Schema version {SCHEMA_VERSION}. Generated from `nsightlens/schema.py` by `python -m nsightlens.schema`.", "",
+        "Unknown is NULL, never 0. Times are whole nanoseconds; a start is relative to `profiles.origin_epoch_ns` of its profile.",
+        "", *(f"- [{name}](#{name})" for name in TABLES), "",
+    ]
+    for table in TABLES.values():
+        lines += [f"## {table.name}", "", table.doc, "", "| column | type | unit | meaning |", "|---|---|---|---|"]
+        lines += [f"| {c.name} | {_type_name(c.type)} | {c.unit} | {c.doc.replace('|', chr(92) + '|')} |" for c in table.columns]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _type_name(type_: pa.DataType) -> str:
+    return "text" if pa.types.is_string(_plain(type_)) else str(type_)
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(markdown())

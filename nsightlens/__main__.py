@@ -1,0 +1,5 @@
+"""python -m nsightlens: the command line."""
+
+from nsightlens.cli import main
+
+main()

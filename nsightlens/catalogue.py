@@ -1,0 +1,152 @@
+"""The DuckDB catalogue of a store: its tables, and how the parts of a profile get into it and out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import schema, views
+from nsightlens.errors import StoreError
+from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
+
+STORAGE_VERSION = "v1.2.0"
+_WRITE_MEMORY = "192MB"
+_PRIVATE = """
+CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN);
+CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
+CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
+CREATE TABLE _runs (run VARCHAR, root VARCHAR);
+"""
+_SMALL = ("files", "profiles", "processes", "devices", "diagnostics")
+_TYPES = {
+    schema.TEXT: "VARCHAR", schema.STRING: "VARCHAR", schema.INT16: "SMALLINT", schema.INT32: "INTEGER",
+    schema.INT64: "BIGINT", schema.FLOAT64: "DOUBLE", schema.BOOL: "BOOLEAN", schema.METRICS: "MAP(VARCHAR, DOUBLE)",
+}
+
+
+@dataclass(slots=True)
+class Change:
+    """What one ingest changes: profiles gone, profiles come (id, run, signature, folder of parts, rows), files, notes."""
+
+    removed: set[str] = field(default_factory=set)
+    added: list[tuple[str, str, str, Path, dict[str, int]]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    diagnostics: list[dict[str, Any]] = field(default_factory=list)
+    runs: dict[str, str] = field(default_factory=dict)
+
+
+def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalogue at `path`. Raises StoreError where DuckDB cannot open it."""
+    try:
+        return duckdb.connect(str(path), read_only=read_only)
+    except duckdb.Error as exc:
+        raise StoreError(f"{path}: DuckDB cannot open it ({exc}). If it was written by a newer DuckDB, update duckdb") from exc
+
+
+def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalogue at `path`, made in the oldest storage version that has what we need."""
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit = '{_WRITE_MEMORY}'")
+    connection.execute("SET temp_directory = ?", [str(scratch)])
+    connection.execute("SET autoinstall_known_extensions = false")
+    literal = "'" + str(path).replace("'", "''") + "'"
+    connection.execute(f"ATTACH {literal} AS catalogue (STORAGE_VERSION '{STORAGE_VERSION}')")
+    connection.execute("USE catalogue")
+    return connection
+
+
+def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
+    """Create the empty tables of a new store, with their documentation."""
+    for table in TABLES.values():
+        connection.execute(_table_ddl(table))
+        connection.execute(f"COMMENT ON TABLE {table.name} IS {_literal(table.doc)}")
+        for column in table.columns:
+            unit = f" [{column.unit}]" if column.unit else ""
+            connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
+    connection.execute(_PRIVATE)
+    connection.execute("INSERT INTO _store VALUES (?, ?)", [SCHEMA_VERSION, materialise])
+    with resources.as_file(resources.files("nsightlens") / "gpus.csv") as peaks:
+        connection.execute("CREATE TABLE gpu_peaks AS SELECT * FROM read_csv(?, header = true)", [str(peaks)])
+
+
+def _table_ddl(table: Table) -> str:
+    columns = ", ".join(f'"{c.name}" {_TYPES[c.type]}' for c in table.columns)
+    return f"CREATE TABLE {table.name} ({columns})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def apply(
+    connection: duckdb.DuckDBPyConnection, change: Change, moved: list[tuple[str, str, str, str, int]], root: Path,
+) -> None:
+    """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at."""
+    materialised = _materialised(connection)
+    gone = sorted(change.removed | {added[0] for added in change.added})
+    held = [name for name in TABLES if name != "files" and (materialised or name in _SMALL)]
+    for name in [*held, "_parts", "_signatures"]:
+        connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
+    for table, run, _, path, _ in moved:
+        if table in held:
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
+                               [run, str(root / path)])
+    if moved:
+        connection.executemany("INSERT INTO _parts VALUES (?, ?, ?, ?, ?)", moved)
+    if change.added:
+        connection.executemany("INSERT INTO _signatures VALUES (?, ?)", [(a[0], a[2]) for a in change.added])
+    _replace_files(connection, change)
+
+
+def _materialised(connection: duckdb.DuckDBPyConnection) -> bool:
+    found = connection.execute("SELECT materialised FROM _store").fetchone()
+    return bool(found and found[0])
+
+
+def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> None:
+    paths = [row["path"] for row in change.files]
+    connection.execute("DELETE FROM files WHERE path IN (SELECT unnest(?))", [paths])
+    connection.execute("DELETE FROM diagnostics WHERE profile_id IS NULL AND path IN (SELECT unnest(?))", [paths])
+    for table, rows in (("files", change.files), ("diagnostics", change.diagnostics)):
+        if rows:
+            batch = schema.rows_to_batch(rows, TABLES[table].schema, table)
+            connection.register("incoming", pa.Table.from_batches([batch]))
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+            connection.unregister("incoming")
+    for run, folder in change.runs.items():
+        connection.execute("DELETE FROM _runs WHERE run = ?", [run])
+        connection.execute("INSERT INTO _runs VALUES (?, ?)", [run, folder])
+
+
+def make_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """Create the views; in a store that is not materialised, the large tables too, as views of their parts.
+
+    Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
+    """
+    if not _materialised(connection):
+        for name in TABLES:
+            if name not in _SMALL:
+                _view_of_parts(connection, name, root)
+    views.create(connection)
+
+
+def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path) -> None:
+    found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
+    query = "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'catalogue' AND table_name = ?"
+    kind = connection.execute(query, [name]).fetchone()
+    if kind and (kind[0] == "VIEW" or found):
+        connection.execute(f"DROP {'VIEW' if kind[0] == 'VIEW' else 'TABLE'} {name}")
+    if not found:
+        connection.execute(_table_ddl(TABLES[name]))
+        return
+    connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
+    where = f"coalesce(getvariable('nsightlens_store'), {_literal(str(root.resolve()))})"
+    paths = ", ".join(f"{where} || {_literal('/' + path)}" for (path,) in found)
+    columns = ", ".join(f'"{c.name}"' for c in TABLES[name].columns)
+    connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, "
+                       "hive_types = {'run': VARCHAR}, union_by_name = true)")

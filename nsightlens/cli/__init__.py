@@ -1,0 +1,103 @@
+"""The command line: the commands, and the one place where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from nsightlens.errors import NsightlensError, UsageError
+
+COMMANDS = {
+    "ingest": "Read the captures of a run directory into the store.",
+    "scan": "Tell what each file of a run directory is, without reading it into a store.",
+    "show": "Print a view of the store: show VIEW [key=value ...].",
+    "views": "List the views, or tell all about one.",
+    "sql": "Run one SQL statement on the store, read-only.",
+    "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
+}
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are used: --help stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the command names in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by name: its module `cli/<name>.py` holds it as `command`."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = import_module(f"nsightlens.cli.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str],
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` names; an unknown name gets the nearest ones."""
+        from difflib import get_close_matches
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="nsightlens", prog_name="nsightlens")
+def root() -> None:
+    """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.
+
+    \b
+    nsightlens ingest run_dir/            read nsys, ncu and PyTorch captures of all ranks
+    nsightlens show kernel_summary        then look
+    nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
+    nsightlens roofline --kernel gemm --output roofline.png
+
+    The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output, words to
+    standard error. Exit code 0: done, 1: could not, 2: asked wrongly.
+    """
+
+
+def main() -> None:
+    """Run the command line; every error raised on purpose ends as one message and its exit code."""
+    try:
+        root.main(prog_name="nsightlens", standalone_mode=False)
+    except click.exceptions.Exit as exc:
+        sys.exit(exc.exit_code)
+    except click.Abort:
+        click.echo("interrupted; the store is as it was before", err=True)
+        sys.exit(130)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except NsightlensError as exc:
+        click.echo(f"nsightlens: {exc}", err=True)
+        sys.exit(exc.exit_code)
+    except KeyboardInterrupt:
+        click.echo("interrupted; the store is as it was before", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def parameters(pairs: tuple[str, ...]) -> dict[str, object]:
+    """Return {key: value} of 'key=value' words. Raises UsageError for a word without '='."""
+    found: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{pair!r}: parameters are written key=value")
+        found[key] = value
+    return found

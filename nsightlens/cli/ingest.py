@@ -1,0 +1,128 @@
+"""nsightlens ingest: captures into the store, with an honest summary."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.cli.output import store_option
+
+if TYPE_CHECKING:
+    from nsightlens.road import Progress, Report
+    from nsightlens.store import Store
+
+_MOST = 12
+
+
+@click.command("ingest")
+@click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
+@store_option
+@click.option("--run", default=None, help="Name of the run [default: sidecar, else the folder's name].")
+@click.option("--rank-pattern", default=None, metavar="REGEX", help="Where file names tell the rank: its first group.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
+@click.option("--no-materialise", is_flag=True, help="Leave large tables in Parquet only (for sets too large to hold twice). "
+              "Counts for a new store.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
+def command(
+    run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
+    no_materialise: bool, quiet: bool,
+) -> None:
+    """Read the nsys exports, ncu CSVs and PyTorch-profiler traces below RUN_DIR into the store.
+
+    Only what is new or has changed is read again. A file that cannot be read is named, with what to do, and never stops the
+    others. Exit code 1 where captures were found but none could be read.
+    """
+    from nsightlens.road import ingest
+
+    with ExitStack() as stack:
+        report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
+                        on_progress=None if quiet else _progress(stack), on_wait=_wait)
+    failed = bool(report.refused) and not any(o.state != "refused" for o in report.outcomes)
+    if not quiet:
+        _summarise(report)
+    for error in report.refused if quiet else ():
+        click.echo(f"nsightlens: {error}", err=True)
+    if failed:
+        sys.exit(1)
+
+
+def _wait(holder: str) -> None:
+    click.echo(f"waiting for another ingest into this store to end ({holder})", err=True)
+
+
+def _progress(stack: ExitStack) -> Callable[[Progress], None]:
+    """Return a callback: a bar on a terminal, a line per profile elsewhere."""
+    if not sys.stderr.isatty():
+        def line(step: Progress) -> None:
+            if step.label:
+                click.echo(f"[{step.done}/{step.total}] {step.label}", err=True)
+        return line
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    bar = stack.enter_context(Bar(TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                                  TextColumn("{task.description}", markup=False), console=Console(stderr=True), transient=True))
+    task = bar.add_task("", total=None)
+    return lambda step: bar.update(task, completed=step.done, total=step.total, description=step.label)
+
+
+def _summarise(report: Report) -> None:
+    import nsightlens as nl
+    from nsightlens.errors import StoreError
+
+    say = _say
+    states = [o.state for o in report.outcomes]
+    counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
+    say(f"{report.files_seen} files seen; {len(states)} profiles: {counted or 'none'}"
+        + (f"; {len(report.duplicates)} duplicate files set aside" if report.duplicates else ""))
+    for error in report.refused[:_MOST]:
+        say(f"  refused  {error}")
+    if len(report.refused) > _MOST:
+        say(f"  … and {len(report.refused) - _MOST} more: nsightlens sql \"FROM files WHERE outcome = 'refused'\"")
+    try:
+        with nl.open(report.store) as store:
+            _contents(store, {o.run for o in report.outcomes})
+    except StoreError:
+        say("nothing was stored")
+        return
+    say(f"store: {report.store}   next: nsightlens show kernel_summary --store {report.store}")
+
+
+def _contents(store: Store, runs: set[str]) -> None:
+    overview = store.sql(
+        "SELECT run, tool, count(*) AS profiles, sum(kernels) AS kernels, sum(memory_ops) AS memory_ops, "
+        "sum(kernel_ns) AS kernel_ns FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool",
+        [sorted(runs)]).to_pylist()
+    ranks = store.sql("SELECT run, tool, string_agg(DISTINCT rank, ',' ORDER BY rank) AS ranks, count(*) - count(rank) AS unknown "
+                      "FROM processes WHERE run IN (SELECT unnest(?)) GROUP BY ALL", [sorted(runs)]).to_pylist()
+    by_key = {(r["run"], r["tool"]): r for r in ranks}
+    for row in overview:
+        rank = by_key.get((row["run"], row["tool"]), {"ranks": None, "unknown": 0})
+        known = f"ranks {_shorten(rank['ranks'])}" if rank["ranks"] else "rank unknown"
+        _say(f"  {row['run']}  {row['tool']:<6}  {row['profiles']} profiles, {row['kernels']:,} kernels "
+             f"({int(row['kernel_ns']) / 1e6:,.3f} ms), {row['memory_ops']:,} memory operations, {known}")
+    notes = store.sql("SELECT severity, code, sum(count) AS times, count(DISTINCT path) AS files, min(message) AS message "
+                      "FROM diagnostics WHERE run IN (SELECT unnest(?)) AND severity <> 'info' AND code NOT IN "
+                      "(SELECT code FROM diagnostics WHERE profile_id IS NULL) GROUP BY ALL ORDER BY severity, code",
+                      [sorted(runs)]).to_pylist()
+    for note in notes[:_MOST]:
+        _say(f"  {note['severity']:<8} {note['code']} ({note['files']} files): {note['message']}")
+    if notes:
+        _say("  all: nsightlens show diagnostic_summary")
+
+
+def _shorten(ranks: str) -> str:
+    numbers = ranks.split(",")
+    return ranks if len(numbers) <= _MOST else f"{numbers[0]}…{numbers[-1]} ({len(numbers)})"
+
+
+def _say(text: str) -> None:
+    from nsightlens.cli.output import _printable
+
+    click.echo(_printable(text), err=True)

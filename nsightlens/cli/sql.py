@@ -1,0 +1,32 @@
+"""nsightlens sql: one statement on the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsightlens.cli.output import emit, output_options, store_option
+
+
+@click.command("sql")
+@click.argument("statement")
+@store_option
+@output_options
+@click.option("--allow-files", is_flag=True, help="Let the statement read and write other files.")
+def command(statement: str, store: Path | None, form: str | None, output: Path | None, wide: bool, allow_files: bool) -> None:
+    """Run one SQL STATEMENT on the store (DuckDB's dialect) and print the result.
+
+    The store is never changed. Use - to read the statement from standard input.
+
+    \b
+    nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
+    nsightlens sql "SELECT name, metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'" --format csv
+    """
+    import nsightlens as nl
+
+    text = click.get_text_stream("stdin").read() if statement == "-" else statement
+    with nl.open(store) as opened:
+        if allow_files:
+            opened.allow_files()
+        emit(opened.sql(text), form, output, wide=wide)

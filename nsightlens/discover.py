@@ -1,0 +1,242 @@
+"""A run directory -> its files, each with what it is, which reader takes it, and which rank it is of."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from isal import isal_zlib
+
+from nsightlens import vendor
+from nsightlens.errors import ReadError, UsageError
+from nsightlens.ranks import SIDECAR_SUFFIX, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
+from nsightlens.readers import HEAD_BYTES, READERS, Probe, Reader
+from nsightlens.readers.ncu import recognise_foreign_csv
+
+_GZIP = b"\x1f\x8b"
+_APPLE_DOUBLE = b"\x00\x05\x16\x07"
+_BLOCK = 1 << 20
+_CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep")
+_OWN_SUFFIXES = {SIDECAR_SUFFIX: "sidecar", ".steps.json": "step times"}
+_CATALOGUE = "nsightlens.duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file (or nsys parquet directory) of a run.
+
+    tool: the reader that takes it, None where none does; `refused` then says why, unless the file is simply none of ours.
+    """
+
+    path: Path
+    root: Path
+    run: str
+    bytes: int
+    modified_ns: int
+    kind: str
+    tool: str | None = None
+    probe: Probe | None = None
+    report: vendor.Report | None = None
+    refused: ReadError | None = None
+    sidecar: Sidecar | None = None
+    sidecar_problem: str | None = None
+    rank_hint: tuple[int | None, str | None] = (None, None)
+
+    @property
+    def rank(self) -> tuple[int | None, str | None]:
+        """Return (rank, source) as far as a cheap look tells: sidecar, else content, else name."""
+        if self.sidecar and self.sidecar.rank is not None:
+            return self.sidecar.rank, "sidecar"
+        told = [(p.rank, p.rank_source) for p in (self.probe.processes if self.probe else ()) if p.rank is not None]
+        if len(told) == 1:
+            return told[0]
+        return self.rank_hint if not told else (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Identity of a file's content. `plain`: (size, CRC-32) of the content with gzip taken off, modulo 2^32."""
+
+    text: str
+    plain: tuple[int, int]
+
+
+def walk(root: Path) -> Iterator[Path]:
+    """Yield the files below `root` in natural order; nsys parquet directories as one; stores and hidden folders not at all."""
+    if not root.is_dir():
+        yield root
+        return
+    if _is_parquet_export(root):
+        yield root
+        return
+    entries = sorted(os.scandir(root), key=lambda e: natural_key(e.name))
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            if not entry.name.startswith(".") and not (path / _CATALOGUE).exists():
+                yield from walk(path)
+        elif entry.name.startswith("._") or not entry.name.startswith("."):
+            yield path
+
+
+def _is_parquet_export(path: Path) -> bool:
+    return any(reader.sniff(path, b"") for reader in READERS)
+
+
+def run_names(roots: Sequence[Path], given: str | None = None, taken: dict[str, str] | None = None) -> dict[Path, str]:
+    """Return a run name per root: `given`, else the folder's name, lengthened by parent folders until each has its own.
+
+    taken: names that other folders (name -> folder) have in the store already.
+    """
+    if given is not None:
+        return dict.fromkeys(roots, given)
+    folders = {root: (root if root.is_dir() else root.parent).resolve() for root in roots}
+    names: dict[Path, str] = {}
+    for root, folder in folders.items():
+        others = {f for f in folders.values() if f != folder} | {
+            Path(where) for where in (taken or {}).values() if Path(where) != folder}
+        depth = 1
+        while depth < len(folder.parts) and any(_tail(folder, depth) == _tail(other, depth) for other in others):
+            depth += 1
+        names[root] = _tail(folder, depth)
+    return names
+
+
+def _tail(folder: Path, depth: int) -> str:
+    return "/".join(folder.parts[-depth:]).strip("/") or "root"
+
+
+def find(
+    roots: Iterable[str | Path], *, run: str | None = None, rank_pattern: str | None = None,
+    taken: dict[str, str] | None = None, progress: Callable[[Path], None] | None = None,
+) -> list[Found]:
+    """Return every file below `roots`, classified. Raises UsageError for a path that does not exist or a bad pattern."""
+    listed = [Path(os.path.abspath(root)) for root in roots]
+    for root in listed:
+        if not root.exists():
+            raise UsageError(f"{root}: no such file or directory")
+    try:
+        pattern = re.compile(rank_pattern) if rank_pattern else None
+    except re.error as exc:
+        raise UsageError(f"--rank-pattern {rank_pattern!r} is not a regular expression: {exc}") from exc
+    names = run_names(listed, run, taken)
+    found, seen = [], set()
+    for root in listed:
+        for path in walk(root):
+            if path not in seen:
+                seen.add(path)
+                if progress:
+                    progress(path)
+                found.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None))
+    return found
+
+
+def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = None, run_is_given: bool = False) -> Found:
+    """Return what one file is. Never raises for a bad file: what is wrong stands in `refused`."""
+    try:
+        status = path.stat()
+        size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
+        head = b"" if path.is_dir() else _head(path)
+    except OSError as exc:
+        refused = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
+        return Found(path, root, run, 0, 0, "unreadable", refused=refused)
+    sidecar, problem = _sidecar(path)
+    if sidecar and sidecar.run and not run_is_given:
+        run = sidecar.run
+    hint = rank_from_name(path, root, pattern)
+    kind, tool, probe, report, refused = _classify(path, head, size)
+    return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint)
+
+
+def _sidecar(path: Path) -> tuple[Sidecar | None, str | None]:
+    where = None if path.name.endswith(tuple(_OWN_SUFFIXES)) else sidecar_path(path)
+    if where is None:
+        return None, None
+    try:
+        return read_sidecar(where), None
+    except (OSError, ValueError) as exc:
+        return None, f"the sidecar {where.name} is ignored: {exc}"
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if head.startswith(_GZIP):
+        try:
+            return isal_zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except (isal_zlib.error, zlib.error):
+            return head
+    return head
+
+
+_Class = tuple[str, str | None, Probe | None, vendor.Report | None, ReadError | None]
+
+
+def _classify(path: Path, head: bytes, size: int) -> _Class:
+    for suffix, kind in _OWN_SUFFIXES.items():
+        if path.name.endswith(suffix):
+            return kind, None, None, None, None
+    is_capture = path.name.lower().endswith(_CAPTURE_SUFFIXES)
+    if not head and not path.is_dir():
+        reason = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file") if is_capture else None
+        return "empty file", None, None, None, reason
+    if head.startswith(_APPLE_DOUBLE):
+        return "AppleDouble file (macOS metadata, no capture)", None, None, None, None
+    report = vendor.recognise(head)
+    if report:
+        return report.kind, report.tool, None, report, None
+    for reader in READERS:
+        if reader.sniff(path, head):
+            return _probe(reader, path)
+    foreign = recognise_foreign_csv(head.decode("utf-8", "replace"))
+    if foreign:
+        kind, why, what_to_do = foreign
+        return kind, None, None, None, ReadError(path, why, what_to_do, "foreign_format")
+    if is_capture:
+        why = "it is no nsys export, ncu CSV or PyTorch-profiler trace"
+        return "unknown", None, None, None, ReadError(path, why, "Leave it, or see docs/formats.md", "unknown_format")
+    return "other", None, None, None, None
+
+
+def _probe(reader: Reader, path: Path) -> _Class:
+    try:
+        probe = reader.probe(path)
+    except ReadError as exc:
+        return exc.reason.split(":")[0][:60], None, None, None, exc
+    return probe.kind, reader.TOOL, probe, None, None
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Return the fingerprint of a file's or parquet directory's content; reads all of it. Raises OSError."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    digest = blake2b(digest_size=16)
+    size = crc = 0
+    gzip_tail = None
+    for file in files:
+        digest.update(file.name.encode() if path.is_dir() else b"")
+        crc, size, head, tail = _checksum(file, digest.update)
+        if head == _GZIP:
+            gzip_tail = int.from_bytes(tail[-4:], "little"), int.from_bytes(tail[-8:-4], "little")
+    return Fingerprint(digest.hexdigest(), gzip_tail or (size & 0xFFFFFFFF, crc))
+
+
+def _checksum(file: Path, update: Callable[[bytes], object]) -> tuple[int, int, bytes, bytes]:
+    """Feed the running CRC-32 at the end of each block to `update`; return CRC, size, first 2 and last 8 bytes."""
+    crc = size = 0
+    head = tail = b""
+    buffer = bytearray(_BLOCK)
+    view = memoryview(buffer)
+    with file.open("rb", buffering=0) as stream:
+        while count := stream.readinto(buffer):
+            crc = isal_zlib.crc32(view[:count], crc)
+            head = head or bytes(view[:2])
+            tail = (tail + bytes(view[max(0, count - 8) : count]))[-8:]
+            size += count
+            update(crc.to_bytes(4, "little"))
+    update(size.to_bytes(8, "little"))
+    return crc, size, head, tail

@@ -1,0 +1,158 @@
+"""Files of a run -> profiles: duplicates set aside, pages of one report together, windows of one process in order.
+
+Nothing may be counted twice, and nothing that is different may be taken for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from nsightlens.discover import Fingerprint, Found
+from nsightlens.ranks import natural_key
+
+_PREFERRED = ("nsys sqlite", "nsys parquetdir")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one profile: `windows` in order of time, each with the files that are read together."""
+
+    run: str
+    tool: str
+    windows: tuple[tuple[Found, ...], ...]
+    notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def files(self) -> list[Found]:
+        """Return all files of the profile."""
+        return [file for window in self.windows for file in window]
+
+    @property
+    def first(self) -> Found:
+        """Return the file that the profile is named after."""
+        return self.windows[0][0]
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The profiles, and the files that are other files' doubles: path -> (the file that is read, why)."""
+
+    groups: list[Group] = field(default_factory=list)
+    duplicates: dict[Path, tuple[Path, str]] = field(default_factory=dict)
+
+
+def group(
+    found: Sequence[Found], fingerprints: Mapping[Path, Fingerprint], agree: Callable[[Sequence[Path]], bool],
+) -> Grouping:
+    """Return the profiles that the files make up. `agree`: whether ncu CSVs hold no contradicting values."""
+    result = Grouping()
+    candidates = sorted((f for f in found if f.tool), key=lambda f: natural_key(str(f.path)))
+    for run in dict.fromkeys(f.run for f in candidates):
+        files = _without_doubles([f for f in candidates if f.run == run], fingerprints, result)
+        files = _without_exported_reports(files, result)
+        for tool in dict.fromkeys(f.tool for f in files):
+            one = [f for f in files if f.tool == tool]
+            result.groups.extend(_GROUPERS[str(tool)](one, result, agree))
+    return result
+
+
+def profile_id(group: Group, fingerprints: Mapping[Path, Fingerprint]) -> str:
+    """Return the id of a profile seen for the first time: its tool, run and first file's content."""
+    digest = blake2b(f"{group.run}\0{fingerprints[group.first.path].text}".encode(), digest_size=6)
+    return f"{group.tool}-{digest.hexdigest()}"
+
+
+def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint], result: Grouping) -> list[Found]:
+    """Set aside files whose (decompressed) content another file has."""
+    kept: dict[object, Found] = {}
+    for file in files:
+        print_ = fingerprints[file.path]
+        for key in (print_.text, (file.tool, print_.plain)):
+            if key in kept and kept[key].path != file.path:
+                result.duplicates[file.path] = (kept[key].path, "the same content")
+        if file.path not in result.duplicates:
+            kept[print_.text] = kept[file.tool, print_.plain] = file
+    return [f for f in files if f.path not in result.duplicates]
+
+
+def _without_exported_reports(files: list[Found], result: Grouping) -> list[Found]:
+    """Set aside a binary report that lies beside its own export."""
+    exports = [f for f in files if not f.report]
+    for file in files:
+        if not file.report:
+            continue
+        stem = file.path.name.rsplit(".", 1)[0]
+        for export in exports:
+            beside = export.tool == file.tool and export.path.parent == file.path.parent
+            if beside and (export.path.name == stem or export.path.name.startswith((f"{stem}.", f"{stem}_pqtdir"))):
+                result.duplicates[file.path] = (export.path, "its export lies beside it")
+                break
+    return [f for f in files if f.path not in result.duplicates]
+
+
+Agree = Callable[[Sequence[Path]], bool]
+
+
+def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """One profile per report; of several exports of one report (same session, same content) the SQLite file is read."""
+    kept: dict[str, Found] = {}
+    for file in sorted(files, key=lambda f: (_PREFERRED.index(f.kind) if f.kind in _PREFERRED else len(_PREFERRED))):
+        names = file.probe.identity if file.probe else frozenset()
+        twin = next((kept[name] for name in names if name in kept), None)
+        if twin:
+            result.duplicates[file.path] = (twin.path, "another export of the same report")
+        else:
+            kept.update(dict.fromkeys(names, file))
+    return [Group(f.run, "nsys", ((f,),)) for f in files if f.path not in result.duplicates]
+
+
+def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Files of one rank that share launches and do not contradict each other are pages of one report."""
+    groups: list[list[Found]] = []
+    notes: dict[int, tuple[tuple[str, str], ...]] = {}
+    for file in files:
+        names = file.probe.identity if file.probe else frozenset()
+        note: tuple[tuple[str, str], ...] = ()
+        for members in groups:
+            shares = any(m.probe and names & m.probe.identity for m in members) and _same_rank(file, members[0])
+            if shares and agree([*(m.path for m in members), file.path]):
+                members.append(file)
+                break
+            if shares:
+                note = (("same_launches_differ", f"it names the same launches as {members[0].path.name}, but with other values: "
+                         "read as another report; if both are one report, delete the stale one"),)
+        else:
+            notes[len(groups)] = note
+            groups.append([file])
+    for number, members in enumerate(groups):
+        merged = () if len(members) == 1 else (("files_merged", "one report, read together: " + ", ".join(
+            m.path.name for m in members)),)
+        yield Group(members[0].run, "ncu", (tuple(members),), notes[number] + merged)
+
+
+def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Files of one process (host and pid) and rank are its windows, in order of time."""
+    by_process: dict[object, list[Found]] = {}
+    for file in files:
+        known = file.probe.window_of if file.probe else None
+        execution = file.sidecar.execution if file.sidecar else None
+        key = (known, file.rank[0], execution, file.path.parent) if known else file.path
+        by_process.setdefault(key, []).append(file)
+    for members in by_process.values():
+        members.sort(key=lambda f: (f.probe.first_epoch_ns or 0) if f.probe else 0)
+        merged = () if len(members) == 1 else (("windows_of_one_process", f"{len(members)} files are windows of one process: "
+                                                + ", ".join(m.path.name for m in members)),)
+        yield Group(members[0].run, "kineto", tuple((m,) for m in members), merged)
+
+
+def _same_rank(one: Found, other: Found) -> bool:
+    a, b = one.rank[0], other.rank[0]
+    return a is None or b is None or a == b
+
+
+_GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {
+    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto,
+}

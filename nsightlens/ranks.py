@@ -1,0 +1,107 @@
+"""Run, rank and world size of a file: sidecar, else content, else file name, else None; each answer says where it came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SIDECAR_SUFFIX = ".run.json"
+_MAX_SIDECAR_BYTES = 1 << 20
+
+# "rank3", "rank_3", "rank-34_of_300", "node1_rank3", "_r3": a number directly behind the word, and no letter before it.
+_RANK_IN_NAME = re.compile(r"(?:(?<![A-Za-z])rank[-_.=]?|(?<=[_.-])r(?:k)?[-_]?)(\d{1,7})(?![\dA-Za-z])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What the `<stem>.run.json` beside a capture says; None for what it does not say."""
+
+    path: Path
+    run: str | None = None
+    execution: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    simulated: bool = False
+
+
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key that puts rank 10 after rank 9."""
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", text) if part)
+
+
+def sidecar_path(path: Path) -> Path | None:
+    """Return the sidecar beside `path`, found by stripping its suffixes one by one, or None."""
+    name = path.name
+    while name:
+        candidate = path.with_name(name + SIDECAR_SUFFIX)
+        if candidate.is_file():
+            return candidate
+        stem, dot, _ = name.rpartition(".")
+        if not dot:
+            return None
+        name = stem
+    return None
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """Return the sidecar at `path`. Raises ValueError (with a reason) for one that is not a JSON object of ours."""
+    if path.stat().st_size > _MAX_SIDECAR_BYTES:
+        raise ValueError("it is larger than 1 MiB")
+    content = json.loads(path.read_bytes())
+    if not isinstance(content, Mapping):
+        raise ValueError("it is not a JSON object")
+    return Sidecar(
+        path=path,
+        run=_text(content, "run"),
+        execution=_text(content, "execution_id") or _text(content, "execution"),
+        rank=_number(content, "rank"),
+        world_size=_number(content, "world_size"),
+        local_rank=_number(content, "local_rank"),
+        host=_text(content, "host"),
+        simulated=content.get("simulated") is True,
+    )
+
+
+def _text(content: Mapping[str, object], key: str) -> str | None:
+    value = content.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _number(content: Mapping[str, object], key: str) -> int | None:
+    value = content.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise ValueError(f"its {key} is {value!r}, not a number from 0")
+    return value
+
+
+def rank_from_name(path: Path, root: Path, pattern: re.Pattern[str] | None = None) -> tuple[int | None, str | None]:
+    """Return (rank, source) from the file name, else from the nearest folder below `root` that names one.
+
+    `pattern`: the user's own; its first group (or the group `rank`) is the rank. A name with two different ranks gives none.
+    """
+    search, source = (pattern, "pattern") if pattern else (_RANK_IN_NAME, "filename")
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        parts = (path.name,)
+    for part in reversed(parts or (path.name,)):
+        found = {_rank_group(match) for match in search.finditer(part)}
+        if len(found) == 1:
+            rank = found.pop()
+            if rank is not None:
+                return rank, source
+        elif found:
+            return None, None
+    return None, None
+
+
+def _rank_group(match: re.Match[str]) -> int | None:
+    text = match["rank"] if "rank" in match.re.groupindex else match[1 if match.re.groups else 0]
+    return int(text) if text and text.isdigit() and int(text) < 1 << 31 else None

@@ -1,0 +1,229 @@
+"""Store: immutable Parquet parts and the DuckDB catalogue over them, read-only for everyone but `ingest`."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+from urllib.parse import quote
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import catalogue, views
+from nsightlens.catalogue import Change
+from nsightlens.errors import StoreError, UsageError
+from nsightlens.schema import SCHEMA_VERSION
+
+CATALOGUE = "nsightlens.duckdb"
+DEFAULT = "nsightlens-store"
+VARIABLE = "NSIGHTLENS_STORE"
+
+def locate(path: str | Path | None) -> Path:
+    """Return the store's folder: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
+    return Path(path or os.environ.get(VARIABLE) or DEFAULT)
+
+
+class Store:
+    """A store opened for reading. Use it as a context manager, or close() it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = locate(path)
+        where = self.path / CATALOGUE
+        if not where.is_file():
+            raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
+        self._connection = catalogue.connect(where, read_only=True)
+        try:
+            found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
+        except duckdb.Error as exc:
+            self.close()
+            raise StoreError(f"{where}: this DuckDB file is no nsightlens store") from exc
+        if found is None or found[0] != SCHEMA_VERSION:
+            self.close()
+            raise StoreError(f"{self.path}: written with schema {found and found[0]}, this nsightlens has {SCHEMA_VERSION}. "
+                             "Ingest the captures again into a new store")
+        self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
+        _fence(self._connection, self.path)
+
+    @property
+    def views(self) -> dict[str, views.View]:
+        """Return the public views by name; each has .doc, .columns, .params and .sql."""
+        return views.public(views.load())
+
+    def view(self, name: str, **parameters: object) -> pa.Table:
+        """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter."""
+        found = self.views
+        if name not in found:
+            raise UsageError(views.did_you_mean("view", name, found))
+        query, values = views.query(found[name], parameters)
+        return self._run(query, values)
+
+    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
+        """Return the result of one SQL statement. The store cannot be changed, and no other file read or written."""
+        return self._run(query, parameters)
+
+    def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+        try:
+            result = self._connection.execute(query, parameters) if parameters else self._connection.execute(query)
+            return result.to_arrow_table()
+        except duckdb.Error as exc:
+            raise UsageError(f"DuckDB: {exc}") from exc
+
+    def allow_files(self) -> None:
+        """Let sql() read and write other files from now on."""
+        self._connection.close()
+        self._connection = catalogue.connect(self.path / CATALOGUE, read_only=True)
+        self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
+
+    def close(self) -> None:
+        """Close the catalogue."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _fence(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Keep the connection off every file but the store's parts, and off the network, for good."""
+    connection.execute("SET allowed_directories = [?]", [str(path.resolve() / "parts") + "/"])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@dataclass(slots=True)
+class Known:
+    """What the store holds before an ingest: files (as rows), signature and parts of each profile, folder of each run."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    signatures: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, str] = field(default_factory=dict)
+
+
+class Writing:
+    """The one writer of a store: holds its lock, and replaces the catalogue as a whole.
+
+    A new catalogue is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
+    new one, and a writer that is killed leaves the old one.
+    """
+
+    def __init__(self, path: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
+        self.path = path
+        self._materialise = materialise
+        self._on_wait = on_wait
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Writing:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.path / "lock").open("a+")
+        except OSError as exc:
+            raise StoreError(f"{self.path}: the store cannot be written ({exc.strerror}). Choose another with --store") from exc
+        self._acquire(self._lock)
+        self._tidy()
+        return self
+
+    def _acquire(self, lock: IO[str]) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            if self._on_wait:
+                self._on_wait(lock.read().strip() or "another ingest")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        lock.truncate()
+        lock.write(f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+        lock.flush()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        shutil.rmtree(self.staging, ignore_errors=True)
+        if self._lock:
+            self._lock.truncate(0)
+            self._lock.close()
+
+    @property
+    def staging(self) -> Path:
+        """Return the folder for parts in the making; it is emptied when the next writer comes."""
+        return self.path / "staging"
+
+    def _tidy(self) -> None:
+        """Remove what a killed writer left: half-made parts and catalogues, and parts that no catalogue names."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+        for stray in self.path.glob(f".{CATALOGUE}.*"):
+            stray.unlink(missing_ok=True)
+        live: set[str] = set()
+        if (self.path / CATALOGUE).is_file():
+            with contextlib.closing(catalogue.connect(self.path / CATALOGUE, read_only=True)) as connection:
+                live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
+        self._remove_parts_but(live)
+
+    def _remove_parts_but(self, live: set[str]) -> None:
+        for part in (self.path / "parts").glob("*/*/*.parquet"):
+            if part.relative_to(self.path).as_posix() not in live:
+                part.unlink(missing_ok=True)
+
+    def known(self) -> Known:
+        """Return what the store holds now. Raises StoreError for a store of another schema version."""
+        if not (self.path / CATALOGUE).is_file():
+            return Known()
+        with Store(self.path) as store:
+            files = store.sql("SELECT * FROM files").to_pylist()
+            signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
+            runs = store.sql("SELECT run, root FROM _runs").to_pylist()
+        return Known(files, {r["profile_id"]: r["signature"] for r in signatures}, {r["run"]: r["root"] for r in runs})
+
+    def commit(self, change: Change) -> None:
+        """Make `change` part of the store, all of it or nothing."""
+        moved = self._move_parts(change)
+        fresh = self.path / f".{CATALOGUE}.{os.getpid()}"
+        old = self.path / CATALOGUE
+        if old.is_file():
+            shutil.copyfile(old, fresh)
+        with contextlib.closing(catalogue.open_for_writing(fresh, self.staging)) as connection:
+            if not old.is_file():
+                catalogue.create(connection, self._materialise)
+            connection.execute("BEGIN")
+            catalogue.apply(connection, change, moved, self.path)
+            connection.execute("COMMIT")
+            catalogue.make_views(connection, self.path)
+            connection.execute("CHECKPOINT")
+            live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
+        _sync(fresh)
+        fresh.replace(old)
+        _sync(self.path)
+        self._remove_parts_but(live)
+
+    def _move_parts(self, change: Change) -> list[tuple[str, str, str, str, int]]:
+        """Move the new parts to their places; return rows of _parts."""
+        moved = []
+        for profile_id, run, _, folder, rows in change.added:
+            generation = secrets.token_hex(4)
+            for table, count in rows.items():
+                relative = f"parts/{table}/run={quote(run, safe='')}/{profile_id}.{generation}.parquet"
+                target = self.path / relative
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (folder / f"{table}.parquet").replace(target)
+                moved.append((table, run, profile_id, relative, count))
+        return moved
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+

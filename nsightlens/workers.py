@@ -1,0 +1,62 @@
+"""Worker processes: started without the caller's script, and gone when their parent is gone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_POLL_SECONDS = 0.5
+
+
+class Pool(ProcessPoolExecutor):
+    """A pool of spawned processes that do not import the caller's `__main__`.
+
+    So a script that calls us at its top level needs no `if __name__ == "__main__"`, and no lock or thread is inherited.
+    """
+
+    def __init__(self, processes: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        super().__init__(processes, mp_context=context, initializer=_follow_parent, initargs=(os.getpid(),))
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Schedule fn(*args, **kwargs); the process that will run it may be started here."""
+        with _without_main():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    main: Any = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _follow_parent(parent: int) -> None:
+    """Start the thread that ends this process once its parent has died: a pool does not notice a killed parent."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def available() -> int:
+    """Return the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
