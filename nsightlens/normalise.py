@@ -81,7 +81,8 @@ def configuration(batch: pa.RecordBatch) -> Hash:
 def hash_of(texts: Sequence[str | None]) -> Hash:
     """Return a 64-bit hash per text: equal texts have equal hashes."""
     codes: dict[str | None, int] = {}
-    return _mix(np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.uint64))
+    numbers: Hash = np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.uint64)
+    return _mix(numbers)
 
 
 def _mix(value: Hash) -> Hash:

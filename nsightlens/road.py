@@ -227,6 +227,8 @@ def _settle(plan: _Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Ch
             report.refused.append(plan.errors[name])
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "refused"))
             continue
+        for code, message in one.notes:
+            note(change, one.first, "warning" if code == "same_launches_differ" else "info", code, message)
         places |= {f.path: (name, i) for i, window in enumerate(one.windows) for f in window}
         change.removed |= {before[str(p)] for p in paths if before.get(str(p)) not in (None, name)}
         if name in plan.unchanged:
@@ -286,7 +288,8 @@ def read_one(path: str | Path) -> dict[str, pa.Table]:
     """Return the tables of one capture by name, as `ingest` would store them. Raises ReadError (or UsageError: no such file)."""
     file = find([path])[0]
     if file.refused or not file.tool:
-        raise file.refused or UnknownFormatError(path, f"it is no capture ({file.kind})", "Give an nsys export, an ncu CSV or a trace")
+        what_to_do = "Give an nsys export, an ncu CSV or a PyTorch-profiler trace"
+        raise file.refused or UnknownFormatError(path, f"it is no capture ({file.kind})", what_to_do)
     one = Group(file.run, file.tool, ((file,),))
     with TemporaryDirectory(prefix="nsightlens-") as folder:
         prints = {file.path: fingerprint(file.path)}

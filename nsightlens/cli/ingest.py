@@ -99,11 +99,11 @@ def _contents(store: Store, runs: set[str]) -> None:
         "SELECT run, tool, count(*) AS profiles, sum(kernels) AS kernels, sum(memory_ops) AS memory_ops, "
         "sum(kernel_ns) AS kernel_ns FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool",
         [sorted(runs)]).to_pylist()
-    ranks = store.sql("SELECT run, tool, string_agg(DISTINCT rank, ',' ORDER BY rank) AS ranks, count(*) - count(rank) AS unknown "
+    ranks = store.sql("SELECT run, tool, string_agg(DISTINCT rank, ',' ORDER BY rank) AS ranks "
                       "FROM processes WHERE run IN (SELECT unnest(?)) GROUP BY ALL", [sorted(runs)]).to_pylist()
     by_key = {(r["run"], r["tool"]): r for r in ranks}
     for row in overview:
-        rank = by_key.get((row["run"], row["tool"]), {"ranks": None, "unknown": 0})
+        rank = by_key.get((row["run"], row["tool"]), {"ranks": None})
         known = f"ranks {_shorten(rank['ranks'])}" if rank["ranks"] else "rank unknown"
         _say(f"  {row['run']}  {row['tool']:<6}  {row['profiles']} profiles, {row['kernels']:,} kernels "
              f"({int(row['kernel_ns']) / 1e6:,.3f} ms), {row['memory_ops']:,} memory operations, {known}")

@@ -82,3 +82,9 @@ def diagnostic(severity: str, code: str, message: str, count: int = 1, byte_offs
         "severity": severity, "code": code, "count": count, "byte_offset": byte_offset, "message": message,
     }
     return "diagnostics", schema.batch_of("diagnostics", [row])
+
+
+# Last, because the readers import the names above.
+from nsightlens.readers import kineto, ncu, nsys  # noqa: E402
+
+READERS: tuple[Reader, ...] = (nsys, ncu, kineto)

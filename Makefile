@@ -1,0 +1,64 @@
+# Two commands do everything on a fresh machine with Python 3.11+: make demo, make test.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN := fixtures/simulated_resnet18_ddp
+OUT := demo-output
+
+.PHONY: demo test test-long lint docs bench clean
+.DELETE_ON_ERROR:
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nsightlens needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.core: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+## Ingest the bundled (simulated) 2-rank run, print its summary, draw its roofline.
+demo: $(VENV)/.core
+	@rm -rf $(OUT)
+	@mkdir -p $(OUT)
+	$(BIN)/nsightlens ingest $(RUN) --store $(OUT)/store
+	$(BIN)/nsightlens show top_kernels how_many=8 --store $(OUT)/store
+	$(BIN)/nsightlens show family_summary --store $(OUT)/store
+	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --store $(OUT)/store --output $(OUT)/roofline.png
+	@echo
+	@echo "This run is simulated (fixtures/README.md). The store is $(OUT)/store, the picture $(OUT)/roofline.png."
+	@echo "Try next:"
+	@echo "  $(BIN)/nsightlens views"
+	@echo "  $(BIN)/nsightlens sql 'SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL' --store $(OUT)/store"
+	@echo "  $(BIN)/nsightlens ingest YOUR_RUN_DIR"
+
+## Lint, types and all tests (but test-long).
+test: lint
+	$(BIN)/python -m pytest
+
+## Tests that take minutes: 200 killed ingests.
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest tests/long --override-ini testpaths=tests/long
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+## Write the generated pages.
+docs: $(VENV)/.core
+	$(BIN)/python -m nsightlens.schema > docs/schema.md
+	$(BIN)/python -m nsightlens.views > docs/views.md
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.run
+
+clean:
+	rm -rf $(VENV) $(OUT) build *.egg-info

@@ -1,0 +1,104 @@
+"""The command line as a person or a nightly job uses it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.captures import kineto
+
+
+def _run(*arguments: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([sys.executable, "-m", "nsightlens", *map(str, arguments)], capture_output=True, text=True,
+                          check=False, input=stdin)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    for rank in range(2):
+        kineto(folder / "base" / f"rank{rank}.json", [("gemm_kernel", 10.0, 5.0), ("\x1b[31mred\nkernel", 20.0, 1.0)], rank=rank)
+    (folder / "base" / "broken.json").write_text("{")
+    done = _run("ingest", folder / "base", "--store", folder / "store")
+    assert done.returncode == 0 and done.stdout == ""
+    assert "4 kernels" in done.stderr and "ranks 0,1" in done.stderr and "broken.json" in done.stderr
+    return folder / "store"
+
+
+def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
+    base = store.parent / "base"
+    before = sorted(base.parent.rglob("*"))
+    done = _run("scan", base, "--format", "json")
+    rows = {row["path"]: row for row in json.loads(done.stdout)}
+    assert (rows["rank1.json"]["what"], rows["rank1.json"]["rank"]) == ("kineto json", 1)
+    assert rows["rank1.json"]["rank_from"] in ("content:distributedInfo", "filename")
+    assert rows["broken.json"]["problem"]
+    assert sorted(base.parent.rglob("*")) == before
+
+
+def test_show_in_every_format(store: Path, tmp_path: Path) -> None:
+    text = _run("show", "kernel_summary", "--store", store)
+    assert "gemm_kernel" in text.stdout and "\x1b" not in text.stdout
+    rows = list(csv.DictReader(io.StringIO(_run("show", "kernel_summary", "--store", store, "-f", "csv").stdout)))
+    assert [(r["instances"], r["total_ns"]) for r in rows] == [("2", "10000"), ("2", "2000")]
+    assert json.loads(_run("show", "kernel_summary", "--store", store, "-f", "json").stdout)[0]["total_ns"] == 10000
+    assert _run("show", "kernel_summary", "--store", store, "-o", tmp_path / "x.parquet").returncode == 0
+    assert pq.read_table(tmp_path / "x.parquet")["total_ns"].to_pylist() == [10000, 2000]
+
+
+def test_parameters_and_filters(store: Path) -> None:
+    rows = json.loads(_run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)
+    assert len(rows) == 1
+    done = _run("show", "kernel_by_rank", "only_rank=1", "--store", store, "-f", "json")
+    assert {row["rank"] for row in json.loads(done.stdout)} == {1}
+
+
+@pytest.mark.parametrize(("arguments", "hint"), [
+    (("show", "kernel_sumary"), "kernel_summary"), (("show", "top_kernels", "how_mny=1"), "how_many"),
+    (("show", "top_kernels", "5"), "key=value"), (("ingst",), "ingest"), (("sql", "SELECT nothing"), "nothing"),
+    (("sql", "SELEC 1"), "SELEC"), (("ingest",), "RUN_DIR"), (("ingest", "/absent/dir"), "no such file"),
+    (("show", "top_kernels", "how_many=many"), "how_many"),
+])
+def test_wrong_requests_exit_2_with_a_hint(store: Path, arguments: tuple[str, ...], hint: str) -> None:
+    options = ["--store", str(store)] if arguments[0] in ("show", "sql", "ingest") else []
+    done = _run(*arguments, *options)
+    assert done.returncode == 2 and done.stdout == ""
+    assert hint in done.stderr
+
+
+def test_no_store_exits_1_and_says_how_to_make_one(tmp_path: Path) -> None:
+    done = _run("show", "kernel_summary", "--store", tmp_path / "none")
+    assert done.returncode == 1 and "nsightlens ingest" in done.stderr
+
+
+def test_nothing_readable_exits_1(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "a.json").write_text("{")
+    assert _run("ingest", tmp_path / "run", "--store", tmp_path / "store").returncode == 1
+
+
+def test_sql_from_standard_input(store: Path) -> None:
+    done = _run("sql", "-", "--store", store, "-f", "csv", stdin="SELECT count(*) AS n FROM kernels")
+    assert done.stdout == "n\n4\n"
+
+
+def test_a_closed_pipe_is_no_error(store: Path) -> None:
+    command = f"{sys.executable} -m nsightlens sql 'SELECT * FROM range(200000)' --store '{store}' -f csv | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "range\n" and done.stderr == ""
+
+
+def test_views_lists_and_explains() -> None:
+    listed = _run("views").stdout
+    assert "kernel_summary" in listed and "\n_" not in listed
+    one = _run("views", "top_kernels").stdout
+    assert "how_many" in one and "CREATE MACRO" in one

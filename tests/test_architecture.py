@@ -1,0 +1,81 @@
+"""The house rules as tests: imports go one way, the core imports fast, nothing prints outside cli."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "nsightlens"
+
+# A room imports only from rooms of a smaller number.
+ROOMS = {
+    "errors": 0, "schema": 1, "workers": 1, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
+    "discover": 3, "processes": 3, "staging": 3, "attribution": 3, "grouping": 4, "normalise": 4, "parts": 5,
+    "views": 6, "analyses": 6, "catalogue": 7, "store": 8, "road": 9, "plots": 10, "report": 10, "": 11, "cli": 12, "__main__": 13,
+}
+
+
+def _modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def _room(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "" if parts == ("__init__",) else parts[0]
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "nsightlens":
+            rest = node.module.split(".")[1:]
+            rooms |= {rest[0]} if rest else {alias.name if alias.name in ROOMS else "" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "nsightlens":
+                    rooms.add((alias.name.split(".") + [""])[1])
+    return rooms
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_room_imports_only_to_its_left(path: Path) -> None:
+    room = _room(path)
+    assert room in ROOMS, f"the new room {room} needs a place in ROOMS"
+    later = {r for r in _imported_rooms(path) if r != room and ROOMS.get(r, 99) >= ROOMS[room]}
+    assert not later, f"{room} imports {later}"
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_the_command_line_prints(path: Path) -> None:
+    if _room(path) in ("cli", "__main__"):
+        return
+    body = [n for n in ast.parse(path.read_text()).body if not _is_main_guard(n)]
+    calls = [n for top in body for n in ast.walk(top) if isinstance(n, ast.Call)]
+    assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+
+
+def _loaded_by(code: str) -> set[str]:
+    program = f"{code}\nimport sys; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return {line.split(".")[0] for line in done.stdout.splitlines()}
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert not _loaded_by("import nsightlens") & {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy"}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys; sys.argv = ['nsightlens', '--help']\nfrom nsightlens.cli import main\ntry: main()\nexcept SystemExit: pass"
+    assert not _loaded_by(code) & {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
+
+
+def test_ingest_needs_no_pandas() -> None:
+    assert not _loaded_by("import nsightlens.road") & {"torch", "pandas", "matplotlib"}

@@ -1,0 +1,272 @@
+"""The road from a run directory to the store: what is read, what is read again, what is never counted twice."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import nsightlens as nl
+from nsightlens.errors import ReadError, StoreError, UsageError
+from nsightlens.road import Report, ingest
+from tests.captures import BASE_NS, GEMM, kineto, ncu
+
+
+def _states(report: Report) -> dict[str, str]:
+    return {", ".join(p.name for p in o.paths): o.state for o in report.outcomes}
+
+
+def _rows(store: Path, query: str) -> list[dict[str, Any]]:
+    with nl.open(store) as opened:
+        return opened.sql(query).to_pylist()
+
+
+def _codes(store: Path) -> set[str]:
+    return {row["code"] for row in _rows(store, "SELECT code FROM diagnostics")}
+
+
+@pytest.fixture()
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture()
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "base"
+
+
+def test_ranks_names_and_absolute_time(run: Path, store: Path) -> None:
+    for rank in (10, 9):
+        kineto(run / f"torch/rank{rank}.json", [(GEMM, 1000.125, 10.5), ("relu", 2000.0, 1.0)], rank=rank)
+    ingest([run], store)
+    rows = _rows(store, "SELECT run, rank, name, origin_epoch_ns + start_ns AS at, duration_ns, launch_index, nth, queue_delay_ns, "
+                        "kernel_key, family, gpu FROM kernels JOIN profiles USING (profile_id, run) ORDER BY rank, at")
+    assert [(r["run"], r["rank"], r["name"], r["at"] - BASE_NS, r["duration_ns"], r["launch_index"], r["queue_delay_ns"])
+            for r in rows] == [("base", rank, *rest) for rank in (9, 10) for rest in (
+                (GEMM, 1000125, 10500, 0, 3000), ("relu", 2000000, 1000, 1, 3000))]
+    assert {(r["family"], r["gpu"]) for r in rows if r["name"] == GEMM} == {("gemm", "NVIDIA A100")}
+    assert [o.name for o in Path(store / "parts" / "kernels").iterdir()] == ["run=base"]
+
+
+def test_a_second_ingest_reads_nothing_and_writes_nothing(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    assert _states(ingest([run], store)) == {"a.json": "new"}
+    before = {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"}
+    assert _states(ingest([run], store)) == {"a.json": "unchanged"}
+    assert before == {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"}
+
+
+def test_changed_content_replaces_its_own_profile_only(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    kineto(run / "b.json", rank=1)
+    ingest([run], store)
+    ids = {r["rank"]: r["kernel_id"] for r in _rows(store, "SELECT rank, kernel_id FROM kernels")}
+    kineto(run / "a.json", [("relu", 5.0, 1.0), ("relu", 9.0, 1.0)], rank=0)
+    assert _states(ingest([run], store)) == {"a.json": "replaced", "b.json": "unchanged"}
+    rows = _rows(store, "SELECT rank, name, kernel_id FROM kernels ORDER BY rank, launch_index")
+    assert [(r["rank"], r["name"]) for r in rows] == [(0, "relu"), (0, "relu"), (1, GEMM)]
+    assert rows[2]["kernel_id"] == ids[1]
+    assert len(list((store / "parts" / "kernels").rglob("*.parquet"))) == 2
+
+
+def test_a_page_that_comes_later_joins_its_launch(run: Path, store: Path) -> None:
+    first = ncu(run / "k.csv", {"gpu__time_duration.sum": ("us", "7.17"), "dram__bytes.sum": ("byte", "100")})
+    ingest([run], store)
+    before = _rows(store, "SELECT kernel_id, profile_id FROM kernels")
+    late = ncu(run / "k2.csv", {"dram__bytes.sum": ("byte", "100"), "sm__cycles_elapsed.max": ("cycle", "9")})
+    ingest([late], store)
+    rows = _rows(store, "SELECT kernel_id, profile_id, duration_ns, metrics FROM kernels")
+    assert [{k: r[k] for k in ("kernel_id", "profile_id")} for r in rows] == before
+    assert dict(rows[0]["metrics"]) == {"gpu__time_duration.sum": 7170.0, "dram__bytes.sum": 100.0, "sm__cycles_elapsed.max": 9.0}
+    assert rows[0]["duration_ns"] == 7170
+    assert "files_merged" in _codes(store)
+    assert _states(ingest([run], store)) == {f"{first.name}, {late.name}": "unchanged"}
+
+
+def test_contradicting_pages_stay_two_reports(run: Path, store: Path) -> None:
+    ncu(run / "a.csv", {"gpu__time_duration.sum": ("ns", "100")})
+    ncu(run / "b.csv", {"gpu__time_duration.sum": ("ns", "200")})
+    ingest([run], store)
+    assert [r["duration_ns"] for r in _rows(store, "SELECT duration_ns FROM kernels ORDER BY 1")] == [100, 200]
+    assert "same_launches_differ" in _codes(store)
+
+
+def test_a_trace_beside_its_gz_counts_once(run: Path, store: Path) -> None:
+    path = kineto(run / "a.json", rank=0)
+    (run / "a.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+    shutil.copy(path, run / "copy.json")
+    report = ingest([run], store)
+    assert len(report.duplicates) == 2
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
+    assert {r["outcome"] for r in _rows(store, "SELECT outcome FROM files")} == {"read", "duplicate"}
+
+
+def test_windows_of_one_process_share_one_origin(run: Path, store: Path) -> None:
+    kineto(run / "n1_77.1750000001000.pt.trace.json", [(GEMM, 5_000_000.0, 10.0)])
+    kineto(run / "n1_77.1750000002000.pt.trace.json", [(GEMM, 9_500_000.0, 20.0)])
+    ingest([run], store)
+    rows = _rows(store, "SELECT process_id, window_index, origin_epoch_ns + start_ns AS at, nth FROM kernels "
+                        "JOIN profiles USING (profile_id) ORDER BY at")
+    assert [(r["window_index"], r["at"] - BASE_NS, r["nth"]) for r in rows] == [(0, 5_000_000_000, 0), (1, 9_500_000_000, 1)]
+    assert len({r["process_id"] for r in rows}) == 1
+    assert [(r["span_ns"], r["idle_ns"]) for r in nl.open(store).view("busy_time").to_pylist()] == [(10_000, 0), (20_000, 0)]
+
+
+def test_one_broken_file_never_stops_the_others(run: Path, store: Path) -> None:
+    kineto(run / "good.json", rank=0)
+    (run / "empty.json").write_bytes(b"")
+    (run / "not.json").write_text('{"hello": 1}')
+    (run / "not.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 200)
+    (run / "._mac.json").write_bytes(b"\0\5\x16\7\0\2\0\0")
+    (run / "notes.txt").write_text("hello")
+    (run / "report.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 2025@5@2@266")
+    report = ingest([run], store)
+    assert {o.state for o in report.outcomes} == {"new", "refused"}
+    outcomes = {Path(r["path"]).name: r["outcome"] for r in _rows(store, "SELECT path, outcome FROM files")}
+    assert outcomes == {"good.json": "read", "empty.json": "refused", "not.json": "refused", "not.sqlite": "refused",
+                        "._mac.json": "ignored", "notes.txt": "ignored", "report.nsys-rep": "refused"}
+    assert {"empty_file", "unknown_format", "needs_export"} <= _codes(store)
+    needs = next(e for e in report.refused if e.code == "needs_export")
+    assert "nsys export --type sqlite" in str(needs)
+
+
+def test_a_file_that_breaks_keeps_its_earlier_rows(run: Path, store: Path) -> None:
+    path = kineto(run / "a.json", rank=0)
+    ingest([run], store)
+    path.write_bytes(b"")
+    ingest([run], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
+    kineto(path, [("relu", 1.0, 1.0)], rank=0)
+    ingest([run], store)
+    assert [r["name"] for r in _rows(store, "SELECT name FROM kernels")] == ["relu"]
+
+
+def test_sidecar_names_run_and_rank(run: Path, store: Path) -> None:
+    kineto(run / "rank0001.pt.trace.json", rank=1)
+    (run / "rank0001.run.json").write_text(json.dumps({"run": "fused", "rank": 3, "world_size": 8, "host": "n7",
+                                                       "execution_id": "e1", "simulated": True}))
+    ingest([run], store)
+    assert _rows(store, "SELECT run, rank, rank_source, world_size, host FROM processes") == [
+        {"run": "fused", "rank": 3, "rank_source": "sidecar", "world_size": 8, "host": "n7"}]
+    assert _rows(store, "SELECT execution_id, simulated FROM profiles") == [{"execution_id": "e1", "simulated": True}]
+    assert "rank_disagrees" in _codes(store)
+    (run / "rank0001.run.json").write_text(json.dumps({"run": "fused", "rank": 4}))
+    assert _states(ingest([run], store)) == {"rank0001.pt.trace.json": "replaced"}
+    assert _rows(store, "SELECT DISTINCT rank FROM kernels") == [{"rank": 4}]
+
+
+def test_two_files_that_claim_one_rank_at_one_time_are_told(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0, pid=1)
+    kineto(run / "b.json", [(GEMM, 1000.0, 30.0)], rank=0, pid=2)
+    ingest([run], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 2}]
+    assert "rank_conflict" in _codes(store)
+
+
+def test_two_folders_of_one_name_are_two_runs(tmp_path: Path, store: Path) -> None:
+    kineto(tmp_path / "x/base/a.json", rank=0)
+    kineto(tmp_path / "y/base/a.json", [("relu", 1.0, 1.0)], rank=0)
+    ingest([tmp_path / "x/base"], store)
+    ingest([tmp_path / "y/base"], store)
+    assert {r["run"] for r in _rows(store, "SELECT run FROM kernels")} == {"base", "y/base"}
+    ingest([tmp_path / "y/base"], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 2}]
+
+
+def test_odd_run_names_survive(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    ingest([run], store, run="a b/ü='x'%20")
+    assert _rows(store, "SELECT DISTINCT run FROM kernels") == [{"run": "a b/ü='x'%20"}]
+    again = duckdb.sql(f"SELECT DISTINCT run FROM read_parquet('{store}/parts/kernels/*/*.parquet', hive_partitioning = true)")
+    assert again.fetchall() == [("a b/ü='x'%20",)]
+
+
+def test_the_store_can_be_moved_and_opened_by_plain_duckdb(run: Path, store: Path, tmp_path: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    ingest([run], store)
+    moved = tmp_path / "else" / "where"
+    moved.parent.mkdir()
+    store.rename(moved)
+    connection = duckdb.connect(str(moved / "nsightlens.duckdb"), read_only=True)
+    assert connection.sql("SELECT count(*) FROM kernel_summary").fetchall() == [(1,)]
+    assert _states(ingest([run], moved)) == {"a.json": "unchanged"}
+
+
+def test_without_materialising_the_views_read_the_parts(run: Path, store: Path, tmp_path: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    ingest([run], store, materialise=False)
+    kineto(run / "b.json", rank=1)
+    ingest([run], store)
+    for place in (store, tmp_path / "moved"):
+        if place != store:
+            store.rename(place)
+        with nl.open(place) as opened:
+            assert opened.view("kernel_summary")["instances"].to_pylist() == [2]
+    size = (tmp_path / "moved" / "nsightlens.duckdb").stat().st_size
+    assert duckdb.connect(str(tmp_path / "moved" / "nsightlens.duckdb")).execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'kernels'").fetchall() == [(0,)], size
+
+
+def test_sql_cannot_leave_the_store(run: Path, store: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    kineto(run / "a.json", rank=0)
+    ingest([run], store)
+    with nl.open(store) as opened:
+        for query in (f"FROM read_csv('{secret}')", f"COPY (SELECT 1) TO '{tmp_path}/out.csv'", "DELETE FROM kernels",
+                      "DROP VIEW kernel_summary", f"ATTACH '{tmp_path}/x.duckdb'", "INSTALL httpfs", "SET threads = 1",
+                      "SET enable_external_access = true", f"SELECT * FROM read_text('{secret}')"):
+            with pytest.raises(UsageError):
+                opened.sql(query)
+        opened.allow_files()
+        assert opened.sql(f"FROM read_csv('{secret}')").num_rows == 1
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_any_executor_reads(run: Path, store: Path) -> None:
+    for rank in range(3):
+        kineto(run / f"rank{rank}.json", rank=rank)
+    with ThreadPoolExecutor(2) as pool:
+        report = ingest([run], store, executor=pool)
+    assert set(_states(report).values()) == {"new"}
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 3}]
+
+
+def test_a_script_without_a_main_guard_may_call_us(run: Path, store: Path, tmp_path: Path) -> None:
+    for rank in range(2):
+        kineto(run / f"rank{rank}.json", rank=rank)
+    script = tmp_path / "job.py"
+    script.write_text(f"import nsightlens as nl\nstore = nl.ingest({str(run)!r}, store={str(store)!r}, jobs=2)\n"
+                      "print(store.sql('SELECT count(*) AS n FROM kernels').to_pylist())\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[{'n': 2}]\n", "")
+
+
+def test_nl_read_gives_the_stored_columns_without_a_store(run: Path, tmp_path: Path) -> None:
+    tables = nl.read(kineto(run / "a.json", rank=0))
+    assert tables["kernels"]["launch_index"].to_pylist() == [0]
+    assert tables["processes"]["rank"].to_pylist() == [0]
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ReadError):
+        nl.read(tmp_path / "x.json")
+
+
+def test_wrong_requests(run: Path, store: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        ingest([tmp_path / "absent"], store)
+    with pytest.raises(StoreError, match="no store here"):
+        nl.open(tmp_path / "absent")
+    kineto(run / "a.json", rank=0)
+    with pytest.raises(UsageError, match="regular expression"):
+        ingest([run], store, rank_pattern="(")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be written"):
+        ingest([run], tmp_path / "file" / "store")
