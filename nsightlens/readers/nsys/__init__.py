@@ -1,0 +1,61 @@
+"""Nsight Systems: an SQLite export, or the directory of a parquetdir export -> tables in our words and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from nsightlens.errors import ReadError, UsageError
+from nsightlens.readers import Batch, Probe
+from nsightlens.readers.nsys.parquetdir import ParquetSource, tables_in
+from nsightlens.readers.nsys.processes import hints
+from nsightlens.readers.nsys.reading import Reading
+from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns
+from nsightlens.readers.nsys.source import Source, is_report
+from nsightlens.readers.nsys.sqlite import MAGIC, SqliteSource
+
+TOOL = "nsys"
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Say whether this is an SQLite file (also another program's: `probe` names it) or a directory of nsys's Parquet files."""
+    if head.startswith(MAGIC):
+        return True
+    try:
+        return not head and path.is_dir() and is_report(tables_in(path))
+    except OSError:
+        return False
+
+
+def probe(path: Path) -> Probe:
+    """Return what the report says of itself. Raises ReadError; UnknownFormatError for another program's database."""
+    with closing(_open(path)) as source:
+        report = describe(source)
+        digest = fingerprint(source, report.base_ns)
+        session = report.session_epoch_ns
+        return Probe(
+            kind=source.kind,
+            tool_version=report.exporter,
+            processes=hints(source, report),
+            identity=frozenset({f"nsys-session:{session}:{report.host or ''}:{digest}"} if session and digest else ()),
+            first_epoch_ns=first_event_epoch_ns(source, report),
+        )
+
+
+def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
+    """Yield the tables of one report, each row of `processes` and `devices` before the first row that needs it.
+
+    `paths`: exactly one SQLite file or parquetdir. Raises ReadError where nothing can be read.
+    """
+    if len(paths) != 1:
+        raise UsageError(f"an nsys report is one file or directory, not {len(paths)}")
+    with closing(_open(paths[0])) as source:
+        yield from Reading(source, jobs).batches()
+
+
+def _open(path: Path) -> Source:
+    try:
+        return ParquetSource(path) if path.is_dir() else SqliteSource(path)
+    except OSError as exc:
+        raise ReadError(path, f"the file cannot be opened ({exc.strerror or exc})", "Check its path and permissions") from exc

@@ -1,0 +1,89 @@
+"""One pass over a report: its tables in order, then what is to be said about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+
+import pyarrow as pa
+
+from nsightlens import schema
+from nsightlens.errors import ReadError
+from nsightlens.readers import Batch
+from nsightlens.readers.nsys import gpu
+from nsightlens.readers.nsys import ranges as nvtx
+from nsightlens.readers.nsys.columns import Names
+from nsightlens.readers.nsys.devices import Devices
+from nsightlens.readers.nsys.findings import Seen, findings
+from nsightlens.readers.nsys.processes import Processes
+from nsightlens.readers.nsys.ranks import gather
+from nsightlens.readers.nsys.report import describe
+from nsightlens.readers.nsys.source import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, Kind, Source
+
+Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Reading:
+    """The reading of one report: what was met so far."""
+
+    def __init__(self, source: Source, jobs: int) -> None:
+        self.source = source
+        self.report = describe(source)
+        self.labels = nvtx.labels(source)
+        self.evidence = gather(source, self.labels.threads)
+        self.processes = Processes(source, self.report, self.evidence)
+        self.devices = Devices(source)
+        self.kernel_names = {name: Names(source.strings) for name in ("name", "mangled_name")}
+        self.api_names = Names(source.strings, gpu.without_version)
+        self.rows: Counter[str] = Counter()
+        self.tally: Counter[str] = Counter()
+        self._jobs = jobs
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield every table; raise ReadError if the report is so damaged that no event is left."""
+        for table, name, columns, convert in self._tables():
+            for batch in self.source.batches(table, columns, self._jobs):
+                yield from self._with_owners(name, convert(batch))
+        if self.source.damage and not self.rows:
+            raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
+        yield "profiles", schema.batch_of("profiles", [self._profile()])
+        yield "diagnostics", self._diagnostics()
+
+    def _tables(self) -> Iterator[tuple[str, str, Mapping[str, Kind], Convert]]:
+        base, tally, processes = self.report.base_ns, self.tally, self.processes
+        yield KERNEL, "kernels", gpu.KERNEL_COLUMNS, lambda b: gpu.kernels(b, processes, base, self.kernel_names, tally)
+        yield MEMCPY, "memory_ops", gpu.MEMCPY_COLUMNS, lambda b: gpu.copies(b, processes, base, tally)
+        yield MEMSET, "memory_ops", gpu.MEMSET_COLUMNS, lambda b: gpu.sets(b, processes, base, tally)
+        yield GRAPH_TRACE, "graph_executions", gpu.GRAPH_COLUMNS, lambda b: gpu.graph_executions(b, processes, base, tally)
+        yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally)
+        yield NVTX, "ranges", nvtx.COLUMNS, lambda b: nvtx.ranges(b, self.source, processes, self.labels, base, tally)
+
+    def _with_owners(self, name: str, batch: pa.RecordBatch) -> Iterator[Batch]:
+        if not batch.num_rows:
+            return
+        self.rows[name] += batch.num_rows
+        if (new := self.processes.fresh()) is not None:
+            yield "processes", new
+        if "device" in batch.schema.names and (new := self.devices.fresh(batch, self.processes.pids())) is not None:
+            yield "devices", new
+        yield name, batch
+
+    def _diagnostics(self) -> pa.RecordBatch:
+        seen = Seen(self.rows, self.tally, self.api_names.seen, self.processes.shared_environment,
+                    self.evidence, self.devices.assumed, self.devices.unknown)
+        return schema.batch_of("diagnostics", [asdict(each) for each in findings(self.source, self.report, seen)])
+
+    def _profile(self) -> dict[str, object]:
+        report, source = self.report, self.source
+        version = f" {report.schema_version}" if report.schema_version and source.kind == "nsys sqlite" else ""
+        cuda = any(self.rows[name] for name in ("kernels", "memory_ops", "graph_executions", "api_calls"))
+        return {
+            "tool_version": report.exporter,
+            "capture_version": report.capturer,
+            "format": source.kind + version,
+            "vendor": "cuda" if cuda else "cpu",
+            "origin_epoch_ns": report.origin_epoch_ns,
+            "events": self.rows.total(),
+            "truncated": source.truncated,
+        }

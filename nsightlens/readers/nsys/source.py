@@ -1,0 +1,168 @@
+"""The tables of a report whatever their container: the Source protocol, the names of the tables, and typed columns."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+import pyarrow as pa
+
+Kind = Literal["integer", "text", "name"]
+"""What a column should hold; a name is an id of StringIds, or (by other tools' hands) plain text."""
+
+PIECE_ROWS = 1 << 16
+
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
+MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
+GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+NVTX = "NVTX_EVENTS"
+STRINGS = "StringIds"
+
+GPU_TABLES = (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE)
+EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
+CONTEXT_TABLES = (
+    STRINGS, "META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE", "TARGET_INFO_SESSION_START_TIME",
+    "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "PROCESSES", "ThreadNames", "MPI_RANKS",
+    "DIAGNOSTIC_EVENT",
+)
+KNOWN_TABLES = frozenset((*EVENT_TABLES, *CONTEXT_TABLES))
+
+_DESCRIPTIVE = re.compile(
+    r"ENUM_|TARGET_INFO_|ANALYSIS_|META_DATA_|EXPORT_META_DATA$|NVTX_PAYLOAD_|ProcessStreams$|UnwindMethodType$|.*_CALLCHAINS$|sqlite_"
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z]\w{0,63}")
+_VERSIONED = re.compile(r"(.+?)(?:_V(\d{1,4}))?")
+
+
+class Source(Protocol):
+    """The tables of one report. A table or column that is absent reads like one without rows or values."""
+
+    path: Path
+    kind: str
+    truncated: bool
+    damage: dict[str, int]
+    """Table -> places in it that could not be read."""
+    bad_values: dict[str, int]
+    """Table -> values that were not of their column's kind, and are NULL now."""
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of the columns of `table`, empty where it is absent."""
+
+    def others(self) -> tuple[str, ...]:
+        """Return the names of the tables that hold rows and are not in KNOWN_TABLES."""
+
+    def rows(
+        self, table: str, columns: Sequence[str], among: tuple[str, Sequence[int | str]] | None = None,
+    ) -> list[tuple[object, ...]]:
+        """Return rows of a small table in order; `among` keeps those whose column has one of the values."""
+
+    def edges(self, table: str, column: str) -> tuple[int, object, object]:
+        """Return the number of rows (an upper bound, cheap), and the first and last value of `column`."""
+
+    def owners(self, table: str, column: str, mask: int, at_most: int, within: int | None = None) -> list[int | None]:
+        """Return up to `at_most` distinct values of `column` & `mask`, looking at the first `within` rows only."""
+
+    def strings(self, ids: pa.Array) -> pa.Array:
+        """Return the text of each id (int64), NULL where StringIds does not have it."""
+
+    def batches(self, table: str, columns: Mapping[str, Kind], jobs: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order with those of `columns` that exist: integers as int64, texts as string, names as either."""
+
+    def leftovers(self) -> list[str]:
+        """Return the suffixes of journals beside the file that hold changes which this file lacks."""
+
+    def close(self) -> None:
+        """Release the file."""
+
+
+def canonical(tables: Iterable[str]) -> dict[str, str]:
+    """Return known table name -> the name it has in this report: `NAME` or, where there are several, the latest `NAME_V<n>`."""
+    best: dict[str, tuple[int, str]] = {}
+    for actual in tables:
+        match = _VERSIONED.fullmatch(actual)
+        if match and match[1] in KNOWN_TABLES:
+            best[match[1]] = max(best.get(match[1], (-1, "")), (int(match[2] or 0), actual))
+    return {name: actual for name, (_, actual) in best.items()}
+
+
+def is_report(tables: Iterable[str]) -> bool:
+    """Say whether tables with these names are those of an nsys report (any of them may be missing)."""
+    names = set(tables)
+    if "StringTable" in names:  # nvprof's, which has tables CUPTI_ACTIVITY_KIND_* of its own
+        return False
+    return any(name.startswith(("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_EXPORT", "EXPORT_META_DATA", NVTX))
+               for name in names) or {STRINGS, "PROCESSES"} <= names
+
+
+def is_unread(table: str) -> bool:
+    """Say whether rows of a table with this name are events that no reader takes (so that a user should be told)."""
+    return bool(_PLAIN_NAME.fullmatch(table)) and not _DESCRIPTIVE.match(table) and not canonical([table])
+
+
+def as_integers(array: pa.Array) -> tuple[pa.Array, int]:
+    """Return the array as int64, and how many values are NULL now because they were no integers."""
+    type_ = array.type
+    if pa.types.is_int64(type_):
+        return array, 0
+    if pa.types.is_uint64(type_):
+        return array.cast(pa.int64(), safe=False), 0  # 64-bit ids keep their bits
+    if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
+        try:
+            return array.cast(pa.int64()), 0
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return pa.nulls(len(array), pa.int64()), len(array) - array.null_count
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Return the array as string; bytes that are no UTF-8 become U+FFFD."""
+    type_ = array.type
+    if pa.types.is_dictionary(type_):
+        return as_text(array.dictionary_decode())
+    if pa.types.is_null(type_) or array.null_count == len(array):
+        return pa.nulls(len(array), pa.string())
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        array = array.cast(pa.binary() if pa.types.is_string(type_) else pa.large_binary())
+    elif not (pa.types.is_binary(type_) or pa.types.is_large_binary(type_)):
+        return array.cast(pa.string())
+    try:
+        return array.cast(pa.string())  # from binary this checks the bytes
+    except pa.ArrowInvalid:
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in array.to_pylist()]
+        return pa.array(texts, pa.string())
+
+
+def as_names(array: pa.Array) -> pa.Array:
+    """Return the array as int64 (ids) or as string (plain text)."""
+    if pa.types.is_integer(array.type) or pa.types.is_null(array.type):
+        return as_integers(array)[0]
+    return as_text(array)
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
+    """Yield work(item) in the order of the items, at most `jobs` at work and one waiting."""
+    if jobs <= 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
