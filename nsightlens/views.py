@@ -1,0 +1,284 @@
+"""The views and macros of `sql/*.sql`: their documentation, their order, and the SQL that asks for one.
+
+Each file holds one statement under a header of comments:
+
+    -- What a row is, in a sentence or two.
+    -- @requires other_view, third_view
+    -- @param  how_many   What it changes.
+    -- @column name       What it holds.
+    -- @columns kernels   (all columns of that table, documented in schema.py)
+    CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
+
+A view takes no parameters, so that `SELECT * FROM kernel_summary WHERE run = 'base'` works in any DuckDB. A macro is used
+only where a parameter changes the computation: `SELECT * FROM top_kernels(how_many := 5)`. On top of that `query` gives
+every view the filters only_<column> (`only_run='base'`, `only_rank=3`, or a list of values): they select rows of the
+result, so that shares still refer to the whole run; None filters nothing. Names that begin with `_` are private.
+
+Views are created in a DuckDB connection that holds the tables of `schema`; what is written here is understood by DuckDB
+1.2 and later.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from nsightlens import schema
+from nsightlens.errors import SchemaError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+Literal = int | float | str | bool | None
+
+_TAG = re.compile(r"--\s*@(\w+)\s*(.*)")
+_STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
+_FILTER = "only_"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a macro: its name, what it changes, and the value it has when not given."""
+
+    name: str
+    doc: str
+    default: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view or table macro: its documentation and the statement that creates it."""
+
+    name: str
+    doc: str
+    columns: tuple[tuple[str, str], ...]
+    params: tuple[Param, ...]
+    requires: tuple[str, ...]
+    sql: str
+    is_macro: bool
+
+
+@lru_cache(maxsize=1)
+def load() -> dict[str, View]:
+    """Return every view by name, private ones included, each after those it requires."""
+    found = {}
+    for file in sorted(resources.files("nsightlens").joinpath("sql").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".sql"):
+            view = parse(file.read_text(encoding="utf-8"))
+            if file.name != f"{view.name}.sql":
+                raise SchemaError(f"sql/{file.name} creates {view.name}")
+            found[view.name] = view
+    return _ordered(found)
+
+
+def public(views: Mapping[str, View]) -> dict[str, View]:
+    """Return the views meant for people: those whose name does not begin with an underscore."""
+    return {name: view for name, view in views.items() if not name.startswith("_")}
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create all views and macros in the connection's current schema, replacing older ones, with their documentation."""
+    for view in load().values():
+        connection.execute(view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
+        if view.is_macro:
+            connection.execute(f"COMMENT ON MACRO TABLE {view.name} IS {_quoted(_macro_comment(view))}")
+            continue
+        connection.execute(f"COMMENT ON VIEW {view.name} IS {_quoted(view.doc)}")
+        for name, doc in view.columns:
+            connection.execute(f"COMMENT ON COLUMN {view.name}.{name} IS {_quoted(doc)}")
+
+
+def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[object]]:
+    """Return the SQL that selects from `view`, and the values to bind to it.
+
+    `parameters`: the view's own, and only_<column> for any of its columns (a value, or a list of values). Text is taken as
+    the command line gives it: a number where the column or the parameter holds numbers, 'null' for None. Raises UsageError.
+    """
+    arguments, conditions = [], []
+    argument_values: list[object] = []
+    condition_values: list[object] = []
+    own = {param.name: param for param in view.params}
+    columns = {name for name, _ in view.columns}
+    for name, value in parameters.items():
+        column = name.removeprefix(_FILTER)
+        if name in own:
+            arguments.append(f"{name} := ?")
+            argument_values.append(_converted(name, value, _literal_type(own[name].default)))
+        elif name.startswith(_FILTER) and column in columns:
+            many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+            wanted = [_converted(name, one, _column_type(column)) for one in many]
+            if wanted != [None]:
+                conditions.append(f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false")
+                condition_values.extend(wanted)
+        else:
+            known = [*own, *(_FILTER + column for column in columns)]
+            raise UsageError(f"{view.name}: {did_you_mean('parameter', name, known)}")
+    call = f"({', '.join(arguments)})" if view.is_macro else ""
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT * FROM {view.name}{call}{where}", argument_values + condition_values
+
+
+def did_you_mean(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a name that is none of `known`: the nearest ones, else all."""
+    listed = sorted(known)
+    near = difflib.get_close_matches(name, listed, n=3, cutoff=0.5)
+    return f"there is no {kind} {name}; " + (f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(listed)}")
+
+
+def parse(text: str) -> View:
+    """Return the view that the text of one .sql file describes. Raises SchemaError where its header is malformed."""
+    statement = _STATEMENT.search(text)
+    if statement is None:
+        raise SchemaError(f"no CREATE VIEW or CREATE MACRO … AS TABLE in: {text[:80]!r}")
+    name, is_macro = statement["name"], statement["kind"] == "MACRO"
+    doc: list[str] = []
+    tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": []}
+    for line in text[: statement.start()].splitlines():
+        if tag := _TAG.fullmatch(line):
+            if tag[1] not in tags:
+                raise SchemaError(f"sql/{name}.sql: unknown tag @{tag[1]}")
+            tags[tag[1]].append(tag[2].strip())
+        elif line.strip():
+            doc.append(line.removeprefix("--").strip())
+    columns = [_name_and_doc(name, text) for text in tags["column"]]
+    columns += [(c.name, c.doc) for table in tags["columns"] for c in schema.TABLES[table].columns]
+    return View(
+        name=name,
+        doc=" ".join(doc),
+        columns=tuple(columns),
+        params=_params(name, statement["params"] or "", dict(_name_and_doc(name, text) for text in tags["param"])),
+        requires=tuple(word for line in tags["requires"] for word in re.split(r"[,\s]+", line) if word),
+        sql=text[statement.start():].strip(),
+        is_macro=is_macro,
+    )
+
+
+def markdown() -> str:
+    """Return the documentation page of all public views (docs/views.md)."""
+    lines = [
+        "# Views", "",
+        "Generated from the headers of `nsightlens/sql/*.sql` by `python -m nsightlens.views`.", "",
+        "A view is asked with `nsightlens show NAME`, `store.view(\"NAME\")` or `SELECT * FROM NAME`; a macro is called in SQL:",
+        "`SELECT * FROM top_kernels(how_many := 5)`. `show` and `store.view` also take `only_<column>=value` for every column",
+        "of the result: it selects rows, so that shares still refer to the whole run.", "",
+    ]
+    known = public(load())
+    lines += [f"- [{name}](#{name})" for name in sorted(known)] + [""]
+    for name in sorted(known):
+        lines += _section(known[name])
+    return "\n".join(lines)
+
+
+def _section(view: View) -> list[str]:
+    lines = [f"## {view.name}", "", view.doc, ""]
+    if view.params:
+        lines += ["| parameter | default | meaning |", "|---|---|---|"]
+        lines += [f"| {p.name} | {_shown(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
+    lines += ["| column | meaning |", "|---|---|"]
+    return lines + [f"| {name} | {_cell(doc)} |" for name, doc in view.columns] + [""]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _shown(value: Literal) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _ordered(views: Mapping[str, View]) -> dict[str, View]:
+    """Return the views, each after those it requires, else in the order given."""
+    ordered: dict[str, View] = {}
+
+    def place(name: str, on_the_way: tuple[str, ...]) -> None:
+        if name in on_the_way:
+            raise SchemaError(f"views require each other: {' -> '.join((*on_the_way, name))}")
+        for other in views[name].requires:
+            if other in views:
+                place(other, (*on_the_way, name))
+            elif other not in schema.TABLES:
+                raise SchemaError(f"sql/{name}.sql requires {other}, which is neither a view nor a table")
+        ordered.setdefault(name, views[name])
+
+    for name in views:
+        place(name, ())
+    return ordered
+
+
+def _name_and_doc(view: str, text: str) -> tuple[str, str]:
+    name, _, doc = text.partition(" ")
+    if not doc.strip():
+        raise SchemaError(f"sql/{view}.sql: {name!r} has no documentation")
+    return name, doc.strip()
+
+
+def _params(view: str, declared: str, docs: Mapping[str, str]) -> tuple[Param, ...]:
+    params = []
+    for text in filter(None, (part.strip() for part in declared.split(","))):
+        name, _, default = (part.strip() for part in text.partition(":="))
+        params.append(Param(name, docs.get(name, ""), _literal(default)))
+    if {param.name for param in params} != set(docs):
+        raise SchemaError(f"sql/{view}.sql: @param lines and the macro's parameters differ")
+    return tuple(params)
+
+
+def _literal(sql: str) -> Literal:
+    """Return the Python value of an SQL literal that stands as a default."""
+    if sql.startswith("'"):
+        return sql[1:-1].replace("''", "'")
+    if sql.lower() in ("null", "true", "false"):
+        return {"null": None, "true": True, "false": False}[sql.lower()]
+    try:
+        return int(sql)
+    except ValueError:
+        return float(sql)
+
+
+def _literal_type(default: Literal) -> type:
+    return str if default is None else type(default)
+
+
+def _column_type(column: str) -> type:
+    """Return the Python type of a result column's values, as far as the schema tells; text otherwise, which DuckDB casts."""
+    for table in schema.TABLES.values():
+        index = table.schema.get_field_index(column)
+        if index >= 0:
+            type_ = table.schema.field(index).type
+            return int if pa.types.is_integer(type_) else float if pa.types.is_floating(type_) else str
+    return str
+
+
+def _converted(name: str, value: object, type_: type) -> object:
+    if not isinstance(value, str):
+        return value
+    if value.lower() == "null":
+        return None
+    try:
+        if type_ is bool:
+            return {"true": True, "false": False}[value.lower()]
+        return type_(value)
+    except (ValueError, KeyError) as exc:
+        wanted = {int: "a whole number", float: "a number", bool: "true or false"}[type_]
+        raise UsageError(f"{name} takes {wanted}, not {value!r}") from exc
+
+
+def _macro_comment(view: View) -> str:
+    lines = [f"{param.name} := {_shown(param.default)}: {param.doc}" for param in view.params]
+    return "\n".join([view.doc, *lines, *(f"{name}: {doc}" for name, doc in view.columns)])
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(markdown())

@@ -1,0 +1,55 @@
+"""Catalogues for tests: every table and view of a store in a DuckDB in memory, with rows given in the test itself."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import schema, views
+
+
+def catalogue(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB with all tables of the schema, those rows in them, and the views."""
+    connection = duckdb.connect()
+    tables_without_rows(connection)
+    views.create(connection)
+    fill(connection, **tables)
+    return connection
+
+
+def tables_without_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables that a store's catalogue has."""
+    for name, table in schema.TABLES.items():
+        connection.register("_rows", table.schema.empty_table())
+        connection.execute(f"CREATE TABLE {name} AS FROM _rows")
+    peaks = Path(views.__file__).with_name("gpus.csv")
+    connection.execute("CREATE TABLE gpu_peaks AS FROM read_csv(?, header = true)", [str(peaks)])
+
+
+def fill(connection: duckdb.DuckDBPyConnection, **tables: list[dict[str, Any]]) -> None:
+    """Insert rows, given as dicts by column name."""
+    for name, rows in tables.items():
+        plain = [(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema.TABLES[name].schema]
+        connection.register("_rows", pa.Table.from_pylist(rows, schema=pa.schema(plain)))
+        connection.execute(f"INSERT INTO {name} FROM _rows")
+
+
+def rows_of(table: str, text: str) -> list[dict[str, Any]]:
+    """Return the rows of a CSV as values of the table's types; an empty cell is NULL."""
+    types = {c.name: c.type for c in schema.TABLES[table].columns}
+    return [{k: _value(v, types[k]) for k, v in row.items()} for row in csv.DictReader(text.strip().splitlines())]
+
+
+def _value(text: str, type_: pa.DataType) -> Any:
+    if text == "":
+        return None
+    if pa.types.is_map(type_):
+        return list(json.loads(text).items())
+    if pa.types.is_boolean(type_):
+        return text == "true"
+    return int(text) if pa.types.is_integer(type_) else float(text) if pa.types.is_floating(type_) else text
