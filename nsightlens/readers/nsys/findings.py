@@ -12,6 +12,7 @@ from nsightlens.readers.nsys.source import Source
 
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
+    ("no_start", "error", "rows without a start time were left out: the file is damaged"),
     ("impossible_duration", "warning", "events end before they start: their duration is NULL"),
     ("out_of_range", "warning", "values too large for their column: NULL"),
     ("nameless", "warning", "the report lacks the text of names that it refers to: NULL"),
@@ -98,9 +99,9 @@ def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
 
 def _ranks(seen: Seen) -> Iterator[Finding]:
     if seen.shared_environment:
-        yield Finding("warning", "rank_of_several_processes", f"nsys was started with ({seen.evidence.environment.source}) "
-                      "set, but several processes of the report used the GPU: it cannot be the rank of each, so theirs are unknown. "
-                      "Start one nsys per rank, or give each rank a sidecar file")
+        yield Finding("warning", "rank_of_several_processes", "nsys was started with a rank set "
+                      f"({seen.evidence.environment.source}), but several processes of the report used the GPU: it cannot be the "
+                      "rank of each, so theirs are unknown. Start one nsys per rank, or give each rank a sidecar file")
     if seen.evidence.contradictory:
         yield Finding("warning", "rank_contradictory", "a process has threads that name different ranks: its rank is unknown",
                       len(seen.evidence.contradictory))

@@ -13,7 +13,7 @@ from nsightlens.errors import ReadError
 from nsightlens.readers import Batch
 from nsightlens.readers.nsys import gpu
 from nsightlens.readers.nsys import ranges as nvtx
-from nsightlens.readers.nsys.columns import Names
+from nsightlens.readers.nsys.columns import Names, raw
 from nsightlens.readers.nsys.devices import Devices
 from nsightlens.readers.nsys.findings import Seen, findings
 from nsightlens.readers.nsys.processes import Processes
@@ -44,7 +44,7 @@ class Reading:
         """Yield every table; raise ReadError if the report is so damaged that no event is left."""
         for table, name, columns, convert in self._tables():
             for batch in self.source.batches(table, columns, self._jobs):
-                yield from self._with_owners(name, convert(batch))
+                yield from self._with_owners(name, convert(self._started(batch)))
         if self.source.damage and not self.rows:
             raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
         yield "profiles", schema.batch_of("profiles", [self._profile()])
@@ -58,6 +58,12 @@ class Reading:
         yield GRAPH_TRACE, "graph_executions", gpu.GRAPH_COLUMNS, lambda b: gpu.graph_executions(b, processes, base, tally)
         yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally)
         yield NVTX, "ranges", nvtx.COLUMNS, lambda b: nvtx.ranges(b, self.source, processes, self.labels, base, tally)
+
+    def _started(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that have a start: nsys writes none without, so one without is debris of a damaged page."""
+        start = raw(batch, "start")
+        self.tally["no_start"] += start.null_count
+        return batch.filter(start.is_valid()) if start.null_count else batch
 
     def _with_owners(self, name: str, batch: pa.RecordBatch) -> Iterator[Batch]:
         if not batch.num_rows:

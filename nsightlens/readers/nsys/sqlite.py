@@ -106,11 +106,11 @@ class SqliteSource:
         """Return the number of rows (an upper bound, cheap), and the first and last value of `column`."""
         if column not in self.columns(table):
             return 0, None, None
-        name = _quoted(self._names[table])
-        low, high = self._extremes(name)
-        one = f"SELECT {_quoted(column)} FROM {name} ORDER BY rowid"
-        return (0 if low is None or high is None else high - low + 1,
-                self._value(f"{one} LIMIT 1"), self._value(f"{one} DESC LIMIT 1"))
+        extremes = self._extremes(table)
+        if extremes is None:
+            return 0, None, None
+        one = f"SELECT {_quoted(column)} FROM {_quoted(self._names[table])} ORDER BY rowid"
+        return extremes[1] - extremes[0] + 1, self._value(f"{one} LIMIT 1"), self._value(f"{one} DESC LIMIT 1")
 
     def owners(self, table: str, column: str, mask: int, at_most: int, within: int | None = None) -> list[int | None]:
         """Return up to `at_most` distinct values of `column` & `mask`, looking at the first `within` rows only."""
@@ -195,25 +195,29 @@ class SqliteSource:
             return None
         return None if row is None else row[0]
 
-    def _extremes(self, name: str) -> tuple[int | None, int | None]:
-        """Return the first and last rowid. Where damage hides the last one, the most that the file has room for."""
-        low = self._value(f"SELECT min(rowid) FROM {name}")
+    def _extremes(self, table: str) -> Piece | None:
+        """Return the first and last rowid, None for an empty table; where damage hides them, the most the file has room for."""
+        name = _quoted(self._names[table])
         try:
-            high = self._connection.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0]
+            low, high = (self._connection.execute(f"SELECT {which}(rowid) FROM {name}").fetchone()[0] for which in ("min", "max"))
         except _ERRORS:
-            low = 1 if low is None else low
-            high = low + self._size // 16
+            low, high = 1, 0
+        if low is None or high is None:
+            return None
+        if high < low:
+            self.damage[table] += 1
+            return 1, 1 + self._size // 16
         return low, high
 
     # -- pieces ------------------------------------------------------------------------------------------------
 
     def _pieces(self, table: str) -> Iterator[Piece]:
-        name = _quoted(self._names[table])
-        low, high = self._extremes(name)
-        if low is None or high is None:
+        extremes = self._extremes(table)
+        if extremes is None:
             return
+        low, high = extremes
         if high - low > max(self._size, PIECE_ROWS):  # fewer rows than rowids: count them off instead
-            yield from self._sparse_pieces(name, low)
+            yield from self._sparse_pieces(_quoted(self._names[table]), low)
             return
         for first in range(low, high + 1, PIECE_ROWS):
             yield first, min(first + PIECE_ROWS - 1, high)
