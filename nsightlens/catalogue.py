@@ -157,8 +157,10 @@ def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path)
     found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
     query = "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'catalogue' AND table_name = ?"
     kind = connection.execute(query, [name]).fetchone()
-    if kind and (kind[0] == "VIEW" or found):
-        connection.execute(f"DROP {'VIEW' if kind[0] == 'VIEW' else 'TABLE'} {name}")
+    is_view = bool(kind and kind[0] == "VIEW")
+    if not found and not is_view:
+        return
+    connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")
     if not found:
         connection.execute(_table_ddl(TABLES[name]))
         return

@@ -23,6 +23,9 @@ Hash = npt.NDArray[np.uint64]
 
 MISSING = np.iinfo(np.int64).min
 _KEY_BITS = 44
+# Different salts keep small numbers of different kinds from hashing alike.
+_NAME_SALT = np.uint64(0x6E616D65_5F73616C)
+_PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
 _CONFIG_COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
@@ -72,22 +75,22 @@ class Names:
 
 def configuration(batch: pa.RecordBatch) -> Hash:
     """Return a 64-bit hash of each row's launch configuration (grid and block)."""
-    mixed = np.zeros(batch.num_rows, dtype=np.uint64)
+    mixed: Hash = np.zeros(batch.num_rows, dtype=np.uint64)
     for column in _CONFIG_COLUMNS:
-        mixed = _mix(mixed ^ integers(batch, column).astype(np.uint64))
+        mixed = _mix(np.bitwise_xor(mixed, integers(batch, column).astype(np.uint64)))
     return mixed
 
 
 def hash_of(texts: Sequence[str | None]) -> Hash:
     """Return a 64-bit hash per text: equal texts have equal hashes."""
     codes: dict[str | None, int] = {}
-    numbers: Hash = np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.uint64)
-    return _mix(numbers)
+    numbers: Hash = np.array([codes.setdefault(text, len(codes)) for text in texts]).astype(np.uint64)
+    return _mix(numbers ^ _NAME_SALT)
 
 
 def _mix(value: Hash) -> Hash:
     """Return the finalizer of splitmix64: every input bit reaches every output bit."""
-    value = (value + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
+    value = value + np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
@@ -232,7 +235,7 @@ def launch_order(
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order), dtype=np.int64)
     in_process = _count_before(process.astype(np.uint64), order)
-    return Order(place, in_process, _count_before(_mix(like ^ _mix(process.astype(np.uint64))), order))
+    return Order(place, in_process, _count_before(_mix(like ^ _mix(process.astype(np.uint64) ^ _PROCESS_SALT)), order))
 
 
 def _descends(process: Int, time: Int) -> bool:

@@ -182,6 +182,10 @@ class _Plan:
             self.errors[name] = ReadError(path, "the process that read it died, most likely for want of memory",
                                           "Try again with --jobs 1, or on a machine with more memory", "worker_died")
             self.errors[name].__cause__ = exc
+        except Exception as exc:  # noqa: BLE001 - a defect of ours in one file must not cost the user the others
+            what = f"nsightlens failed on it ({type(exc).__name__}: {exc}): a defect of nsightlens, not of the file"
+            self.errors[name] = ReadError(path, what, "Please report it, with the file if you can", "internal_error")
+            self.errors[name].__cause__ = exc
         if on_progress:
             on_progress(Progress(done, total, path.name))
 

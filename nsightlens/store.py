@@ -73,8 +73,8 @@ class Store:
 
     def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         try:
-            result = self._connection.execute(query, parameters) if parameters else self._connection.execute(query)
-            return result.to_arrow_table()
+            relation = self._connection.sql(query, params=parameters or None)
+            return pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as exc:
             raise UsageError(f"DuckDB: {exc}") from exc
 

@@ -45,7 +45,8 @@ def test_a_kernel_without_its_call_is_placed_by_its_correlation_id() -> None:
     calls = Calls(_ints(0, 0), _ints(10, 30), _ints(100, 300), _ints(101, 301))
     process, correlation = _ints(0, 0, 0, 0), _ints(30, 20, 10, 5)
     start = _ints(310, 305, 110, 1)
-    order = launch_order(process, correlation, start, _ints(*[None] * 4), link(process, correlation, calls, start), hash_of(["k"])[[0] * 4])
+    links = link(process, correlation, calls, start)
+    order = launch_order(process, correlation, start, _ints(*[None] * 4), links, hash_of(["k"])[[0] * 4])
     assert order.launch_index.tolist() == [3, 2, 1, 0]
     assert order.nth.tolist() == [3, 2, 1, 0]
 

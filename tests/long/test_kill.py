@@ -19,6 +19,7 @@ from nsightlens.schema import TABLES
 
 RUN = Path(__file__).resolve().parents[2] / "fixtures" / "simulated_resnet18_ddp"
 KILLS = 200
+_OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
 
 
 def _start(runs: list[Path], store: Path) -> subprocess.Popen[bytes]:
@@ -31,9 +32,9 @@ def _contents(store: Path) -> dict[str, list[tuple[object, ...]]]:
     found = {}
     with nl.open(store) as opened:
         for table in TABLES.values():
-            columns = ", ".join(f'"{c.name}"' for c in table.columns if c.name not in ("path", "reason", "message", "modified_ns"))
+            columns = ", ".join(f'"{c.name}"' for c in table.columns if c.name not in _OF_THIS_MACHINE)
             rows = opened.sql(f"SELECT {columns} FROM {table.name}").to_pylist()
-            found[table.name] = sorted((tuple(map(repr, row.values())) for row in rows))
+            found[table.name] = sorted(tuple(map(repr, row.values())) for row in rows)
         parts = {row["path"] for row in opened.sql("SELECT path FROM _parts").to_pylist()}
     assert all((store / part).is_file() for part in parts)
     return found
