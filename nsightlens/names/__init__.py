@@ -15,13 +15,19 @@ RULES_VERSION = 1
 
 
 @lru_cache(maxsize=1 << 14)
-def _parsed(name: str, repair: bool) -> Parsed:
+def _cached(name: str, repair: bool) -> Parsed:
     return parse(demangle(name), repair)
+
+
+def _parsed(name: str, tool: str | None = None) -> Parsed:
+    """Return the parts of a name; only one that shows ncu's marks can be damaged, so that most are read once."""
+    damaged = tool in (None, "ncu") and ("unnamed>" in name or " lambda(" in name)
+    return _cached(name, damaged)
 
 
 def short_name(name: str) -> str:
     """Return the base name: without namespaces, template arguments, return type and parameters."""
-    return _parsed(name, True).short
+    return _parsed(name).short
 
 
 def kernel_key(name: str, tool: str | None = None) -> str:
@@ -29,7 +35,7 @@ def kernel_key(name: str, tool: str | None = None) -> str:
 
     `tool`: who printed the name; what only ncu does to names is undone for "ncu" and where it is not known.
     """
-    return _parsed(name, tool in (None, "ncu")).key
+    return _parsed(name, tool).key
 
 
 def family(name: str, key: str | None = None) -> str:
@@ -37,5 +43,5 @@ def family(name: str, key: str | None = None) -> str:
 
     `key`: its kernel_key, where it is known already.
     """
-    parsed = _parsed(name, True)
+    parsed = _parsed(name)
     return classify(key or parsed.key, parsed.scope)

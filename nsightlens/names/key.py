@@ -23,6 +23,8 @@ from typing import NamedTuple
 MAX_DEPTH = 400
 """Deepest nesting of brackets that is read; a deeper name is its own key."""
 
+_COPY = re.compile(r"(?: \[clone [^]]*\]| \(\.[\w.]*\)|\.kd)$")
+"""The mark of a compiler's copy of a function, and AMD's for a kernel's descriptor."""
 _PLAIN = re.compile(r"[\w$]+")
 _INTEGER = r"(?:(?:un)?signed\s)?(?:bool|char|short|int|__int128|long(?:\slong)?)(?:\sint)?"
 _SPECIAL = "unnamed|lambda|operator|auto|local|decltype|nullptr_t"
@@ -39,7 +41,6 @@ _TOKEN = re.compile(
   | (?P<unnamed>(?:\{{unnamed\ type\#|\[?\bunnamed\ type\ \(instance\ |'unnamed)(?P<which>[0-9]{{0,6}})(?:\)\]|[}}']))
   | (?P<operator>\boperator\s?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[-+*/%^&|=!<>]=|&&|\|\||\+\+|--|[-+*/%^&|~!=<>,]))
   | (?P<tag>(?<=[\w\]])\[[\w:,.$]+\])
-  | (?P<clone>\s\[clone\ [^]]*\]$|\s\(\.[\w.]*\)$|\.kd$)
   | (?P<null>decltype\(nullptr\)|\bnullptr_t\b)
   | (?P<number>[0-9]+[uUlL]*\b)
   | (?P<auto>\bauto:[0-9]+)
@@ -64,6 +65,7 @@ class Parsed(NamedTuple):
 
 def parse(name: str, repair: bool = True) -> Parsed:
     """Return the parts of a readable kernel name. `repair`: the name may be one that ncu has damaged."""
+    name = _COPY.sub("", name)
     if _PLAIN.fullmatch(name):
         return Parsed(name, name, "")
     return _Pass(name, repair).run()
@@ -178,9 +180,6 @@ class _Pass:
 
     def see_cast(self, token: re.Match[str]) -> None:
         """Leave a cast to an integer type out."""
-
-    def see_clone(self, token: re.Match[str]) -> None:
-        """Leave the mark of a compiler's copy out."""
 
     def see_tag(self, token: re.Match[str]) -> None:
         """Write ABI tags as [a,b] behind the name, however the tool splits them."""
