@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 _GAP_US = 20
+_LEAST_ID_STRIDE = 100_000
+"""Ids begin above this, as late in a real job: HolisticTraceAnalysis 0.5 keeps lower ones in 16 bits, and event numbers with
+them, and fails under pandas 3 where those need more."""
 _SHIFTED = re.compile(
     r'("(?P<key>ts|correlation|[Ee]xternal id|id|Ev Idx|Profiler Event Index|Record function id|Sequence number|Python id|'
     r'Python parent id|Python module id|wait_on_cuda_event_record_corr_id)":\s*)(?P<value>\d+)'
     r'|(?P<step>ProfilerStep#)(?P<number>\d+)')
-_NOT_IDS = {"ts"}
 _DECODER = json.JSONDecoder(parse_float=Decimal, strict=False)
 
 
@@ -104,10 +106,10 @@ def _strides(events: list[tuple[str, dict[str, Any]]]) -> _Strides:
         for found in _SHIFTED.finditer(text):
             if found["step"]:
                 steps.append(int(found["number"]))
-            elif found["key"] not in _NOT_IDS:
+            elif found["key"] != "ts":
                 ids.append(int(found["value"]))
     numbers = steps[1:] or [0]
-    return _Strides(int(max(ends) - min(starts)) + _GAP_US, max(ids) + 1, max(numbers) - min(numbers) + 1)
+    return _Strides(int(max(ends) - min(starts)) + _GAP_US, max(max(ids) + 1, _LEAST_ID_STRIDE), max(numbers) - min(numbers) + 1)
 
 
 def _template(texts: list[str], strides: _Strides) -> _Template:
@@ -119,17 +121,21 @@ def _template(texts: list[str], strides: _Strides) -> _Template:
         hole = "number" if found["step"] else "value"
         parts += [text[at:found.start(hole)].replace("%", "%%"), "%d"]
         at = found.end(hole)
-        value = int(found[hole])
+        value, stride = _hole(found, strides)
         template.values.append(value)
-        template.strides.append(_stride(found, value, strides))
+        template.strides.append(stride)
     parts.append(text[at:].replace("%", "%%"))
     template.text = "".join(parts)
     return template
 
 
-def _stride(found: re.Match[str], value: int, strides: _Strides) -> int:
+def _hole(found: re.Match[str], strides: _Strides) -> tuple[int, int]:
+    """Return the number as the first copy has it, and what each further copy adds."""
     if found["step"]:
-        return strides.steps
-    if found["key"] in _NOT_IDS:
-        return strides.time_us
-    return strides.ids if value else 0
+        return int(found["number"]), strides.steps
+    value = int(found["value"])
+    if found["key"] == "ts":
+        return value, strides.time_us
+    if found["key"] == "correlation" and not value:
+        return 0, 0  # means that there is no link, in every copy
+    return value + strides.ids, strides.ids
