@@ -491,7 +491,7 @@ def markdown() -> str:
     lines = [
         "# Tables", "",
         f"Schema version {SCHEMA_VERSION}. Generated from `nsightlens/schema.py` by `python -m nsightlens.schema`.", "",
-        "Unknown is NULL, never 0. Times are whole nanoseconds; a start is relative to `profiles.origin_epoch_ns` of its profile.",
+        "Unknown is NULL, never 0. Times are whole nanoseconds; starts are relative to their profile's `origin_epoch_ns`.",
         "", *(f"- [{name}](#{name})" for name in TABLES), "",
     ]
     for table in TABLES.values():
