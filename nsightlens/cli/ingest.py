@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsightlens.store import Store
 
 _MOST = 12
+_FEW = 3
 
 
 @click.command("ingest")
@@ -76,22 +77,33 @@ def _summarise(report: Report) -> None:
     import nsightlens as nl
     from nsightlens.errors import StoreError
 
-    say = _say
     states = [o.state for o in report.outcomes]
     counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
-    say(f"{report.files_seen} files seen; {len(states)} profiles: {counted or 'none'}"
+    _say(f"{report.files_seen} files seen; {len(states)} profiles: {counted or 'none'}"
         + (f"; {len(report.duplicates)} duplicate files set aside" if report.duplicates else ""))
-    for error in report.refused[:_MOST]:
-        say(f"  refused  {error}")
-    if len(report.refused) > _MOST:
-        say(f"  … and {len(report.refused) - _MOST} more: nsightlens sql \"FROM files WHERE outcome = 'refused'\"")
+    for line in _refusals(report):
+        _say(line)
     try:
         with nl.open(report.store) as store:
             _contents(store, {o.run for o in report.outcomes})
     except StoreError:
-        say("nothing was stored")
+        _say("nothing was stored")
         return
-    say(f"store: {report.store}   next: nsightlens show kernel_summary --store {report.store}")
+    _say(f"store: {report.store}   next: nsightlens show kernel_summary --store {report.store}")
+
+
+def _refusals(report: Report) -> list[str]:
+    """Return a line per reason, with the files that it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for error in report.refused:
+        by_reason.setdefault(f"{error.reason}. {error.what_to_do}", []).append(Path(error.path).name)
+    lines = []
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        lines.append(f"  refused  {', '.join(names[:_FEW])}{more}: {reason}")
+    if len(lines) > _MOST:
+        lines[_MOST:] = [f"  … and {len(lines) - _MOST} other reasons: nsightlens sql \"FROM files WHERE outcome = 'refused'\""]
+    return lines
 
 
 def _contents(store: Store, runs: set[str]) -> None:
@@ -112,7 +124,8 @@ def _contents(store: Store, runs: set[str]) -> None:
                       "(SELECT code FROM diagnostics WHERE profile_id IS NULL) GROUP BY ALL ORDER BY severity, code",
                       [sorted(runs)]).to_pylist()
     for note in notes[:_MOST]:
-        _say(f"  {note['severity']:<8} {note['code']} ({note['files']} files): {note['message']}")
+        files = f" ({note['files']} files)" if note["files"] > 1 else ""
+        _say(f"  {note['severity']:<8} {note['code']}{files}: {note['message']}")
     if notes:
         _say("  all: nsightlens show diagnostic_summary")
 
@@ -123,6 +136,6 @@ def _shorten(ranks: str) -> str:
 
 
 def _say(text: str) -> None:
-    from nsightlens.cli.output import _printable
+    from nsightlens.cli.output import printable
 
-    click.echo(_printable(text), err=True)
+    click.echo(printable(text), err=True)

@@ -113,8 +113,10 @@ def as_text(table: pa.Table, wide: bool = False) -> str:
         text = str(type_).startswith(("string", "dictionary", "large_string"))
         rich.add_column(Text(name), justify="left" if text else "right", no_wrap=not text or wide,
                         overflow="ellipsis" if not text else "fold", min_width=min(len(name), 12) if not text else 6)
-    for row in _rows(table):
-        rich.add_row(*(Text(_cell(value, wide)) for value in row))
+    rows = _rows(table)
+    decimals = [_decimals([row[i] for row in rows]) for i in range(table.num_columns)]
+    for row in rows:
+        rich.add_row(*(Text(_cell(value, wide, places)) for value, places in zip(row, decimals, strict=True)))
     with console.capture() as captured:
         console.print(rich)
         if not table.num_rows:
@@ -122,7 +124,13 @@ def as_text(table: pa.Table, wide: bool = False) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 
-def _cell(value: object, wide: bool) -> str:
+def _decimals(values: list[object]) -> int | None:
+    """Return the decimals that show every float of a column as it is, up to 2; None where they need more."""
+    floats = [v for v in values if isinstance(v, float) and math.isfinite(v)]
+    return next((places for places in range(1, 3) if all(round(v, places) == v for v in floats)), None)
+
+
+def _cell(value: object, wide: bool, decimals: int | None) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -130,14 +138,16 @@ def _cell(value: object, wide: bool) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if decimals is not None:
+            return f"{value:,.{decimals}f}"
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
-    text = _printable(str(value))
+    text = printable(str(value))
     if wide or len(text) <= _MAX_TEXT:
         return text
     half = (_MAX_TEXT - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return the text without control characters: a kernel name must not steer the terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

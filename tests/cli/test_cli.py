@@ -39,7 +39,7 @@ def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
     before = sorted(base.parent.rglob("*"))
     done = _run("scan", base, "--format", "json")
     rows = {row["path"]: row for row in json.loads(done.stdout)}
-    assert (rows["rank1.json"]["what"], rows["rank1.json"]["rank"]) == ("kineto json", 1)
+    assert (rows["rank1.json"]["what"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
     assert rows["rank1.json"]["rank_from"] in ("content:distributedInfo", "filename")
     assert rows["broken.json"]["problem"]
     assert sorted(base.parent.rglob("*")) == before
