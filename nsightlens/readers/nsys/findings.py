@@ -63,8 +63,8 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
 
 def _damage(source: Source) -> Iterator[Finding]:
     if source.truncated:
-        yield Finding("error", "truncated", "the file is shorter than its header says: every number lacks what is missing. "
-                      "Copy it again, or export the report again")
+        yield Finding("error", "truncated", "the file is shorter than its header says: every number lacks what is missing, and "
+                      "the row that the cut goes through may be wrong. Copy it again, or export the report again")
     for table, places in sorted(source.damage.items()):
         yield Finding("error", "damaged", f"table {table} could not be read in full: its totals are too low. "
                       "Copy the file again, or export the report again", places)

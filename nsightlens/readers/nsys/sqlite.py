@@ -59,7 +59,7 @@ class SqliteSource:
             raise ReadError(path, f"the SQLite file is damaged ({exc})",
                             "Export the report again: nsys export --type sqlite", "damaged") from exc
         self._names = canonical(names)
-        self._columns = {name: self._table_columns(actual) for name, actual in self._names.items()}
+        self._columns = {name: self._table_columns(name, actual) for name, actual in self._names.items()}
         self._all = names
 
     def close(self) -> None:
@@ -181,12 +181,14 @@ class SqliteSource:
             raise _foreign(self.path, everything)
         return tables
 
-    def _table_columns(self, actual: str) -> frozenset[str]:
+    def _table_columns(self, table: str, actual: str) -> frozenset[str]:
         try:
-            return frozenset(str(row[1]) for row in self._connection.execute(f"PRAGMA table_info({_quoted(actual)})"))
+            found = frozenset(str(row[1]) for row in self._connection.execute(f"PRAGMA table_info({_quoted(actual)})"))
         except _ERRORS:
-            self.damage[actual] += 1
-            return frozenset()
+            found = frozenset()
+        if not found:  # listed in the schema, but its definition is damaged
+            self.damage[table] += 1
+        return found
 
     def _value(self, query: str) -> Any:
         try:
