@@ -93,7 +93,7 @@ FAMILIES: tuple[Rule, ...] = (
     _rule("reduction", r"^(?:dot_kernel|reduce_1Block_kernel|asum_|nrm2_|iamax_)", "cuBLAS level 1: dot products and norms"),
     _rule("gemm", r"(?i:gemm|gemv|mat_?mul|split_?k_?reduce|reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
           "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM"),
-    _own("gemm", r"[Mm]arlin|machete|fused_moe_kernel|(?<![A-Za-z])(?:mm|bmm|addmm|linear)(?![a-z])|"
+    _own("gemm", r"[Mm]arlin|machete|fused_moe_kernel|(?<![A-Za-z])(?:mm|bmm|addmm)(?![a-z])|"
          r"(?<![a-z])[sdcz]?(?:trsm|trmm|syrk|herk)", "Marlin, Machete, products of MoE layers, other level 3 BLAS"),
     # --- memory movement
     _rule("memory", r"direct_copy_kernel|float\w*_copy_kernel|copy_device_to_device|^CatArrayBatchedCopy|^batched_transpose|"
@@ -119,7 +119,7 @@ FAMILIES: tuple[Rule, ...] = (
     _rule("elementwise", r"^_kernel_agent<ParallelForAgent|^transform_kernel|^SubTensorOp|^Op\w*Tensor|^loop_\w*fusion|"
           r"^fused_\w*_[0-9]{8,}$", "Thrust loops; MIOpen tensor operations; XLA and TorchScript fusions"),
     # --- what the words of any other kernel's own name say
-    _words("normalization", "norm|normalize|welford", "own name: norms"),
+    _own("normalization", r"[Nn]orm(?:alize)?(?![a-z])|(?i:welford)", "own name: norms"),
     _words("reduction", "reduce|reduction|sum|mean|scan|cumsum|cumprod|sort|argsort|argmax|argmin|amax|histogram|bincount|"
            "unique|nonzero|dot|pool", "own name: reductions, scans, sorts"),
     _words("memory", "copy|memcpy|memset|gather|scatter|transpose|permute|unpermute|cat|concat|stack|slice|pad|embedding|"

@@ -23,8 +23,7 @@ from typing import NamedTuple
 MAX_DEPTH = 400
 """Deepest nesting of brackets that is read; a deeper name is its own key."""
 
-_COPY = re.compile(r"(?: \[clone [^]]*\]| \(\.[\w.]*\)|\.kd)$")
-"""The mark of a compiler's copy of a function, and AMD's for a kernel's descriptor."""
+_COPY = re.compile(r" \[clone [^]]*\]| \(\.[\w.]*\)")
 _PLAIN = re.compile(r"[\w$]+")
 _INTEGER = r"(?:(?:un)?signed\s)?(?:bool|char|short|int|__int128|long(?:\slong)?)(?:\sint)?"
 _SPECIAL = "unnamed|lambda|operator|auto|local|decltype|nullptr_t"
@@ -65,7 +64,7 @@ class Parsed(NamedTuple):
 
 def parse(name: str, repair: bool = True) -> Parsed:
     """Return the parts of a readable kernel name. `repair`: the name may be one that ncu has damaged."""
-    name = _COPY.sub("", name)
+    name = _without_copy_mark(name)
     if _PLAIN.fullmatch(name):
         return Parsed(name, name, "")
     return _Pass(name, repair).run()
@@ -93,7 +92,8 @@ class _Frame:
 class _Pass:
     """State of the pass: output pieces, open brackets, and what kind of piece came last.
 
-    last: "" (a part begins), word, number, sign, operator, call, lambda, template, params, hidden, group.
+    last: "" (a part begins), word, number, sign, operator, call, lambda, template, or the role of a closed `(`.
+    gap: whitespace came since. joined: `::` came last. lambda_scope: where the `::` behind the last lambda stands.
     """
 
     def __init__(self, name: str, repair: bool) -> None:
@@ -176,7 +176,8 @@ class _Pass:
 
     def see_unnamed(self, token: re.Match[str]) -> None:
         which = token.group("which")
-        self.add("lambda", f"unnamed#{_ordinal(which) if token.group().startswith(chr(39)) else which}")
+        by_llvm = token.group().startswith("'")
+        self.add("lambda", f"unnamed#{_ordinal(which) if by_llvm else which}")
 
     def see_cast(self, token: re.Match[str]) -> None:
         """Leave a cast to an integer type out."""
@@ -334,7 +335,7 @@ class _Pass:
         if frame.role == "address":
             self.out[frame.start] = ""
         elif frame.role == "call":
-            del self.out[self.lambda_scope:]
+            del self.out[frame.start - 2:]
         else:
             self.close_list(frame)
         return at
@@ -363,6 +364,14 @@ class _Pass:
         self.out[-1] += f"#{number}"
         self.last = "lambda"
         return at
+
+
+def _without_copy_mark(name: str) -> str:
+    """Return the name without the mark of a compiler's copy of a function, or AMD's of a kernel descriptor."""
+    at = max(name.rfind(" [clone "), name.rfind(" (."))
+    if at >= 0 and _COPY.fullmatch(name, at):
+        return name[:at]
+    return name.removesuffix(".kd")
 
 
 def _closing_brackets(text: str) -> dict[int, int]:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 from functools import cache
@@ -73,6 +74,8 @@ def _ncu(path: Path) -> Names:
 def _kineto(path: Path) -> Names:
     raw = path.read_bytes()
     raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    if not re.search(rb'"cat":\s*"[Kk]ernel"', raw):
+        return {}
     try:
         trace = json.loads(raw.decode("utf-8", "replace"), strict=False)
     except ValueError:

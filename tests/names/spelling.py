@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def identity(node: Node) -> object:
     """Return what two kernels must share to count as one: the promise of nsightlens.names.key."""
     match node:
         case Named(_, name, arguments, member):
-            return "class", name, arguments and tuple(map(identity, arguments)), member
+            return "class", name, _each(arguments), member
         case Pointer(target, sign, const):
             return sign, const, identity(target)
         case Number(_, value):
@@ -98,14 +98,17 @@ def identity(node: Node) -> object:
         case Enumerator(_, name, value):
             return "enumerator", name, value
         case Function(_, name, arguments, parameters):
-            known = arguments if arguments is not None else parameters
-            return "function", name, arguments is None, tuple(map(identity, known))
+            return "function", name, _each(arguments), None if arguments is not None else _each(parameters)
         case Lambda(within, parameters, number):
-            return "lambda", identity(within), tuple(map(identity, parameters)), number
+            return "lambda", identity(within), _each(parameters), number
         case Address(function):
-            return "address", function.name, function.arguments and tuple(map(identity, function.arguments))
+            return "address", function.name, _each(function.arguments)
         case Plain(text):
             return text
+
+
+def _each(nodes: Sequence[Node] | None) -> object:
+    return None if nodes is None else tuple(identity(node) for node in nodes)
 
 
 class Nsys:
@@ -180,18 +183,20 @@ class Nsys:
         return returns + self.named(function) + self.parameters(function)
 
 
+SUFFIXES = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul"}
+
+
 class Kineto(Nsys):
     """GNU's demangler, as Kineto prints it on CUDA."""
 
     close = " >"
     call = "operator()()"
-    _suffix = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul"}
 
     def scope(self, scope: Scope) -> str:
         return "".join(f"{name}::" for name in scope.names) + ("(anonymous namespace)::" if scope.unnamed else "")
 
     def number(self, kind: str, value: int) -> str:
-        return ("false", "true")[value] if kind == "bool" else f"{value}{self._suffix[kind]}"
+        return ("false", "true")[value] if kind == "bool" else f"{value}{SUFFIXES[kind]}"
 
     def address(self, function: Function) -> str:
         if function.arguments is None:

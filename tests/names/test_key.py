@@ -25,6 +25,7 @@ ALIKE = [
     ("ns::[local to axpy_cu]::saxpy(float *)", "saxpy(float*)"),
     ("void at::native::sum_functor<float>::operator ()<int>(T1)", "sum_functor<float>::operator()<int>"),
     ("foo(void)", "foo()"),
+    ("void f<g()::{lambda()#1}::operator()(h()::{lambda()#2}) const::{lambda()#3}>(int)", "f<g()::lambda()#1::lambda()#3>"),
 ]
 
 # Different kernels of one capture: their keys must differ.

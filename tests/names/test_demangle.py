@@ -1,0 +1,104 @@
+"""demangle: the readable form of what compilers emit for kernels, and the symbol itself for anything else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightlens.names import demangle, kernel_key
+from tests.names import corpus
+
+_LAMBDA = ("at::native::rsqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
+           "operator()() const::{lambda(float)#1}")
+
+# As GNU's c++filt prints them, but for `>>`, `(unsigned long)4` and the `void` of local templates.
+SYMBOLS = [
+    ("_Z5saxpyPdS_S_di", "saxpy(double*, double*, double*, double, int)"),
+    ("_ZN12_GLOBAL__N_13fooIfEEvT_", "void (anonymous namespace)::foo<float>(float)"),
+    ("_ZN2at6native53_GLOBAL__N__21739cd4_20_layer_norm_kernel_cu_9c5ada8a4normIfEEvPKT_",
+     "void at::native::(anonymous namespace)::norm<float>(float const*)"),
+    ("_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE",
+     "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"),
+    ("_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_17rsqrt_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE0_clEvENKUlvE0_"
+     "clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_",
+     f"void at::native::vectorized_elementwise_kernel<4, {_LAMBDA}, std::array<char*, (unsigned long)2>>"
+     f"(int, {_LAMBDA}, std::array<char*, (unsigned long)2>)"),
+    ("_Z1fIXadL_Z3gooIfEiT_EEEvv", "void f<&(int goo<float>(float))>()"),
+    ("_Z1fIZ4mainEUlT_E_EvS0_", "void f<main::{lambda(auto)#1}>(auto)"),
+    ("_Z1kIJifEEvDpT_", "void k<int, float>(int, float)"),
+    ("_Z1kIJEEvDpT_", "void k<>()"),
+    ("_Z1fIPFviEEvT_", "void f<void (*)(int)>(void (*)(int))"),
+    ("_Z1fIMN1A1BEFviEEvT_", "void f<void (A::B::*)(int)>(void (A::B::*)(int))"),
+    ("_Z1fILi4ELb1ELc97ELin3EEvv", "void f<4, true, (char)97, -3>()"),
+    ("_Z1fILN1A4KindE2EEvv", "void f<(A::Kind)2>()"),
+    ("_Z1fIXgtLi8ELi0EEEvv", "void f<((8)>(0))>()"),
+    ("_Z1gIfENSt9enable_ifIXntLb0EEvE4typeET_", "std::enable_if<!(false), void>::type g<float>(float)"),
+    ("_Z1gIfENSt9enable_ifIXsrSt7is_sameIifE5valueEvE4typeEv",
+     "std::enable_if<std::is_same<int, float>::value, void>::type g<float>()"),
+    ("_ZL6kernelPf", "kernel(float*)"),
+    ("_Z4copyB2v1B4abcd5ArrayIxLi1E1CE", "copy[abi:v1][abi:abcd](Array<long long, 1, C>)"),
+    ("_Z1hIDF16_DhDF16bDnEvv", "void h<_Float16, half, std::bfloat16_t, decltype(nullptr)>()"),
+    ("_Z1fRA4_Kf", "f(float const (&)[4])"),
+    ("_ZN2nsUt_1fEv", "ns::{unnamed type#1}::f()"),
+    ("_ZN1AIfEC1Ev", "A<float>::A()"),
+    ("_ZNK1AclEv", "A::operator()() const"),
+    ("_Z1fPU3AS1f", "f(float AS1*)"),
+    ("_Z1fI1AILi1EES1_S0_IiEEvv", "void f<A<1>, A<1>, A<int>>()"),
+    ("_Z1kIifEvT0_T_", "void k<int, float>(float, int)"),
+    ("_Z1kPf.kd", "k(float*)"),
+]
+LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo"]
+
+
+@pytest.mark.parametrize(("symbol", "name"), SYMBOLS)
+def test_symbols(symbol: str, name: str) -> None:
+    assert demangle(symbol) == name
+
+
+@pytest.mark.parametrize("symbol", LEFT_ALONE)
+def test_what_is_no_symbol_is_left_alone(symbol: str) -> None:
+    assert demangle(symbol) == symbol
+
+
+def test_a_symbol_has_the_key_of_its_name_in_the_captures() -> None:
+    corpus.needed()
+    rows = [row for path in sorted((corpus.DATA / "nsys").glob("*.sqlite")) for row in corpus.nsys_rows(path)]
+    both = [(name, mangled) for name, _, mangled, _ in rows if mangled is not None and mangled.startswith("_Z")]
+    assert len({mangled for _, mangled in both}) >= 138
+    assert [pair for pair in both if kernel_key(pair[0], "nsys") != kernel_key(pair[1], "nsys")] == []
+
+
+def test_all_symbols_of_the_captures_are_read() -> None:
+    corpus.needed()
+    symbols = {name for names in corpus.captures().values() for name in names if name.startswith("_Z")}
+    assert len(symbols) >= 8
+    assert [symbol for symbol in symbols if demangle(symbol) == symbol] == []
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from([symbol for symbol, _ in SYMBOLS]), st.data())
+def test_damaged_symbols_are_text_still(symbol: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(2, len(symbol)))
+    damage = data.draw(st.text("NEISTZLXJPRKUlvifdDGABCM0123456789_", max_size=3))
+    assert isinstance(demangle(symbol[:at] + damage + symbol[at + data.draw(st.integers(0, 9)):]), str)
+
+
+ENDLESS = ["P", "J", "N", "Z", "K", "F", "A_", "9", "1AI", "M1A", "nt", "S_", "UlvE", "XadL", "D", "Dp", "U1a", "B1a"]
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_endless_nesting_is_left_alone(part: str) -> None:
+    for start in ("_Z", "_Z1f", "_Z1fI", "_Z1fIX", "_ZN"):
+        symbol = start + part * (100_000 // len(part))
+        assert demangle(symbol) == symbol
+
+
+def test_substitutions_that_double_do_not_fill_the_memory() -> None:
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+    def doubled(times: int) -> str:
+        return "_Z1f1A1BIS_S_E" + "".join(f"1BIS{digits[n]}_S{digits[n]}_E" for n in range(1, 2 * times, 2))
+
+    assert demangle(doubled(2)) == "f(A, B<A, A>, B<B<A, A>, B<A, A>>, B<B<B<A, A>, B<A, A>>, B<B<A, A>, B<A, A>>>)"
+    assert demangle(doubled(17)) == doubled(17)
