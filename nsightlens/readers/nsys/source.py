@@ -33,6 +33,8 @@ CONTEXT_TABLES = (
 )
 KNOWN_TABLES = frozenset((*EVENT_TABLES, *CONTEXT_TABLES))
 
+_SIGNATURES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_EXPORT", "EXPORT_META_DATA", NVTX)
+_SYSTEM_TABLES = ("PROCESSES", "OSRT_API", "SCHED_EVENTS", "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS")
 _DESCRIPTIVE = re.compile(
     r"ENUM_|TARGET_INFO_|ANALYSIS_|META_DATA_|EXPORT_META_DATA$|NVTX_PAYLOAD_|ProcessStreams$|UnwindMethodType$|.*_CALLCHAINS$|sqlite_"
 )
@@ -96,8 +98,7 @@ def is_report(tables: Iterable[str]) -> bool:
     names = set(tables)
     if "StringTable" in names:  # nvprof's, which has tables CUPTI_ACTIVITY_KIND_* of its own
         return False
-    return any(name.startswith(("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_EXPORT", "EXPORT_META_DATA", NVTX))
-               for name in names) or {STRINGS, "PROCESSES"} <= names
+    return any(name.startswith(_SIGNATURES) for name in names) or (STRINGS in names and not names.isdisjoint(_SYSTEM_TABLES))
 
 
 def is_unread(table: str) -> bool:
