@@ -1,0 +1,114 @@
+"""ncu CSV -> tables: every page that `ncu --csv` prints (details, details-all, metrics, raw, print-summary).
+
+A file is text with tables in it (`text`, `lines`); a table is long, wide or a summary (`long`, `wide`, `summary`), and gives
+a page (`page`); the pages of a report are united (`merge`) and become rows (`kernels`, `tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from nsightlens.errors import ReadError
+from nsightlens.readers import Batch, Probe, ProcessHint
+from nsightlens.readers.ncu import tables
+from nsightlens.readers.ncu.content import Content, content_of
+from nsightlens.readers.ncu.counters import Counters
+from nsightlens.readers.ncu.foreign import recognise_foreign_csv
+from nsightlens.readers.ncu.identity import look
+from nsightlens.readers.ncu.kernels import kernels
+from nsightlens.readers.ncu.log import LogFacts, facts, speaks_ncu
+from nsightlens.readers.ncu.merge import merge
+from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.text import decode, find_header
+from nsightlens.schema import batch_of
+
+__all__ = ["TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
+
+TOOL = "ncu"
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Say whether the text holds a header or a message of ncu."""
+    data = decode(head, Notes())
+    return find_header(data)[0] is not None or speaks_ncu(data.split(b"\n"))
+
+
+def probe(path: Path) -> Probe:
+    """Return what the id columns and the log tell; `identity` names the launches. Raises ReadError."""
+    seen = look(path)
+    hints = tuple(ProcessHint(pid=pid) for pid in seen.pids)
+    return Probe(f"ncu {seen.kind} csv", facts(seen.log).version, hints, seen.identity)
+
+
+def mergeable(paths: Sequence[Path]) -> bool:
+    """Say whether the files agree, within the printed digits, on every raw metric of the launches they share.
+
+    Files that do are pages of one report; files that do not are different reports of launches named alike. A file that
+    cannot be read agrees with nothing.
+    """
+    try:
+        pages = [page for path in paths for page in content_of(path).pages]
+    except ReadError:
+        return False
+    return not pages or merge(pages, Notes()).conflicts == 0
+
+
+def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) -> Iterator[Batch]:
+    """Yield the tables of one report, of which `paths` are the pages. Raises ReadError where no page can be read.
+
+    decimal: "." or "," where the number format of the files is known; else each file decides.
+    """
+    notes = Notes()
+    contents = _contents(paths, decimal, notes, threads=jobs > 1)
+    pages = [page for content in contents for page in content.pages]
+    summaries = [summary for content in contents for summary in content.summaries]
+    told = facts([line for content in contents for line in content.log])
+    report = merge(pages, notes)
+    notes.add("pages_merged", f"{len(paths)} files", report.shared if len(paths) > 1 else 0)
+    notes.add("summary_only", "", len(summaries))
+    for message in told.messages:
+        notes.add("tool_message", message)
+    batch, process_of, process_of_summary = tables.processes(report.launches, summaries)
+    yield batch
+    if report.launches:
+        counters = Counters.of_report(report, notes)
+        yield tables.devices(report, counters, process_of)
+        yield from kernels(report, counters, told, process_of)
+        yield from tables.of_launches(report)
+    if summaries:
+        yield tables.summary_batch(summaries, process_of_summary)
+    for content in contents:
+        notes.extend(content.notes)
+    yield _profile(contents, told, notes)
+    yield from notes.batches()
+
+
+def _contents(paths: Sequence[Path], decimal: str | None, notes: Notes, *, threads: bool) -> list[Content]:
+    contents: list[Content] = []
+    failed: ReadError | None = None
+    for path in paths:
+        try:
+            contents.append(content_of(path, decimal, threads=threads))
+        except ReadError as exc:
+            failed = failed or exc
+            notes.add("page_unreadable", f"{path.name}: {exc.reason}")
+    if failed and not contents:
+        raise failed
+    return contents
+
+
+def _profile(contents: Sequence[Content], told: LogFacts, notes: Notes) -> Batch:
+    kinds = {page.kind for content in contents for page in content.pages}
+    kinds |= {"summary" for content in contents if content.summaries}
+    row: dict[str, object] = {
+        "tool_version": told.version,
+        "format": " + ".join(f"ncu {kind} csv" for kind in sorted(kinds)),
+        "vendor": "cuda",
+        "events": sum(page.rows for content in contents for page in content.pages)
+        + sum(len(content.summaries) for content in contents),
+        "events_lost": notes.counts.get("rows_lost", 0) + notes.counts.get("truncated", 0),
+        "truncated": "truncated" in notes.counts,
+        "first_bad_byte": None,
+    }
+    return "profiles", batch_of("profiles", [row])

@@ -1,0 +1,72 @@
+"""One file -> its tables as pages and summaries, its log, and what was wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nsightlens.readers.ncu import details, wide
+from nsightlens.readers.ncu.lines import tables
+from nsightlens.readers.ncu.log import refusal
+from nsightlens.readers.ncu.long import LongCells, LongRows
+from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.numbers import Evidence
+from nsightlens.readers.ncu.page import Page
+from nsightlens.readers.ncu.summary import Summary, SummaryRows, summaries
+from nsightlens.readers.ncu.text import Header, blocks
+from nsightlens.readers.ncu.wide import WideCells, WideRows
+
+Rows = LongRows | WideRows | SummaryRows
+
+
+@dataclass(slots=True)
+class Content:
+    """What a file holds."""
+
+    pages: list[Page] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
+    log: list[bytes] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
+
+
+def content_of(path: Path, decimal: str | None = None, *, threads: bool = False) -> Content:
+    """Return what a file holds. Raises ReadError where it has no row.
+
+    decimal: "." or "," overrides what the numbers of the file tell about their format.
+    """
+    content = Content()
+    found = tables(blocks(path, content.notes), lambda header: _rows_of(header, threads), content.notes, content.log)
+    headers = [rows.header.cells for rows in found]
+    content.notes.add("repeated_header", "", len(headers) - len(set(headers)))
+    evidence = Evidence()
+    parts: list[LongCells | WideCells | SummaryRows] = []
+    for rows in found:
+        if isinstance(rows, LongRows):
+            cells = LongCells.of(rows, content.notes)
+            evidence.see(cells.texts)
+            parts.append(cells)
+        elif isinstance(rows, WideRows):
+            parts.append(WideCells.of(rows, evidence))
+        else:
+            rows.see(evidence)
+            parts.append(rows)
+    decimal = decimal or evidence.decimal(content.notes)
+    for part in parts:
+        if isinstance(part, LongCells):
+            content.pages.append(details.page(part, decimal))
+        elif isinstance(part, WideCells):
+            content.pages.append(wide.page(part, decimal))
+        else:
+            content.summaries += summaries(part, decimal, content.notes)
+    for page in content.pages:
+        content.notes.extend(page.notes)
+    content.pages = [page for page in content.pages if page.launches]
+    if not content.pages and not content.summaries:
+        raise refusal(path, content.log)
+    return content
+
+
+def _rows_of(header: Header, threads: bool) -> Rows:
+    if header.shape == "summary":
+        return SummaryRows(header)
+    return LongRows(header) if header.shape == "long" else WideRows(header, threads)

@@ -1,0 +1,86 @@
+"""What the ncu reader has to say about a file: every diagnostic code it uses, and a tally of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nsightlens.readers import Batch, diagnostic
+
+# code -> severity, message; {detail} is the first thing seen. How often stands in the column `count`.
+CODES: dict[str, tuple[str, str]] = {
+    "pages_merged": (
+        "info", "launches that stand in several files of one report: each is one row and its metrics are united ({detail})",
+    ),
+    "page_unreadable": ("error", "files of this report that could not be read, while the others were: {detail}"),
+    "metric_conflict": (
+        "warning", "metric values printed twice that differ by more than the printed digits; the first is kept ({detail}). "
+        "The files may be two reports of launches named alike: ingest them as separate runs",
+    ),
+    "label_contradicted": (
+        "warning", "rows whose label means a metric that has another value in the same launch; "
+        "kept in unmapped_metrics ({detail})",
+    ),
+    "label_unmapped": (
+        "info", "rows of the details page whose label maps to no raw metric with certainty; kept in unmapped_metrics "
+        "({detail}). `--page raw` or `--print-metric-name name` prints raw names",
+    ),
+    "metric_not_available": (
+        "info", "cells that are empty or {detail}: metrics that this GPU or this ncu does not have; NULL",
+    ),
+    "metric_not_finite": ("warning", "metric values such as {detail}, which ncu could not collect; NULL"),
+    "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
+    "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),
+    "unknown_unit": ("warning", "values in a unit that is not known ({detail}); kept as printed, without scaling"),
+    "number_locale_guessed": (
+        "warning", "nothing in the file tells whether the sign in {detail} separates thousands or decimals; a comma is taken "
+        "for thousands, a point for decimals. Print with LC_ALL=C to be certain",
+    ),
+    "number_locale_conflict": (
+        "warning", "numbers that contradict the number format of the rest of the file ({detail}); kept as text in metric_texts",
+    ),
+    "rounded_in_print": (
+        "info", "integers that ncu printed rounded ({detail}): byte counts are NULL, durations the nearest ns. "
+        "`--print-units base` prints them whole",
+    ),
+    "repeated_header": ("info", "headers repeated inside the file, which holds several outputs; all of them are read"),
+    "log_lines": ("info", "lines around the rows that are none (output of ncu or of the application), such as: {detail}"),
+    "rows_lost": ("warning", "rows that are torn or damaged beyond reading: {detail}"),
+    "truncated": ("warning", "the file ends inside a row, which is dropped: {detail}"),
+    "encoding_replaced": ("warning", "bytes that are not valid text in the encoding of the file ({detail}); replaced"),
+    "nul_bytes": ("warning", "NUL bytes in the text; removed"),
+    "tool_message": ("warning", "messages of ncu: {detail}"),
+    "summary_only": (
+        "info", "rows of --print-summary: they stand in metric_summaries, and their launches are not known one by one",
+    ),
+}
+
+
+@dataclass(slots=True)
+class Notes:
+    """A tally of diagnostics: per code how often, and the first detail."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    details: dict[str, str] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+
+    def add(self, code: str, detail: str = "", count: int = 1, offset: int | None = None) -> None:
+        """Count something; `detail` and `offset` (bytes) are kept the first time only."""
+        if count <= 0:
+            return
+        if code not in self.counts:
+            self.details[code] = detail[:200]
+            if offset is not None:
+                self.offsets[code] = offset
+        self.counts[code] = self.counts.get(code, 0) + count
+
+    def extend(self, other: Notes) -> None:
+        """Add the tally of another file or table."""
+        for code, count in other.counts.items():
+            self.add(code, other.details[code], count, other.offsets.get(code))
+
+    def batches(self) -> list[Batch]:
+        """Return one row of `diagnostics` per code."""
+        return [
+            diagnostic(CODES[code][0], code, CODES[code][1].format(detail=self.details[code]), count, self.offsets.get(code))
+            for code, count in self.counts.items()
+        ]

@@ -1,0 +1,71 @@
+"""Tables of `--print-summary` (minimum, maximum and average over the launches of a kernel) -> metric_summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.readers.ncu import labels
+from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.numbers import Evidence, parse
+from nsightlens.readers.ncu.page import IdColumns, Launch, whole
+from nsightlens.readers.ncu.text import Header
+from nsightlens.readers.ncu.units import base_unit
+
+_VALUES = ("Minimum", "Maximum", "Average")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One row: the launches it sums up (ncu_id is None), how many they are, the metric, and its values in base units."""
+
+    launches: Launch
+    invocations: int | None
+    metric: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(slots=True)
+class SummaryRows:
+    """The rows of a summary table, as dicts by column, with the launches each sums up."""
+
+    header: Header
+    found: list[tuple[Launch, dict[str, str]]] = field(default_factory=list)
+
+    def fast(self, data: bytes, start: int) -> int:
+        """Take nothing: such tables are short."""
+        return start
+
+    def accept(self, row: Sequence[str], line: bytes) -> bool:
+        """Take one row; False where it is none."""
+        header = self.header.cells
+        launch = IdColumns.of(header).launch(row) if len(row) > max(header.index(n) for n in (*_VALUES, "Invocations")) else None
+        if launch is None or whole(row[header.index("Invocations")].replace(",", "").replace(".", "")) is None:
+            return False
+        self.found.append((launch, dict(zip(header, row, strict=False))))
+        return True
+
+    def see(self, evidence: Evidence) -> None:
+        """Show the numbers to what decides on their format."""
+        evidence.see(pa.array({row[name] for _, row in self.found for name in _VALUES}, pa.string()))
+
+
+def summaries(rows: SummaryRows, decimal: str, notes: Notes) -> list[Summary]:
+    """Return what the rows say, under the decimal sign of their file."""
+    return [_summary(launch, row, decimal, notes) for launch, row in rows.found]
+
+
+def _summary(launch: Launch, row: dict[str, str], decimal: str, notes: Notes) -> Summary:
+    unit = base_unit(row.get("Metric Unit", ""))
+    notes.add("unknown_unit", repr(unit.base), 0 if unit.known else 1)
+    once = np.ones(3, dtype=np.int64)
+    parsed = parse(pa.array([row[name] for name in _VALUES], pa.string()), decimal, notes, once)
+    values = parsed.doubles(np.arange(3), once * unit.exponent)
+    section, label = row.get("Section Name", ""), row["Metric Name"].strip()
+    raw = labels.raw_name(section, row.get("Body Item Label"), label, unit.base, launch.cc)
+    invocations = whole(row["Invocations"].replace(",", "").replace(".", ""))
+    found = tuple(float(value) if np.isfinite(value) else None for value in values)
+    return Summary(launch, invocations, raw or f"{section} / {label}", found)
