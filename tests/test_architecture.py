@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.captures import kineto
+
 PACKAGE = Path(__file__).resolve().parents[1] / "nsightlens"
 
 # A room imports only from rooms of a smaller number.
@@ -78,5 +80,14 @@ def test_help_loads_nothing_heavy() -> None:
     assert not _loaded_by(code) & {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
 
 
-def test_ingest_needs_no_pandas() -> None:
-    assert not _loaded_by("import nsightlens.road") & {"torch", "pandas", "matplotlib"}
+def test_ingest_and_show_need_no_pandas(tmp_path: Path) -> None:
+    run, store = kineto(tmp_path / "run" / "a.json").parent, tmp_path / "store"
+    for arguments in (["ingest", str(run)], ["show", "kernel_summary"]):
+        code = f"import sys; sys.argv = ['nsightlens', *{arguments}, '--store', {str(store)!r}]\n"
+        assert not _loaded_by(code + "from nsightlens.cli import main\nmain()\n") & {"torch", "pandas", "matplotlib"}
+
+
+def test_pyarrow_still_finds_pandas_when_asked() -> None:
+    code = "import sys\nfrom nsightlens.workers import spare_pandas\nspare_pandas()\nimport pyarrow as pa\n"
+    code += "assert 'pandas' not in sys.modules\nassert pa.table({'a': [1]}).to_pandas()['a'].sum() == 1"
+    assert "pandas" in _loaded_by(code)

@@ -38,6 +38,9 @@ def command(
     Only what is new or has changed is read again. A file that cannot be read is named, with what to do, and never stops the
     others. Exit code 1 where captures were found but none could be read.
     """
+    from nsightlens.workers import spare_pandas
+
+    spare_pandas()
     from nsightlens.road import ingest
 
     with ExitStack() as stack:

@@ -96,7 +96,8 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
         table = table.filter(pc.equal(table["level"], level))
     wanted = precision.lower()
     if wanted == "all":
-        return table
+        # A path that a kernel does not use is not worth a line.
+        return table.filter(pc.or_(table["is_main"], pc.not_equal(table["work_flop"].fill_null(1), 0)))
     if wanted == "main":
         return table.filter(table["is_main"])
     names = table["precision"].fill_null("")

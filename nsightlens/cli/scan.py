@@ -24,6 +24,9 @@ def command(
     output: Path | None, wide: bool,
 ) -> None:
     """Tell what each file of RUN_DIR is: format, tool version, rank and where the rank comes from. Writes nothing."""
+    from nsightlens.workers import spare_pandas
+
+    spare_pandas()
     import pyarrow as pa
 
     from nsightlens.discover import find

@@ -25,6 +25,8 @@ def command(view: str, pairs: tuple[str, ...], store: Path | None, form: str | N
     nsightlens show top_kernels how_many=5 --format json
     """
     import nsightlens as nl
+    from nsightlens.workers import spare_pandas
 
+    spare_pandas()
     with nl.open(store) as opened:
         emit(opened.view(view, **parameters(pairs)), form, output, wide=wide)

@@ -24,7 +24,9 @@ def command(statement: str, store: Path | None, form: str | None, output: Path |
     nsightlens sql "SELECT name, metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'" --format csv
     """
     import nsightlens as nl
+    from nsightlens.workers import spare_pandas
 
+    spare_pandas()
     text = click.get_text_stream("stdin").read() if statement == "-" else statement
     with nl.open(store) as opened:
         if allow_files:
