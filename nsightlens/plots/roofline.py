@@ -1,0 +1,222 @@
+"""Rows of the view `roofline` -> a roofline chart: log-log, roofs named, one series per kernel configuration and precision."""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
+
+from nsightlens.errors import NsightlensError
+from nsightlens.plots import roofs as roof_lines
+from nsightlens.plots.roofs import LEVELS, Row, Source, levels_of, precision_name
+
+# Okabe and Ito's colours, told apart by colour-blind readers; black is for the roofs, yellow is too pale for a point.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
+_SIZE = 7.0
+_NUMBERED_FROM = 7
+_NAME_LENGTH = 60
+_TWO_COLUMNS = 58  # characters that fit into half of a panel's width
+_SIDES = ((9, 3), (9, -9), (-9, 5), (-9, -11), (0, 8), (0, -14), (17, -3), (-17, -3), (0, 17), (0, -23))  # in points
+_WIDTH = 135  # characters of the note that fit into a panel's width
+
+Key = tuple[Any, Any]
+
+
+def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
+    """Return the chart of the placed rows of `table` (rows of the view `roofline`): y = work / duration, x = work / bytes.
+
+    `roofs`: 'measured' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
+    'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be placed.
+    """
+    rows = table.to_pylist()
+    placed, left_out = _one_definition_per_level([row for row in rows if row["placed"]])
+    if not placed:
+        reasons = Counter(str(row["not_placed_reason"]) for row in rows).most_common(3)
+        raise NsightlensError("no kernel can be placed: " + ("; ".join(reason for reason, _ in reasons) or "there are no rows"))
+    panels: dict[str, list[Row]] = {}
+    for row in placed:
+        panels.setdefault(_title(row), []).append(row)
+    labels = series_labels(placed)
+    columns = 2 if len(labels) >= _NUMBERED_FROM and max(map(len, labels.values())) <= _TWO_COLUMNS * len(panels) else 1
+    figure = Figure(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
+    numbers = {key: number for number, key in enumerate(labels)}
+    for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        axes.set_title(title, loc="left", fontsize=10)
+        _draw_panel(axes, members, numbers, roofs)
+    _legend(figure, labels, len(levels_of(placed)) > 1, _note(rows, placed, left_out, roofs), columns)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a kernel may have any name; the font need not
+        figure.draw_without_rendering()
+    for axes, members in zip(figure.axes, panels.values(), strict=True):
+        roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in members])
+        if len(labels) >= _NUMBERED_FROM:
+            _write_numbers(axes, members, numbers)
+    return figure
+
+
+def _key(row: Row) -> Key:
+    return row["configuration_id"], row["precision"]
+
+
+def _title(row: Row) -> str:
+    cc = f"compute capability {row['compute_capability']}" if row["compute_capability"] else ""
+    if row["gpu"]:
+        name = _short(str(row["gpu"]))
+    elif row["datasheet_gpu"]:
+        name = f"{row['datasheet_gpu']} (as given)"
+    else:
+        name = "GPU not named in the report"
+    simulated = "simulated capture" if row["simulated"] and "simulated" not in name.lower() else ""
+    return "Roofline: " + _clean(", ".join(filter(None, (name, cc, simulated))))
+
+
+def _one_definition_per_level(rows: list[Row]) -> tuple[list[Row], int]:
+    """Return the rows whose level has its commonest definition, and how many were left out: definitions never mix."""
+    common = {level: Counter(row["level_definition"] for row in rows if row["level"] == level).most_common(1)[0][0]
+              for level in levels_of(rows)}
+    kept = [row for row in rows if row["level_definition"] == common[row["level"]]]
+    return kept, len(rows) - len(kept)
+
+
+def _draw_panel(axes: Axes, rows: list[Row], numbers: dict[Key, int], preferred: Source) -> None:
+    memory, compute = roof_lines.memory_roofs(rows, preferred), roof_lines.compute_roofs(rows, preferred)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ridges = [flat.greatest / slope.greatest for flat in compute for slope in memory]
+    xs = [row["arithmetic_intensity"] for row in rows] + ridges
+    ys = [row["performance_flop_per_s"] for row in rows] + [roof.greatest for roof in compute]
+    axes.set_xlim(min(min(xs) / 4, max(xs) / 50), max(max(xs) * 12, max(ridges, default=0) * 40))
+    axes.set_ylim(min(min(ys) / 4, max(ys) / 200), max(ys) * 3)
+    roof_lines.draw(axes, memory, compute)
+    _draw_points(axes, rows, numbers)
+    axes.set_xlabel("Arithmetic intensity (operations per byte)")
+    axes.set_ylabel("Performance (operations per second)")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+    axes.grid(True, which="major", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
+    levels = levels_of(rows)
+    for key in dict.fromkeys(_key(row) for row in rows):
+        number = numbers[key]
+        colour = COLOURS[number % len(COLOURS)]
+        points = [row for level in LEVELS for row in rows if _key(row) == key and row["level"] == level]
+        if len(points) > 1:
+            axes.plot([row["arithmetic_intensity"] for row in points], [row["performance_flop_per_s"] for row in points],
+                      color=colour, linewidth=0.8, alpha=0.7, label="_levels", zorder=3)
+        for row in points:
+            marker, size = _LEVEL_MARKERS[row["level"]] if len(levels) > 1 else (_marker(number), _SIZE)
+            axes.plot([row["arithmetic_intensity"]], [row["performance_flop_per_s"]], linestyle="none", marker=marker,
+                      markersize=size, color=colour, markeredgecolor="white", markeredgewidth=0.7,
+                      gid=f"point {number + 1} {row['level']}", label="_point", zorder=4)
+    if len(levels) > 1:
+        axes.legend(handles=[_handle(*_LEVEL_MARKERS[level], "0.4", f"bytes at {LEVELS[level]}") for level in levels],
+                    loc="lower right", fontsize=7.5, framealpha=0.9)
+
+
+def _marker(number: int) -> str:
+    """Return a marker such that no colour comes twice with the same one within 42 series."""
+    return MARKERS[(number % len(COLOURS) + number // len(COLOURS)) % len(MARKERS)]
+
+
+def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
+    """Write the number of each series beside its first point, at the side where it covers the fewest others."""
+    places = []
+    for row in rows:
+        x, y = axes.transData.transform((row["arithmetic_intensity"], row["performance_flop_per_s"])) * 72 / axes.figure.dpi
+        places.append((float(x), float(y)))
+    taken = list(places)
+    for key, (x, y), row in {_key(row): (_key(row), place, row) for row, place in zip(rows, places, strict=True)}.values():
+        side = min(_SIDES, key=partial(_covered, x, y, taken))
+        taken.append((x + side[0], y + side[1] + 3))
+        axes.annotate(str(numbers[key] + 1), (row["arithmetic_intensity"], row["performance_flop_per_s"]), xytext=side,
+                      textcoords="offset points", ha="center", fontsize=7, color=COLOURS[numbers[key] % len(COLOURS)],
+                      weight="bold", gid="number", zorder=5)
+
+
+def _covered(x: float, y: float, taken: list[tuple[float, float]], side: tuple[int, int]) -> int:
+    return sum(abs(x + side[0] - a) < 9 and abs(y + side[1] + 3 - b) < 7 for a, b in taken)
+
+
+def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, note: str, columns: int) -> None:
+    handles = []
+    for number, text in enumerate(labels.values()):
+        numbered = f"{number + 1}  {text}" if len(labels) >= _NUMBERED_FROM else text
+        handles.append(_handle("o" if several_levels else _marker(number), _SIZE, COLOURS[number % len(COLOURS)], numbered))
+    legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=7.5, frameon=False,
+                           alignment="left", handletextpad=0.3, columnspacing=1.2, title=note, title_fontsize=6.5)
+    legend.get_title().set_color("0.35")
+
+
+def _handle(marker: str, size: float, colour: str, text: str) -> Line2D:
+    return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=colour, markeredgecolor="white",
+                  markeredgewidth=0.7, label=text)
+
+
+def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
+    """Return a label per series (configuration and precision): short name, grid, precision, and what tells equal ones apart."""
+    first: dict[Key, Row] = {}
+    for row in rows:
+        first.setdefault(_key(row), row)
+    several = [name for name in ("run", "rank") if len({row[name] for row in first.values()}) > 1]
+    labels = {}
+    for key, row in first.items():
+        parts = [_short(_clean(row["short_name"] or row["name"])), _shape(row, "grid"), precision_name(row["precision"])]
+        parts += [f"{name} {_short(_clean(str(row[name])), 30)}" for name in several if row[name] is not None]
+        labels[key] = ", ".join(parts)
+    for more in (_template, lambda row: f"block {_shape(row, 'block')}", lambda row: f"clocks {row['clock_control']}"):
+        counts = Counter(labels.values())
+        labels = {key: f"{text}, {more(first[key])}" if counts[text] > 1 else text for key, text in labels.items()}
+    return labels
+
+
+def _template(row: Row) -> str:
+    """Return the template arguments, shortened: where kernels of one base name differ."""
+    return _short(_clean(str(row["name"]).partition("<")[2] or str(row["name"])), 40)
+
+
+def _shape(row: Row, what: str) -> str:
+    return "×".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
+
+
+def _short(text: str, length: int = _NAME_LENGTH) -> str:
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
+
+
+def _clean(text: str) -> str:
+    """Return the text as matplotlib shows it literally: no control characters, no mathematics between dollar signs."""
+    return "".join(c if c.isprintable() else "?" for c in text).replace("$", r"\$")
+
+
+def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) -> str:
+    definitions = {row["level"]: row["level_definition"] for row in placed}
+    lines = ["Operations and bytes of one launch over its duration under ncu. Bytes counted: " + "; ".join(
+        f"{LEVELS[level]}, {definitions[level]}" for level in levels_of(placed)) + "."]
+    known = {roof.name for roof in roof_lines.compute_roofs(placed, preferred) + roof_lines.memory_roofs(placed, preferred)}
+    wanted = [precision_name(row["precision"]) for row in placed] + [LEVELS[level] for level in levels_of(placed)]
+    roofless = [name for name in dict.fromkeys(wanted) if name not in known]
+    absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in placed})
+    facts = [
+        f"no roof is known for {', '.join(roofless)}" if roofless else "",
+        f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be placed" if absent else "",
+        f"{left_out} points left out, whose level counts other bytes" if left_out else "",
+    ]
+    text = "; ".join(filter(None, facts))
+    lines += [text[0].upper() + text[1:] + "."] if text else []
+    return "\n".join(part for line in lines for part in textwrap.wrap(_clean(line), _WIDTH))

@@ -1,0 +1,60 @@
+-- Every configuration, memory level and precision: what was measured, and whether it makes a point of a roofline.
+-- @requires _ncu_configuration _roofline_work _roofline_traffic
+-- @column configuration_id         Configuration; key of ncu_configuration.
+-- @column level                    dram, l2 or l1.
+-- @column level_order              1, 2, 3: outermost first.
+-- @column precision                As in _roofline_work.
+-- @column peak_key                 Key of _gpu_peak.
+-- @column is_main                  True for one precision of each configuration: the one that does most of the operations.
+-- @column not_placed_reason        Why there is no point, and what to collect; NULL where there is one.
+-- @column caution                  Why the point may mislead.
+-- @column work_flop                Operations of one launch.
+-- @column work_definition          How they were counted.
+-- @column traffic_bytes            Bytes that the level moved in one launch.
+-- @column traffic_source           Metrics behind them.
+-- @column level_definition         Definition of the level's bytes.
+-- @column chart_flop_per_s         Height in NVIDIA's own chart.
+-- @column chart_bytes_per_s        Bytes per second as printed.
+-- @column chart_clock_hz           Clock of that chart.
+-- @column measured_flop_per_s      Compute roof of the report.
+-- @column measured_bytes_per_s     Memory roof of the report.
+-- @column measured_clock_hz        SM clock while ncu measured.
+-- @column measured_memory_clock_hz Clock of the level while ncu measured.
+CREATE VIEW _roofline_point AS
+WITH joined AS (
+    SELECT w.*, l.level, l.level_order, t.level_definition, t.traffic_source, t.traffic_bytes, t.chart_bytes_per_s,
+        t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz, c.duration_ns, c.summarised, c.compute_capability,
+        -- Parts whose memory is the host's: ncu has no dram__ counters there.
+        l.level = 'dram' AND c.compute_capability IN ('8.7', '11.0', '12.1') AS has_no_dram
+    FROM _roofline_work AS w
+    JOIN _ncu_configuration AS c USING (configuration_id)
+    CROSS JOIN (VALUES ('dram', 1), ('l2', 2), ('l1', 3)) AS l(level, level_order)
+    LEFT JOIN _roofline_traffic AS t ON t.configuration_id = w.configuration_id AND t.level = l.level
+)
+SELECT configuration_id, level, level_order, precision, peak_key, is_main,
+    CASE
+        WHEN is_uncounted_tensor THEN 'this kernel runs on the tensor cores and their operations were not counted, so that its '
+            || 'CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
+                WHEN '7.0' THEN 'sm__inst_executed_pipe_tensor.sum' ELSE 'sm__ops_path_tensor_src_{bf16_dst_fp32,fp16,'
+                || 'fp16_dst_fp16,fp16_dst_fp32,tf32_dst_fp32,fp64,int8}.sum (a name that the GPU lacks prints n/a)' END
+        WHEN precision IS NULL THEN 'no operations were counted: collect --set roofline (and export the details page with '
+            || '--print-details all, or the raw page)'
+        WHEN work_flop IS NULL THEN precision || ' ' || coalesce(missing, 'operations')
+            || ' not counted: collect --set roofline, or .sum of smsp__sass_thread_inst_executed_op_{'
+            || CASE precision WHEN 'fp64' THEN 'dadd,dmul,dfma' WHEN 'fp16' THEN 'hadd,hmul,hfma' ELSE 'fadd,fmul,ffma' END
+            || '}_pred_on, gpu__time_duration and smsp__cycles_elapsed.avg.per_second'
+        WHEN duration_ns IS NULL OR duration_ns <= 0 THEN 'no duration: collect gpu__time_duration.sum'
+        WHEN traffic_bytes IS NULL AND has_no_dram THEN 'integrated memory: ncu has no DRAM counters on compute capability '
+            || compute_capability || ', so that there is no DRAM roof; use level l2 or l1'
+        WHEN traffic_bytes IS NULL THEN 'no ' || upper(level) || ' traffic was counted: collect ' || CASE level
+            WHEN 'dram' THEN 'dram__bytes.sum' WHEN 'l2' THEN 'lts__lts2xbar_cycles_active.sum (--set roofline)'
+            ELSE 'the l1tex__lsu_writeback_active counters (--set roofline)' END
+        WHEN work_flop = 0 THEN '0 ' || precision || ' operations: it has a bandwidth, and no place on a logarithmic axis'
+        WHEN traffic_bytes = 0 THEN '0 bytes at ' || upper(level) || ': the intensity is infinite'
+    END AS not_placed_reason,
+    nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL THEN 'may run on tensor cores: neither its name nor its '
+            || 'counters tell' END, CASE WHEN summarised THEN 'averages over the launches' END), '') AS caution,
+    work_flop, work_definition, traffic_bytes, traffic_source, level_definition, chart_flop_per_s, chart_bytes_per_s, chart_clock_hz,
+    peak_flop_per_s AS measured_flop_per_s, peak_bytes_per_s AS measured_bytes_per_s, clock_hz AS measured_clock_hz,
+    memory_clock_hz AS measured_memory_clock_hz
+FROM joined;

@@ -1,0 +1,245 @@
+"""The roofline chart: where its points and roofs stand, and what it says; in data coordinates, never pixels."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from nsightlens import plots
+from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.plots.roofline import series_labels
+from nsightlens.plots.roofs import precision_name, quantity
+
+
+def row(number: int = 0, **more: Any) -> dict[str, Any]:
+    """A row of the view: 1 TFLOP/s at 2 operations per byte under 10 TFLOP/s and 1 TB/s."""
+    return {
+        "configuration_id": f"c{number}", "run": "base", "rank": 0, "gpu": "NVIDIA A100-SXM4-80GB", "compute_capability": "8.0",
+        "name": f"kernel{number}<float>(int)", "short_name": f"kernel{number}", "grid_x": 8, "grid_y": 2, "grid_z": 1,
+        "block_x": 128, "block_y": 1, "block_z": 1, "clock_control": None, "simulated": False, "level": "dram",
+        "precision": "fp32", "placed": True, "not_placed_reason": None, "level_definition": "dram__bytes",
+        "performance_flop_per_s": 1e12, "arithmetic_intensity": 2.0, "measured_flop_per_s": 10e12,
+        "measured_bytes_per_s": 1e12, "measured_clock_hz": 1.1e9, "datasheet_flop_per_s": 19.5e12,
+        "datasheet_bytes_per_s": 2039e9, "datasheet_clock_hz": 1.41e9, "datasheet_gpu": "A100 SXM4 80GB",
+    } | more
+
+
+def draw(*rows: dict[str, Any], **options: Any) -> Figure:
+    return plots.roofline(pa.Table.from_pylist(list(rows)), **options)
+
+
+def points(axes: Axes) -> dict[str, tuple[float, float]]:
+    return {str(line.get_gid()): path(line)[0] for line in axes.lines if line.get_label() == "_point"}
+
+
+def path(line: Line2D) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
+
+
+def roofs(axes: Axes) -> dict[str, Line2D]:
+    labelled = {str(line.get_label()): line for line in axes.lines}
+    return {label.removeprefix("_roof "): line for label, line in labelled.items() if label.startswith("_roof ")}
+
+
+def texts(figure: Figure) -> str:
+    shown = [text.get_text() for axes in figure.axes for text in axes.texts]
+    shown += [axes.get_title(loc="left") for axes in figure.axes]
+    for legend in (*figure.legends, *(axes.get_legend() for axes in figure.axes)):
+        if legend is not None:
+            shown += [legend.get_title().get_text(), *(text.get_text() for text in legend.get_texts())]
+    return "\n".join(shown)
+
+
+def test_points_stand_at_intensity_and_performance_on_logarithmic_axes() -> None:
+    figure = draw(row(0), row(1, arithmetic_intensity=100.0, performance_flop_per_s=9e12))
+    (axes,) = figure.axes
+    assert points(axes) == {"point 1 dram": (2.0, 1e12), "point 2 dram": (100.0, 9e12)}
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    assert all(left < x < right and bottom < y < top for x, y in points(axes).values())
+
+
+def test_roofs_meet_at_the_ridge() -> None:
+    (axes,) = draw(row()).axes
+    dram, fp32 = (path(roofs(axes)[name]) for name in ("DRAM", "FP32"))
+    assert all(y == pytest.approx(1e12 * x) for x, y in dram)
+    assert dram[-1] == pytest.approx((10.0, 10e12)) == fp32[0]
+    assert fp32[0][1] == fp32[-1][1] and fp32[-1][0] == axes.get_xlim()[1]
+    ridges = [path(line)[0] for line in axes.lines if line.get_label() == "_ridge"]
+    assert ridges == [pytest.approx((10.0, 10e12))]
+    assert "10" in [text.get_text() for text in axes.texts]
+
+
+def test_figure_names_gpu_clock_precision_level_and_roofs() -> None:
+    shown = texts(draw(row()))
+    for text in ("NVIDIA A100-SXM4-80GB", "compute capability 8.0", "FP32 10.0 TFLOP/s @ 1.10 GHz", "DRAM 1.00 TB/s",
+                 "kernel0, 8×2×1, FP32", "DRAM, dram__bytes"):
+        assert text in shown
+    assert "simulated" not in shown
+
+
+def test_datasheet_roofs_are_dashed_and_say_so() -> None:
+    figure = draw(row(), roofs="datasheet")
+    assert {line.is_dashed() for line in roofs(figure.axes[0]).values()} == {True}
+    shown = texts(figure)
+    assert "FP32 19.5 TFLOP/s @ 1.41 GHz (datasheet)" in shown and "DRAM 2.04 TB/s (datasheet)" in shown
+
+
+def test_each_roof_falls_back_to_the_other_source() -> None:
+    tensor = row(1, precision="tensor_bf16_dst_fp32", measured_flop_per_s=None, datasheet_flop_per_s=312e12)
+    figure = draw(row(), tensor)
+    dashed = {name: line.is_dashed() for name, line in roofs(figure.axes[0]).items()}
+    assert dashed == {"DRAM": False, "FP32": False, "BF16 tensor": True}
+    assert "BF16 tensor 312 TFLOP/s @ 1.41 GHz (datasheet)" in texts(figure)
+
+
+def test_a_roof_that_no_source_knows_is_told() -> None:
+    figure = draw(row(0, measured_flop_per_s=None, datasheet_flop_per_s=None), row(1, precision="fp64"))
+    assert set(roofs(figure.axes[0])) == {"DRAM", "FP64"}
+    assert "No roof is known for FP32" in texts(figure)
+
+
+def test_without_any_roof_the_points_are_drawn() -> None:
+    names = ("measured_flop_per_s", "measured_bytes_per_s", "datasheet_flop_per_s", "datasheet_bytes_per_s")
+    figure = draw(row() | dict.fromkeys(names))
+    assert roofs(figure.axes[0]) == {} and len(points(figure.axes[0])) == 1
+
+
+def test_roofs_at_several_clocks_are_a_band() -> None:
+    figure = draw(row(0), row(1, measured_flop_per_s=20e12, measured_clock_hz=2.2e9))
+    assert "FP32 10.0–20.0 TFLOP/s @ 1.10–2.20 GHz" in texts(figure)
+    assert len(figure.axes[0].collections) == 1
+    assert not draw(row(0), row(1)).axes[0].collections
+
+
+def test_levels_are_told_apart_and_joined() -> None:
+    levels = [row(0, level=level, arithmetic_intensity=x, level_definition=f"bytes of {level}", measured_bytes_per_s=bw)
+              for level, x, bw in (("l1", 0.5, 15e12), ("dram", 4.0, 1e12), ("l2", 2.0, 5e12))]
+    figure = draw(*levels)
+    (axes,) = figure.axes
+    assert points(axes) == {"point 1 dram": (4.0, 1e12), "point 1 l2": (2.0, 1e12), "point 1 l1": (0.5, 1e12)}
+    assert len({line.get_marker() for line in axes.lines if line.get_label() == "_point"}) == 3
+    assert set(roofs(axes)) == {"DRAM", "L2", "L1", "FP32"}
+    assert path(roofs(axes)["FP32"])[0][0] == pytest.approx(10e12 / 15e12), "from the fastest memory on"
+    assert [line for line in axes.lines if line.get_label() == "_levels"]
+    assert all(f"bytes at {level}" in texts(figure) for level in ("DRAM", "L2", "L1"))
+    assert "L2, bytes of l2" in texts(figure)
+
+
+def test_definitions_of_a_level_are_never_mixed() -> None:
+    figure = draw(row(0), row(1), row(2, level_definition="something else"))
+    assert len(points(figure.axes[0])) == 2
+    assert "1 points left out" in texts(figure)
+
+
+def test_twenty_kernels_differ_in_colour_and_marker_and_have_numbers() -> None:
+    figure = draw(*(row(i, arithmetic_intensity=2.0 + i, performance_flop_per_s=1e11 * (i + 1)) for i in range(20)))
+    (axes,) = figure.axes
+    looks = {(line.get_color(), line.get_marker()) for line in axes.lines if line.get_label() == "_point"}
+    assert len(looks) == 20
+    assert [text.get_text() for text in axes.texts if text.get_gid() == "number"] == [str(i + 1) for i in range(20)]
+    assert "20  kernel19, 8×2×1, FP32" in texts(figure)
+
+
+def test_colours_are_safe_for_colour_blind_readers() -> None:
+    """Okabe and Ito's palette, without black and yellow."""
+    assert set(plots.roofline.__globals__["COLOURS"]) == {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"}
+
+
+def test_each_gpu_has_its_panel() -> None:
+    figure = draw(row(0), row(1, gpu="NVIDIA H100 PCIe", compute_capability="9.0", measured_flop_per_s=50e12))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "Roofline: NVIDIA A100-SXM4-80GB, compute capability 8.0", "Roofline: NVIDIA H100 PCIe, compute capability 9.0"]
+    assert [path(roofs(axes)["FP32"])[0][1] for axes in figure.axes] == [10e12, 50e12]
+    assert [len(points(axes)) for axes in figure.axes] == [1, 1]
+
+
+@pytest.mark.parametrize(("gpu", "simulated", "datasheet", "title"), [
+    ("A100 (simulated)", True, None, "Roofline: A100 (simulated), compute capability 8.0"),
+    ("A100", True, None, "Roofline: A100, compute capability 8.0, simulated capture"),
+    (None, False, "RTX 5090", "Roofline: RTX 5090 (as given), compute capability 8.0"),
+    (None, False, None, "Roofline: GPU not named in the report, compute capability 8.0"),
+])
+def test_title_tells_where_the_numbers_are_from(gpu: str | None, simulated: bool, datasheet: str | None, title: str) -> None:
+    figure = draw(row(gpu=gpu, simulated=simulated, datasheet_gpu=datasheet))
+    assert figure.axes[0].get_title(loc="left") == title
+
+
+def test_rows_that_are_not_placed_are_counted_not_drawn() -> None:
+    absent = row(1, placed=False, not_placed_reason="collect more", performance_flop_per_s=None, arithmetic_intensity=None)
+    figure = draw(row(0), absent)
+    assert len(points(figure.axes[0])) == 1
+    assert "1 of 2 kernels could not be placed" in texts(figure)
+
+
+def test_nothing_to_place_says_why() -> None:
+    with pytest.raises(NsightlensError, match="collect more"):
+        draw(row(placed=False, not_placed_reason="collect more"))
+    with pytest.raises(NsightlensError, match="there are no rows"):
+        plots.roofline(pa.Table.from_pylist([row()]).slice(0, 0))
+
+
+def test_labels_tell_series_apart() -> None:
+    rows = [row(0, short_name="k", name="k<relu>(x)"), row(1, short_name="k", name="k<gelu>(x)"),
+            row(2, short_name="k", name="k<gelu>(x)", block_x=64), row(3, short_name="k", grid_x=9), row(0, precision="fp64")]
+    labels = series_labels(rows)
+    assert len(labels) == len(set(labels.values())) == 5
+    assert labels["c3", "fp32"] == "k, 9×2×1, FP32"
+    assert any("relu" in label for label in labels.values())
+    assert "run other" in series_labels([row(0), row(1, run="other")])["c1", "fp32"]
+    assert "rank 1" in series_labels([row(0), row(1, rank=1)])["c1", "fp32"]
+
+
+@pytest.mark.parametrize("name", ["$\\frac{1}{$", "a\x1b[31m\nb", "x" * 5000, "<script>&amp;</script>", "核函数", ""])
+def test_hostile_names_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = draw(row(0, short_name=name, name=name, gpu=name or None, run=name), row(1, short_name=name, run="b"))
+    written = plots.save(figure, tmp_path / "x.svg").read_text(encoding="utf-8")
+    assert "\x1b" not in written and "<script>" not in written
+    assert max(len(line) for line in texts(figure).splitlines()) < 200
+
+
+@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_files_are_what_their_ending_says_and_repeatable(ending: str, magic: bytes, tmp_path: Path) -> None:
+    first = plots.save(draw(row()), tmp_path / f"a.{ending}").read_bytes()
+    assert first.startswith(magic)
+    assert plots.save(draw(row()), tmp_path / f"b.{ending}").read_bytes() == first
+
+
+def test_texts_stay_texts_in_vector_files(tmp_path: Path) -> None:
+    assert "DRAM 1.00 TB/s" in plots.save(draw(row()), tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_wrong_ending_and_missing_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape(".png, .svg, .pdf")):
+        plots.save(draw(row()), tmp_path / "a.bmp")
+    with pytest.raises(NsightlensError, match="cannot be written"):
+        plots.save(draw(row()), tmp_path / "none" / "a.png")
+
+
+@pytest.mark.parametrize(("precision", "shown"), [
+    ("fp64", "FP64"), ("tensor_bf16_dst_fp32", "BF16 tensor"), ("tensor_fp16_dst_fp16", "FP16 tensor (FP16 sum)"),
+    ("tensor_int8", "INT8 tensor"), ("tensor_fp16_bf16_tf32_dst_fp32", "FP16/BF16/TF32 tensor"),
+    ("tensor_tf32_dst_fp32_sparsity_on", "TF32 tensor, sparse"),
+])
+def test_precisions_are_named(precision: str, shown: str) -> None:
+    assert precision_name(precision) == shown
+
+
+@pytest.mark.parametrize(("least", "greatest", "shown"), [
+    (1.756e12, 1.756e12, "1.76 TB/s"), (2.01e9, 2.41e9, "2.01–2.41 GB/s"), (312e12, 312e12, "312 TB/s"),
+    (9e11, 1.1e12, "0.900–1.10 TB/s"), (5.0, 5.0, "5.00 B/s"),
+])
+def test_quantities_have_three_digits(least: float, greatest: float, shown: str) -> None:
+    assert quantity(least, greatest, "B/s") == shown

@@ -1,0 +1,133 @@
+"""nsightlens roofline: what a person asks, what stands on standard output, what is said beside it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import nsightlens as nl
+from nsightlens.cli.roofline import command
+from nsightlens.errors import NsightlensError, UsageError
+from tests.captures import kineto, ncu
+
+CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+COUNTERS = {
+    "gpu__time_duration.sum": ("us", "10.00"), "dram__bytes.sum": ("Mbyte", "2.00"), CORE.format("fadd"): ("inst", "1,000,000"),
+    CORE.format("fmul"): ("inst", "0"), CORE.format("ffma"): ("inst", "2,000,000"),
+    "dram__bytes.sum.peak_sustained": ("byte/cycle", "1,000"), "dram__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
+    "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": ("inst/cycle", "5,000"),
+    "sm__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CUDA-core kernel, a tensor kernel without tensor counters, one without counters, one that only Kineto saw."""
+    folder = tmp_path_factory.mktemp("roofline")
+    ncu(folder / "base" / "a.csv", COUNTERS, name="ampere_sgemm_128x64_nn", pid=1)
+    ncu(folder / "base" / "b.csv", COUNTERS, name="ampere_bf16_s16816gemm_bf16_128x256_ldg8", pid=2)
+    ncu(folder / "base" / "c.csv", {"gpu__time_duration.sum": ("us", "10.00")}, name="copy_kernel", pid=3)
+    kineto(folder / "base" / "rank0.json", [("only_in_the_timeline", 10.0, 5.0)])
+    nl.ingest([folder / "base"], store=folder / "store").close()
+    return folder / "store"
+
+
+def ask(store: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments), "--store", str(store)], catch_exceptions=False)
+
+
+def refused(store: Path, *arguments: str | Path) -> str:
+    with pytest.raises(NsightlensError) as caught:
+        ask(store, *arguments)
+    return str(caught.value)
+
+
+def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
+    done = ask(store)
+    assert done.exit_code == 0
+    (line,) = [line for line in done.stdout.splitlines() if "sgemm" in line]
+    cells = line.split()
+    assert cells[:5] == ["ampere_sgemm_128x64_nn", "4x1x1", "dram", "fp32", "1"]
+    assert [float(cell) for cell in cells[5:10]] == [10.0, 500.0, 200.0, 2.5, 20.0]
+    (tensor,) = [line for line in done.stdout.splitlines() if "s16816gemm" in line]
+    assert tensor.split()[6] == "-", "its CUDA-core operations are not its performance"
+    assert "not placed: ampere_bf16_s16816gemm_bf16_128x256_ldg8: " in done.stderr and "--set roofline" in done.stderr
+    assert "not placed: copy_kernel: no operations were counted" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "kernels"), [
+    (["--kernel", "SGEMM"], {"ampere_sgemm_128x64_nn"}),
+    (["--kernel", "^ampere_.*(nn|ldg8)$", "--regex"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--run", "base", "--kernel", "copy"], {"copy_kernel"}),
+    (["--precision", "fp32"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--precision", "tensor"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--precision", "bf16"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+])
+def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]) -> None:
+    assert {line.split()[0] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
+
+
+def test_all_levels_and_precisions(store: Path) -> None:
+    lines = ask(store, "--kernel", "s16816", "--level", "all", "--precision", "all").stdout.splitlines()[2:]
+    assert sorted(tuple(line.split()[2:4]) for line in lines) == sorted(
+        (level, precision) for level in ("dram", "l2", "l1") for precision in ("fp32", "tensor"))
+
+
+def test_points_hold_all_columns(store: Path, tmp_path: Path) -> None:
+    ask(store, "--kernel", "sgemm", "--points", tmp_path / "points.csv")
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "points.csv").read_text()))
+    assert list(row) == [name for name, _ in nl.open(store).views["roofline"].columns]
+    assert float(row["performance_flop_per_s"]) == 500e9 and row["placed"] == "True"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_figure_is_drawn(store: Path, tmp_path: Path, ending: str) -> None:
+    done = ask(store, "--kernel", "sgemm", "--output", tmp_path / f"x.{ending}")
+    assert (tmp_path / f"x.{ending}").stat().st_size > 5000
+    assert f"x.{ending}" in done.stderr and "x." not in done.stdout
+
+
+def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path) -> None:
+    message = refused(store, "--kernel", "s16816", "--output", tmp_path / "x.png")
+    assert "no kernel can be placed" in message and "--set roofline" in message
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> None:
+    line = ask(store, "--kernel", "sgemm", "--roofs", "datasheet", "--gpu", "NVIDIA A100-SXM4-40GB").stdout.splitlines()[-1]
+    assert float(line.split()[9]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--kernel", "ampere_sgem_128x64"], "ampere_sgemm_128x64_nn"),
+    (["--kernel", "only_in_the_timeline"], "kineto saw such kernels, without counters: profile them with ncu"),
+    (["--run", "none"], "there are: base"),
+    (["--rank", "7"], "rank 7; there are: base"),
+    (["--precision", "fp8"], "no kernel has precision fp8"),
+    (["--gpu", "Voodoo 2"], "no datasheet of 'Voodoo 2'; there are: A10"),
+    (["--output", "x.bmp"], "must end in .png or .svg or .pdf"),
+    (["--points", "x.txt"], "must end in .csv or .json or .parquet"),
+    (["--regex"], "--regex needs --kernel"),
+    (["--kernel", "(", "--regex"], "("),
+])
+def test_what_cannot_be_done_says_what_can(store: Path, arguments: list[str], message: str) -> None:
+    if arguments[1:2] == ["fp8"]:
+        # A tensor kernel that was not counted answers for every tensor path, so that only other kernels can lack it.
+        arguments = [*arguments, "--kernel", "sgemm"]
+    assert message in refused(store, *arguments)
+
+
+def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "rank0.json")
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    assert "no kernel that ncu measured" in refused(tmp_path / "store")
+
+
+def test_wrong_requests_are_usage_errors(store: Path) -> None:
+    with pytest.raises(UsageError):
+        ask(store, "--regex")
+    assert ask(store, "--level", "l3").exit_code == 2
