@@ -20,6 +20,7 @@ from nsightlens.readers.ncu.kernels import kernels
 from nsightlens.readers.ncu.log import LogFacts, facts, speaks_ncu
 from nsightlens.readers.ncu.merge import merge
 from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.summary import unite
 from nsightlens.readers.ncu.text import decode, find_header
 from nsightlens.schema import batch_of
 
@@ -48,10 +49,11 @@ def mergeable(paths: Sequence[Path]) -> bool:
     cannot be read agrees with nothing.
     """
     try:
-        pages = [page for path in paths for page in content_of(path).pages]
+        contents = [content_of(path) for path in paths]
     except ReadError:
         return False
-    return not pages or merge(pages, Notes()).conflicts == 0
+    _, lost = unite([summary for content in contents for summary in content.summaries])
+    return not lost and merge([page for content in contents for page in content.pages], Notes()).conflicts == 0
 
 
 def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) -> Iterator[Batch]:
@@ -61,19 +63,20 @@ def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) ->
     """
     notes = Notes()
     contents = _contents(paths, decimal, notes, threads=jobs > 1)
-    pages = [page for content in contents for page in content.pages]
-    summaries = [summary for content in contents for summary in content.summaries]
     told = facts([line for content in contents for line in content.log])
-    report = merge(pages, notes)
+    report = merge([page for content in contents for page in content.pages], notes)
+    summaries, lost = unite([summary for content in contents for summary in content.summaries])
+    notes.add("metric_conflict", lost[0] if lost else "", len(lost))
     notes.add("pages_merged", f"{len(paths)} files", report.shared if len(paths) > 1 else 0)
     notes.add("summary_only", "", len(summaries))
     for message in told.messages:
         notes.add("tool_message", message)
     batch, process_of, process_of_summary = tables.processes(report.launches, summaries)
     yield batch
+    counters = Counters.of_report(report, notes)
+    summed = [(process, summary.launches) for process, summary in zip(process_of_summary, summaries, strict=True)]
+    yield tables.devices(report, counters, process_of, summed)
     if report.launches:
-        counters = Counters.of_report(report, notes)
-        yield tables.devices(report, counters, process_of)
         yield from kernels(report, counters, told, process_of)
         yield from tables.of_launches(report)
     if summaries:

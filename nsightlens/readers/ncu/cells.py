@@ -50,7 +50,7 @@ class Columns:
         names = [str(i) for i in range(self.width)]
         read = csv.ReadOptions(column_names=names, block_size=2 * _TEXT_BYTES, use_threads=self.threads)
         types = {name: _REPEATED if i in self.repeated else pa.string() for i, name in enumerate(names)}
-        convert = csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+        convert = csv.ConvertOptions(column_types=types, strings_can_be_null=False, check_utf8=False)
         try:
             table = csv.read_csv(pa.py_buffer(b"\n".join(lines)), read, csv.ParseOptions(), convert)
         except pa.ArrowInvalid:  # a row of another width, or longer than a block

@@ -105,4 +105,4 @@ def add_log(log: list[bytes], line: bytes, notes: Notes) -> None:
         return
     if len(log) < _MOST_LOG_LINES:
         log.append(line)
-    notes.add("log_lines", line[:80].decode("utf-8", errors="replace"))
+    notes.add("log_lines")

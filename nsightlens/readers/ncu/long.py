@@ -36,6 +36,7 @@ class LongRows:
     _positions: dict[tuple[object, ...], int] = field(default_factory=dict)
     _leading: re.Pattern[bytes] = field(init=False)
     _rule: re.Pattern[bytes] = field(init=False)
+    _ending: bytes = field(init=False)
     _prefix: bytes = b""
     _now: int = 0
 
@@ -47,6 +48,7 @@ class LongRows:
         width = max(self.at[name] for name in _METRIC if name in self.at) + (2 if "Rule Name" in self.at else 1)
         self.metrics = Columns(width, frozenset(range(width)) - {self.at["Metric Value"]})
         self.rules = Columns(len(self.header.cells) - skip)
+        self._ending = b'",' if "Rule Name" in self.at else b'"'
         self._leading = leading_cells(skip)
         self._rule = re.compile(leading_cells(self.at["Metric Name"]).pattern + b'"",')
 
@@ -56,20 +58,18 @@ class LongRows:
             stop = end_of_run(data, start, self._prefix)
             if stop == start:
                 return start
-            prefix, skip = self._prefix, len(self._prefix)
+            prefix, skip, ending = self._prefix, len(self._prefix), self._ending
             lines = data[start : stop - 1].split(b"\n")
-            tails = [line[skip:] for line in lines if line.startswith(prefix)]
-            metrics = [tail for tail in tails if tail.endswith(self._ending)]
-            rules = [tail for tail in tails if self._is_rule(tail)] if len(metrics) < len(tails) else []
-            if len(metrics) + len(rules) != len(lines):
-                return self._slowly(start, lines)
+            metrics = [line[skip:] for line in lines if line.endswith(ending) and line.startswith(prefix)]
+            rules: list[bytes] = []
+            if len(metrics) != len(lines):
+                rest = [line[skip:] for line in lines if not line.endswith(ending) and line.startswith(prefix)]
+                rules = [tail for tail in rest if self._is_rule(tail)]
+                if len(metrics) + len(rules) != len(lines):
+                    return self._slowly(start, lines)
             self._take(metrics, rules)
             start = stop
         return start
-
-    @property
-    def _ending(self) -> bytes:
-        return b'",' if "Rule Name" in self.at else b'"'
 
     def _is_rule(self, tail: bytes) -> bool:
         full = "Rule Name" in self.at and tail.endswith(b'"') and tail.count(b'","') == self.rules.width - 1
@@ -98,7 +98,7 @@ class LongRows:
             return True
         ids = self._leading.match(data, start)
         launch = self.ids.launch(cells(ids[0][:-1]) or ()) if ids else None
-        if ids is None or launch is None or b"\n" in ids[0]:
+        if ids is None or launch is None:
             return False
         self._make_present(launch)
         self._prefix = ids[0]
@@ -127,7 +127,7 @@ class LongRows:
 
 def leading_cells(count: int) -> re.Pattern[bytes]:
     """Return a pattern for `count` quoted cells and the comma after them."""
-    return re.compile(rb'(?:"(?:[^"\n]|"")*",){%d}' % count)
+    return re.compile(rb'(?:"[^"\n]*(?:""[^"\n]*)*",){%d}' % count)
 
 
 def end_of_run(data: bytes, start: int, prefix: bytes) -> int:

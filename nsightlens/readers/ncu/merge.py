@@ -34,6 +34,10 @@ class Report:
 
 def merge(pages: Sequence[Page], notes: Notes) -> Report:
     """Return the union of pages; where two print a value of one metric, the first or, if they agree, the more precise."""
+    if not pages:
+        nothing = np.zeros(0, dtype=np.int64)
+        entries = Entries.of([], 0, nothing, nothing, nothing.astype(np.float64))
+        return Report([], entries, lambda: entries.value, False, TEXTS.empty_table(), RULES.empty_table(), (), 0, 0)
     launches, positions = _launches(pages)
     sections = tuple(dict.fromkeys(section for page in pages for section in page.sections))
     scaled = any(page.scaled for page in pages)

@@ -25,7 +25,7 @@ CODES: dict[str, tuple[str, str]] = {
         "({detail}). `--page raw` or `--print-metric-name name` prints raw names",
     ),
     "metric_not_available": (
-        "info", "cells that are empty or {detail}: metrics that this GPU or this ncu does not have; NULL",
+        "info", "cells that are n/a or empty: metrics that this GPU or this ncu does not have, or that were not collected; NULL",
     ),
     "metric_not_finite": ("warning", "metric values such as {detail}, which ncu could not collect; NULL"),
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
@@ -43,7 +43,7 @@ CODES: dict[str, tuple[str, str]] = {
         "`--print-units base` prints them whole",
     ),
     "repeated_header": ("info", "headers repeated inside the file, which holds several outputs; all of them are read"),
-    "log_lines": ("info", "lines around the rows that are none (output of ncu or of the application), such as: {detail}"),
+    "log_lines": ("info", "lines around the rows that are none: messages of ncu or output of the application; not kept"),
     "rows_lost": ("warning", "rows that are torn or damaged beyond reading: {detail}"),
     "truncated": ("warning", "the file ends inside a row, which is dropped: {detail}"),
     "encoding_replaced": ("warning", "bytes that are not valid text in the encoding of the file ({detail}); replaced"),

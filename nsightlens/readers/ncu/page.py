@@ -132,18 +132,19 @@ class IdColumns:
 
     def launch(self, row: Sequence[str]) -> Launch | None:
         """Return the launch of a row, or None where its ids are no numbers (then it is no row)."""
-        pid_cell, id_cell, *found = (row[p].strip() or None if 0 <= p < len(row) else None for p in self.positions)
+        size = len(row)
+        pid_cell, id_cell, *found = [row[p].strip() or None if 0 <= p < size else None for p in self.positions]
         pid, ncu_id = whole(pid_cell), whole(id_cell)
         if (pid is None and self.positions[0] >= 0) or (ncu_id is None and self.positions[1] >= 0):
             return None
-        nvtx = " | ".join(row[p] for p in self.ranges if p < len(row) and row[p]) or None
+        nvtx = " | ".join([row[p] for p in self.ranges if p < size and row[p]]) or None if self.ranges else None
         return Launch._make((pid, ncu_id, *found, nvtx))
 
 
 def whole(text: str | None) -> int | None:
     """Return a printed non-negative integer below 2^63, or None."""
-    digits = (text or "").strip()
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 19 else None
+    digits = text.strip() if text else ""
+    return int(digits) if digits.isdecimal() and len(digits) < 19 else None
 
 
 def resolve(key: Ints, value: Floats, step: Floats) -> tuple[Ints, Ints]:

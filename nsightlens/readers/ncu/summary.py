@@ -20,12 +20,23 @@ _VALUES = ("Minimum", "Maximum", "Average")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One row: the launches it sums up (ncu_id is None), how many they are, the metric, and its values in base units."""
+    """One row: the launches it sums up (ncu_id is None), how many they are, the metric, its values in base units.
+
+    steps: the value of the last printed digit of each.
+    """
 
     launches: Launch
     invocations: int | None
     metric: str
     values: tuple[float | None, ...]
+    steps: tuple[float, ...]
+
+    def agrees(self, other: Summary) -> bool:
+        """Say whether the values of two prints are the same within the printed digits."""
+        pairs = zip(self.values, other.values, self.steps, other.steps, strict=True)
+        return self.invocations == other.invocations and all(
+            a == b or (a is not None and b is not None and abs(a - b) <= (one + two) * (0.5 + 1e-9)) for a, b, one, two in pairs
+        )
 
 
 @dataclass(slots=True)
@@ -63,9 +74,20 @@ def _summary(launch: Launch, row: dict[str, str], decimal: str, notes: Notes) ->
     notes.add("unknown_unit", repr(unit.base), 0 if unit.known else 1)
     once = np.ones(3, dtype=np.int64)
     parsed = parse(pa.array([row[name] for name in _VALUES], pa.string()), decimal, notes, once)
-    values = parsed.doubles(np.arange(3), once * unit.exponent)
+    values, steps = (of(np.arange(3), once * unit.exponent) for of in (parsed.doubles, parsed.steps))
     section, label = row.get("Section Name", ""), row["Metric Name"].strip()
     raw = labels.raw_name(section, row.get("Body Item Label"), label, unit.base, launch.cc)
     invocations = whole(row["Invocations"].replace(",", "").replace(".", ""))
     found = tuple(float(value) if np.isfinite(value) else None for value in values)
-    return Summary(launch, invocations, raw or f"{section} / {label}", found)
+    return Summary(launch, invocations, raw or f"{section} / {label}", found, tuple(steps.tolist()))
+
+
+def unite(summaries: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
+    """Return each summary once, and the metrics of those that contradict an earlier one."""
+    found: dict[tuple[object, ...], Summary] = {}
+    lost = []
+    for summary in summaries:
+        first = found.setdefault((*summary.launches.key, summary.launches.device, summary.metric), summary)
+        if not first.agrees(summary):
+            lost.append(summary.metric)
+    return list(found.values()), lost

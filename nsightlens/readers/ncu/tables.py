@@ -44,8 +44,11 @@ def processes(launches: Sequence[Launch], summaries: Sequence[Summary]) -> tuple
     return ("processes", batch_of("processes", rows)), found[0], found[1]
 
 
-def devices(report: Report, counters: Counters, process_of: Sequence[int]) -> Batch:
-    """Return the `devices` batch: one row per process and ordinal, with what launches on it tell of the GPU."""
+def devices(report: Report, counters: Counters, process_of: Sequence[int], summed: Sequence[tuple[int, Launch]]) -> Batch:
+    """Return the `devices` batch: one row per process and ordinal, with what launches on it tell of the GPU.
+
+    summed: processes and launches of summaries; they tell no more than the compute capability.
+    """
     groups: dict[tuple[int, int | None], list[int]] = {}
     for i, key in enumerate(zip(process_of, ordinals(report, counters), strict=True)):
         groups.setdefault(key, []).append(i)
@@ -53,7 +56,7 @@ def devices(report: Report, counters: Counters, process_of: Sequence[int]) -> Ba
     values["sm_count"] = counters.of("device__attribute_multiprocessor_count", "launch__sm_count")[0]
     named = report.texts.filter(pc.equal(report.texts["metric"], "device__attribute_display_name"))
     names = dict(zip(named["launch"].to_pylist(), named["value"].to_pylist(), strict=True))
-    rows = []
+    rows: list[dict[str, object]] = []
     for (process, ordinal), members in groups.items():
         told = {name: _first(column[members]) for name, column in values.items()}
         row = _device(told)
@@ -62,6 +65,11 @@ def devices(report: Report, counters: Counters, process_of: Sequence[int]) -> Ba
         row["compute_capability"] = printed or _capability(told)
         if ordinal is not None or any(value is not None for value in row.values()):
             rows.append(row | {"process_index": process, "device": ordinal})
+    others = {(process, whole(launch.device)): launch.cc for process, launch in summed}
+    rows += [
+        {"process_index": process, "device": ordinal, "compute_capability": cc}
+        for (process, ordinal), cc in others.items() if ordinal is not None and (process, ordinal) not in groups
+    ]
     return "devices", batch_of("devices", rows)
 
 
