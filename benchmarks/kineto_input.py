@@ -16,18 +16,18 @@ _LEAST_ID_STRIDE = 100_000
 them, and fails under pandas 3 where those need more."""
 _SHIFTED = re.compile(
     r'("(?P<key>ts|correlation|[Ee]xternal id|id|Ev Idx|Profiler Event Index|Record function id|Sequence number|Python id|'
-    r'Python parent id|Python module id|wait_on_cuda_event_record_corr_id)":\s*)(?P<value>\d+)'
-    r'|(?P<step>ProfilerStep#)(?P<number>\d+)')
+    r'Python parent id|Python module id|wait_on_cuda_event_record_corr_id)":\s*)(?P<value>\d+)')
+_TIME = re.compile(r'("(ts|dur)":\s*)[\d.]+')
+_STEP = "ProfilerStep"
 _DECODER = json.JSONDecoder(parse_float=Decimal, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Strides:
-    """What one more copy adds: to times (whole microseconds, so that decimals stay), to ids, to step numbers."""
+    """What one more copy adds: to times (whole microseconds, so that decimals stay) and to ids."""
 
     time_us: int
     ids: int
-    steps: int
 
 
 @dataclass(slots=True)
@@ -43,28 +43,34 @@ class _Template:
 
 
 def replicate(source: Path, target: Path, size_bytes: int) -> dict[str, int]:
-    """Write the events of `source` (JSON or gz) to `target` as often as gives `size_bytes`; return what a reader must find."""
+    """Write the events of `source` (JSON or gz) to `target` as often as gives `size_bytes`; return what a reader must find.
+
+    The training steps are not repeated but stretched over all copies, as if each step did that much more: a large trace is one
+    of large steps, and HolisticTraceAnalysis compares every event with every step.
+    """
     head, events, tail = _split(_load(source))
     repeated = [event for event in events if _repeats(event[1])]
     first = next(i for i, event in enumerate(events) if _repeats(event[1]))
-    before = [text for text, event in events[:first]]
-    after = [text for text, event in events[first:] if not _repeats(event)]
+    before = [text for text, event in events[:first] if not _is_step(event)]
+    after = [text for text, event in events[first:] if not _repeats(event) and not _is_step(event)]
+    steps = [event for event in events if _is_step(event[1])]
     strides = _strides(repeated)
     body = _template([text for text, _ in repeated], strides)
-    fixed = len(head) + len(tail) + sum(map(len, before)) + sum(map(len, after))
-    copies = max(1, round((size_bytes - fixed) / len(body.render(0).encode())))
+    copies = max(1, round((size_bytes - sum(len(text) for text in [head, *before, *after, tail])) / len(body.render(0).encode())))
+    origin = min(event["ts"] for _, event in repeated)
+    before += [_stretch(text, event, origin, copies) for text, event in steps]
     with target.open("w", encoding="utf-8") as out:
         out.write(head + "".join(f"{text},\n  " for text in before))
         for copy in range(copies):
             out.write((",\n  " if copy else "") + body.render(copy))
         if after:
-            out.write(",\n  " + _template(after, _Strides(strides.time_us, 0, 0)).render(copies - 1))
+            out.write(",\n  " + _template(after, _Strides(strides.time_us, 0)).render(copies - 1))
         out.write("\n  " + tail)
     kernels = [event for _, event in repeated if str(event.get("cat", "")).lower() == "kernel"]
     return {
         "bytes": target.stat().st_size,
         "copies": copies,
-        "events": copies * len(repeated),
+        "events": copies * len(repeated) + len(steps),
         "kernels": copies * len(kernels),
         "kernel_ns": copies * sum(int(event["dur"] * 1000) for event in kernels),
     }
@@ -95,21 +101,24 @@ def _split(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]], str]:
 
 def _repeats(event: dict[str, Any]) -> bool:
     """Say whether an event belongs to the workload: labels, the window's own span and its markers stand once in a trace."""
-    return "ts" in event and event.get("ph") != "M" and "cat" in event and event["cat"] != "Trace"
+    return "ts" in event and event.get("ph") != "M" and "cat" in event and event["cat"] != "Trace" and not _is_step(event)
+
+
+def _is_step(event: dict[str, Any]) -> bool:
+    return event.get("ph") == "X" and str(event.get("name")).startswith(_STEP)
+
+
+def _stretch(text: str, event: dict[str, Any], origin: Decimal, factor: int) -> str:
+    """Return the event `factor` times as long and as far from the origin."""
+    times = {"ts": origin + (event["ts"] - origin) * factor, "dur": event["dur"] * factor}
+    return _TIME.sub(lambda found: f"{found[1]}{times[found[2]]}", text)
 
 
 def _strides(events: list[tuple[str, dict[str, Any]]]) -> _Strides:
     starts = [event["ts"] for _, event in events]
     ends = [event["ts"] + event.get("dur", 0) for _, event in events]
-    ids, steps = [0], [0]
-    for text, _ in events:
-        for found in _SHIFTED.finditer(text):
-            if found["step"]:
-                steps.append(int(found["number"]))
-            elif found["key"] != "ts":
-                ids.append(int(found["value"]))
-    numbers = steps[1:] or [0]
-    return _Strides(int(max(ends) - min(starts)) + _GAP_US, max(max(ids) + 1, _LEAST_ID_STRIDE), max(numbers) - min(numbers) + 1)
+    ids = [int(found["value"]) for text, _ in events for found in _SHIFTED.finditer(text) if found["key"] != "ts"]
+    return _Strides(int(max(ends) - min(starts)) + _GAP_US, max([*ids, _LEAST_ID_STRIDE]) + 1)
 
 
 def _template(texts: list[str], strides: _Strides) -> _Template:
@@ -118,9 +127,8 @@ def _template(texts: list[str], strides: _Strides) -> _Template:
     text = ",\n  ".join(texts)
     at = 0
     for found in _SHIFTED.finditer(text):
-        hole = "number" if found["step"] else "value"
-        parts += [text[at:found.start(hole)].replace("%", "%%"), "%d"]
-        at = found.end(hole)
+        parts += [text[at:found.start("value")].replace("%", "%%"), "%d"]
+        at = found.end("value")
         value, stride = _hole(found, strides)
         template.values.append(value)
         template.strides.append(stride)
@@ -131,8 +139,6 @@ def _template(texts: list[str], strides: _Strides) -> _Template:
 
 def _hole(found: re.Match[str], strides: _Strides) -> tuple[int, int]:
     """Return the number as the first copy has it, and what each further copy adds."""
-    if found["step"]:
-        return int(found["number"]), strides.steps
     value = int(found["value"])
     if found["key"] == "ts":
         return value, strides.time_us

@@ -86,9 +86,17 @@ def test_copies_are_apart_in_time_and_ids_and_keep_their_links(trace: Path, tmp_
         assert op["ts"] < call["ts"] < kernel["ts"]
         assert str(kernel["ts"]).endswith(".001")
     assert len({e["args"]["correlation"] for e in by_cat["kernel"]}) == copies
-    assert [e["name"] for e in by_cat["user_annotation"]] == [f"ProfilerStep#{4 + i}" for i in range(copies)]
-    starts = [e["ts"] for e in by_cat["user_annotation"]]
-    assert all(later >= first + 90 for first, later in pairwise(starts))
+    starts = [e["ts"] for e in by_cat["cpu_op"]]
+    assert all(later >= first + 20 for first, later in pairwise(starts))
+
+
+def test_steps_are_stretched_over_all_copies(trace: Path, tmp_path: Path) -> None:
+    content, truth = replicated(trace, 4, tmp_path)
+    (step,) = [e for e in content["traceEvents"] if e["name"] == "ProfilerStep#4"]
+    kernels = [e for e in content["traceEvents"] if e.get("cat") == "kernel"]
+    assert step["dur"] == 90 * truth["copies"]
+    assert step["ts"] < min(e["ts"] for e in kernels)
+    assert max(e["ts"] + e["dur"] for e in kernels) < step["ts"] + step["dur"]
 
 
 def test_labels_and_markers_stand_once_and_text_is_untouched(trace: Path, tmp_path: Path) -> None:
