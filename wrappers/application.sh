@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# application.sh FOLDER TMPDIR COMMAND...: runs the command below a profiler, with the TMPDIR that it had (empty: none),
+# and keeps its process id and exit code in FOLDER, whatever the profiler makes of them.
+set -euo pipefail
+# shellcheck source=supervise.sh
+source "${BASH_SOURCE[0]%/*}/supervise.sh"
+
+folder=$1
+if [[ -n $2 ]]; then export TMPDIR=$2; else unset TMPDIR; fi
+shift 2
+
+nsl_say() { :; }
+nsl_supervise '' "$folder/pid" "$@"
+echo "$nsl_code" >"$folder/exit"
+exit "$nsl_code"

@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# Measures kernels of a rank with Nsight Compute: put it between the launcher and the command.
+#   srun -n 1 ncu_wrapper.sh -k regex:gemm --set roofline python app.py
+set -euo pipefail
+nsl_here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# shellcheck source=launch.sh
+source "$nsl_here/launch.sh"
+# shellcheck source=supervise.sh
+source "$nsl_here/supervise.sh"
+# shellcheck source=sidecar.sh
+source "$nsl_here/sidecar.sh"
+
+usage() {
+  cat <<USAGE
+Usage: ncu_wrapper.sh [options] COMMAND...
+Measures kernels with Nsight Compute into DIR/ncu/rank0003.ncu-rep, .raw.csv, .details.csv and .run.json. Its exit code is the
+command's. Collective kernels are never measured: each would wait for ranks that wait for it.
+
+$nsl_usage_common
+                       default here: --ranks 0, as the others wait while one is measured
+  --set roofline|detailed|full|basic|minimal   what to measure (default roofline; minimal: the counters of a roofline, few passes)
+  -k, --kernel-name NAME|regex:EXPR   which kernels: exact base name, or an expression found in it; a name with < ( :: or cutlass
+                       is looked for in the full (demangled) name, as every CUTLASS kernel's base name is Kernel or Kernel2
+  --kernel-name-base auto|function|demangled|mangled   what NAME is compared with (default auto, see above)
+  -s, --launch-skip N  launches that match and are passed over (default 0)
+  -c, --launch-count N launches that are measured (default 50; each is replayed up to dozens of times)
+  --clock-control base|none   base: clocks locked low, comparable; none: the clocks as they are (default base)
+  --cache-control all|none    all: caches are flushed before each pass; none: as they are (default all)
+  --replay-mode kernel|application|range|app-range   how the passes are repeated (default kernel)
+  --ncu-option OPTION  one more option for ncu, such as --ncu-option=--nvtx; may be repeated
+USAGE
+}
+
+nsl_tool=ncu what=roofline kernel='' base=auto skip=0 count=50 clocks=base caches=all replay=kernel more=()
+while (($#)); do
+  [[ $1 == -* && $1 != -- ]] || break
+  nsl_common_option "$@"
+  if ((!nsl_taken)); then
+    nsl_value_option "$@"
+    case $nsl_option in
+      --set) what=$nsl_value; nsl_one_of "$nsl_option" "$what" roofline detailed full basic minimal ;;
+      -k | --kernel-name) kernel=$nsl_value ;;
+      --kernel-name-base) base=$nsl_value; nsl_one_of "$nsl_option" "$base" auto function demangled mangled ;;
+      -s | --launch-skip) skip=$nsl_value ;;
+      -c | --launch-count) count=$nsl_value ;;
+      --clock-control) clocks=$nsl_value; nsl_one_of "$nsl_option" "$clocks" base none ;;
+      --cache-control) caches=$nsl_value; nsl_one_of "$nsl_option" "$caches" all none ;;
+      --replay-mode) replay=$nsl_value; nsl_one_of "$nsl_option" "$replay" kernel application range app-range ;;
+      --ncu-option) more+=("$nsl_value") ;;
+      *) nsl_die 2 "no such option: $1 (see --help)" ;;
+    esac
+    [[ -n $nsl_value ]] || nsl_die 2 "$nsl_option needs a value (see --help)"
+  fi
+  ((nsl_taken <= $#)) || nsl_die 2 "$1 needs a value (see --help)"
+  shift "$nsl_taken"
+done
+[[ ${1-} != -- ]] || shift
+[[ $skip =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "--launch-skip $skip: give a number"
+[[ $count =~ ^[1-9][0-9]{0,8}$ ]] || nsl_die 2 "--launch-count $count: give a number from 1"
+
+# The counters that a roofline needs. A name that a GPU does not have is answered by n/a, so that one list serves all.
+minimal_metrics() {
+  local op path list
+  list=gpu__time_duration.sum,sm__cycles_elapsed.avg.per_second,smsp__cycles_elapsed.avg.per_second
+  list+=,dram__bytes.sum,dram__bytes.sum.per_second,dram__bytes.sum.peak_sustained,dram__cycles_elapsed.avg.per_second
+  list+=,lts__t_bytes.sum,lts__lts2xbar_cycles_active.sum,lts__lts2xbar_cycles_active.sum.per_second
+  list+=,lts__lts2xbar_cycles_active.sum.peak_sustained,lts__cycles_elapsed.avg.per_second
+  list+=,l1tex__cycles_elapsed.avg.per_second,launch__registers_per_thread
+  for op in fadd fmul ffma dadd dmul dfma hadd hmul hfma; do list+=,smsp__sass_thread_inst_executed_op_${op}_pred_on.sum; done
+  for op in ffma dfma hfma; do list+=,sm__sass_thread_inst_executed_op_${op}_pred_on.sum.peak_sustained; done
+  for path in '' _mem_lg _mem_lgds; do
+    list+=,l1tex__lsu_writeback_active$path.sum,l1tex__lsu_writeback_active$path.sum.per_second
+    list+=,l1tex__lsu_writeback_active$path.sum.peak_sustained
+  done
+  list+=,sm__inst_executed_pipe_tensor.sum,sm__inst_executed_pipe_tensor.sum.peak_sustained
+  for path in fp16_bf16_tf32_dst_fp32 bf16_dst_fp32 fp16_dst_fp32 fp16_dst_fp16 fp16 tf32_dst_fp32 fp64 int8 int4 int1 \
+    bf16_dst_fp32_sparsity_off fp16_dst_fp32_sparsity_off fp16_dst_fp16_sparsity_off tf32_dst_fp32_sparsity_off \
+    bf16_dst_fp32_sparsity_on fp16_dst_fp32_sparsity_on fp16_dst_fp16_sparsity_on tf32_dst_fp32_sparsity_on \
+    int8_sparsity_off int8_sparsity_on fp8_sparsity_off fp8_sparsity_on \
+    fp4_dst_fp32 fp4_fp6_fp8_dst_fp16 fp4_fp6_fp8_dst_fp32; do
+    list+=,sm__ops_path_tensor_src_$path.sum,sm__ops_path_tensor_src_$path.sum.peak_sustained
+  done
+  echo "$list"
+}
+
+# An expression that is found in the names of collective kernels, of NCCL and of frameworks.
+collective='nccl|rccl|nvshmem|[Aa]ll_?[Rr]educe|[Aa]ll_?[Gg]ather|[Rr]educe_?[Ss]catter|[Aa]ll_?[Tt]o_?[Aa]ll|cross_device_reduce|multimem_'
+
+# Sets filter, the kernel filter as ncu's options: what is asked for, and never a collective.
+choose_filter() {
+  local wanted=$kernel escaped
+  [[ ! ${kernel#regex:} =~ ^\^?(nccl|nvshmem) && ($kernel == regex:* || ! $kernel =~ $collective) ]] ||
+    nsl_die 2 "-k $kernel: a collective kernel cannot be measured. It waits for the other ranks, and ncu replays it alone. nsys shows its time."
+  if [[ $base == auto ]]; then
+    base=function
+    [[ ! $kernel =~ [\<\(]|::|cutlass ]] || base=demangled
+  fi
+  case ${kernel#regex:} in
+    Kernel | Kernel2 | '^Kernel' | '^Kernel2' | '^Kernel$' | '^Kernel2$')
+      nsl_say "warning: $kernel is the base name of every CUTLASS kernel: name one with -k 'regex:cutlass_80_...'" ;;
+  esac
+  if [[ -n $kernel && $kernel != regex:* ]]; then
+    if [[ $base == function || $base == mangled ]]; then
+      filter=(--kernel-name-base "$base" --kernel-name "$kernel")
+      return 0
+    fi
+    escaped=${kernel//\\/\\\\}
+    for wanted in '.' '[' ']' '(' ')' '{' '}' '*' '+' '?' '^' '$' '|'; do escaped=${escaped//"$wanted"/\\$wanted}; done
+    wanted=regex:$escaped
+  fi
+  wanted=${wanted#regex:}
+  filter=(--kernel-name-base "$base" --kernel-name "regex:^(?!.*($collective))${wanted:+.*($wanted)}")
+}
+choose_filter
+nsl_begin ncu 0 "$@"
+if [[ $nsl_world_size != 1 ]]; then
+  nsl_say "warning: while kernels of rank $nsl_rank are replayed, the other ranks wait in NCCL and may run into its time-out. Measure a" \
+    "job of one rank if you can; else a long time-out (init_process_group(timeout=timedelta(hours=2)), TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=7200), -k and a small --launch-count"
+fi
+
+if [[ $what == minimal ]]; then collect=(--metrics "$(minimal_metrics)"); else collect=(--set "$what"); fi
+ncu_help=$(nsl_ask ncu --help)
+names=() details=(--print-details all)
+[[ $ncu_help != *--rename-kernels* ]] || names=(--rename-kernels off)
+[[ $ncu_help != *--details-all* || $ncu_help == *--print-details* ]] || details=(--details-all)
+
+profile=(ncu "${collect[@]}" "${filter[@]}" --launch-skip "$skip" --launch-count "$count" --clock-control "$clocks"
+  --cache-control "$caches" --replay-mode "$replay" --target-processes all --export "$nsl_stem" --force-overwrite
+  --log-file "$nsl_stem.ncu.log" ${more[@]+"${more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
+import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${names[@]+"${names[@]}"})
+
+if [[ -n $nsl_dry_run ]]; then
+  nsl_print_head
+  nsl_print "${profile[@]}"
+  printf '%s > %q\n' "$(nsl_print "${import[@]}" --page raw)" "$nsl_stem.raw.csv"
+  printf '%s > %q\n' "$(nsl_print "${import[@]}" --page details "${details[@]}")" "$nsl_stem.details.csv"
+  exit 0
+fi
+
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" set "$what" kernel_name "$kernel" kernel_name_base "$base"
+  kernel_filter "${filter[3]}" launch_skip "$skip" launch_count "$count" clock_control "$clocks" cache_control "$caches"
+  replay_mode "$replay" ncu_options "${more[*]-}")
+nsl_find_facts ncu "$@"
+nsl_record "${profile[@]}"
+
+# Writes one page of the report: whole, or not at all.
+write_page() {
+  local file=$nsl_stem.$1.csv hidden=${nsl_stem%/*}/.${nsl_stem##*/}.$1.csv.$$
+  if { "${import[@]}" --page "$1" "${@:2}" </dev/null >"$hidden"; } && [[ -s $hidden ]] && mv -f "$hidden" "$file"; then return 0; fi
+  rm -f "$hidden"
+  return 1
+}
+
+# Prints the last line for a start that left no report: the reason, as far as ncu's log tells, and the fix.
+why_nothing() {
+  local log=
+  log=$(tail -c 65536 "$nsl_stem.ncu.log" 2>/dev/null | tr -d '\0' || :)
+  case $log in
+    *ERR_NVGPUCTRPERM*)
+      echo "error: the GPU's counters are for administrators only here (ERR_NVGPUCTRPERM). The administrator sets the module option" \
+        "NVreg_RestrictProfilingToAdminUsers=0 of nvidia and reloads it; in a container, start it with --cap-add=SYS_ADMIN; on a cluster, ask for its profiling constraint" ;;
+    *"No kernels were profiled"* | *"No metrics to collect"*)
+      echo "error: no kernel was measured: none matched ${kernel:+-k $kernel }after --launch-skip $skip. List the names with nsys, then correct -k" \
+        "(a base name has neither namespace nor < >; regex:PART finds a part of it) or lower --launch-skip" ;;
+    *) echo "error: ncu left no report (its exit code: $nsl_tool_code); see $nsl_stem.ncu.log" ;;
+  esac
+}
+
+report=$nsl_stem.ncu-rep
+if [[ ! -s $report ]]; then
+  [[ ! -s $nsl_stem.ncu.log ]] || tail -n 5 "$nsl_stem.ncu.log" >&2
+  nsl_finish '' "$(why_nothing)"
+fi
+last=
+write_page raw && write_page details "${details[@]}" ||
+  last="error: the report is there, but ncu could not print it (a full disk?). Later: ${import[*]} --page raw > $nsl_stem.raw.csv"
+nsl_finish "$report" "$last"

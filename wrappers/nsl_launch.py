@@ -1,0 +1,219 @@
+"""Who this process is, for the Python wrappers: rank, run, execution, as launch.sh tells it in the shell. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+_SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key|auth", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Who this process is. world_size, local_size, node: None where the launcher does not tell."""
+
+    launcher: str = "none"
+    rank: int = 0
+    local_rank: int = 0
+    world_size: int | None = 1
+    local_size: int | None = 1
+    node: int | None = 0
+
+    @property
+    def single(self) -> bool:
+        """Return whether there is one process only."""
+        return self.launcher == "none" or self.world_size == 1
+
+
+@dataclass(frozen=True)
+class _Launcher:
+    """The environment variables of one launcher. borrowed: its local rank in the words of another launcher."""
+
+    name: str
+    rank: tuple[str, ...]
+    local: tuple[str, ...]
+    size: tuple[str, ...]
+    local_size: tuple[str, ...] = ()
+    node: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
+    size_is_needed: bool = False
+
+
+_MPI = (
+    _Launcher("openmpi", ("OMPI_COMM_WORLD_RANK",), ("OMPI_COMM_WORLD_LOCAL_RANK",), ("OMPI_COMM_WORLD_SIZE",),
+              ("OMPI_COMM_WORLD_LOCAL_SIZE",)),
+    _Launcher("mpich", ("PMI_RANK", "PALS_RANKID"), ("PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "MPI_LOCALRANKID"), ("PMI_SIZE",),
+              ("PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE", "MPI_LOCALNRANKS"), ("PALS_NODEID",),
+              ("OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "FLUX_TASK_LOCAL_ID")),
+    _Launcher("pmix", ("PMIX_RANK",), (), ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"), node=("PALS_NODEID",),
+              borrowed=("OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "FLUX_TASK_LOCAL_ID")),
+    _Launcher("mvapich", ("MV2_COMM_WORLD_RANK",), ("MV2_COMM_WORLD_LOCAL_RANK",), ("MV2_COMM_WORLD_SIZE",),
+              ("MV2_COMM_WORLD_LOCAL_SIZE",)),
+)
+_SLURM = _Launcher("slurm", ("SLURM_PROCID",), ("SLURM_LOCALID",), ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"),
+                   node=("SLURM_NODEID",))
+_ENVIRONMENT = _Launcher("environment", ("RANK",), ("LOCAL_RANK",), ("WORLD_SIZE",), ("LOCAL_WORLD_SIZE",),
+                         ("GROUP_RANK", "NODE_RANK"), size_is_needed=True)
+_BY_HAND = _Launcher("nsightlens", ("NSIGHTLENS_RANK",), ("NSIGHTLENS_LOCAL_RANK",), ("NSIGHTLENS_WORLD_SIZE",), size_is_needed=True)
+
+
+def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
+    """Return rank, local rank and sizes. Raises SystemExit for a launcher that is half set or two that disagree."""
+    if "NSIGHTLENS_RANK" in env:
+        launch = _read(_BY_HAND, env) or Launch()
+    elif env.get("TORCHELASTIC_RUN_ID"):   # the innermost: torchrun below mpiexec or srun inherits their ranks
+        launch = _read(_ENVIRONMENT, env, must=True) or Launch()
+    else:
+        told = [found for row in _MPI if (found := _read(row, env))] or [s for s in [_slurm(env)] if s]
+        told += [found for found in [_read(_ENVIRONMENT, env, must=not told)] if found]
+        for other in told[1:]:
+            if other.rank != told[0].rank:
+                raise SystemExit(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. Unset the one "
+                                 "that is left over, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE")
+        launch = told[0] if told else Launch()
+    if launch.world_size is not None and launch.rank >= launch.world_size:
+        raise SystemExit(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
+    return launch
+
+
+def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch | None:
+    """Return what one launcher says, None where none of its variables is there; half of them: an error, or None unless `must`."""
+    own = row.rank + row.local + (() if row.name == "pmix" else row.size)
+    seen = {name: env[name] for name in own if name in env}
+    if not seen:
+        return None
+    rank, local, size = _number(env, row.rank), _number(env, row.local + row.borrowed), _number(env, row.size)
+    if local is None and rank is not None and _in_slurm_step(env) and env.get("SLURM_PROCID") == str(rank):
+        local = _number(env, ("SLURM_LOCALID",))   # srun --mpi=pmi2 or pmix: the same task in two words
+        size = _number(env, ("SLURM_STEP_NUM_TASKS",)) if size is None else size
+    if rank is None or local is None or (size is None and row.size_is_needed):
+        if not must:
+            return None
+        told = " ".join(f"{name}={value!r}" for name, value in seen.items())
+        raise SystemExit(f"{row.name} is half set: {told}, but the rank, the local rank or the size is missing (looked at: "
+                         f"{' '.join(row.rank + row.local + row.borrowed + row.size)}). Running on would make every rank rank 0. Unset "
+                         "them, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE")
+    local_size = _number(env, row.local_size)
+    node = _number(env, row.node)
+    name = "torchrun" if row is _ENVIRONMENT and env.get("TORCHELASTIC_RUN_ID") else row.name
+    return Launch(name, rank, local, size, local_size, rank // local_size if node is None and local_size else node)
+
+
+def _slurm(env: Mapping[str, str]) -> Launch | None:
+    """Return what srun says. A batch script carries SLURM_PROCID=0 as well and is one process, whatever SLURM_NTASKS says."""
+    return _read(_SLURM, env) if _in_slurm_step(env) else None
+
+
+def _in_slurm_step(env: Mapping[str, str]) -> bool:
+    step = env.get("SLURM_STEP_ID") or env.get("SLURM_STEPID") or ""
+    return step.isdigit() and int(step) < 4294967280
+
+
+def _number(env: Mapping[str, str], names: Sequence[str]) -> int | None:
+    values = {name: env[name] for name in names if env.get(name)}
+    for name, value in values.items():
+        if not re.fullmatch(r"[0-9]{1,9}", value):
+            raise SystemExit(f"{name} is {value!r}, which is no rank or size (a number from 0)")
+    return int(next(iter(values.values()))) if values else None
+
+
+def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
+    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Raises SystemExit for other words."""
+    if not re.fullmatch(r"all|local\d{1,6}|\d{1,9}(,\d{1,9})*", ranks):
+        raise SystemExit(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
+    place: int | None = launch.rank
+    if ranks.startswith("local"):
+        if int(ranks[5:]) != launch.local_rank:
+            return False
+        place = launch.node
+        if place is None and max_ranks is not None:
+            raise SystemExit(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. Name the ranks: 0,8")
+    elif ranks != "all":
+        wanted = [int(rank) for rank in ranks.split(",")]
+        if launch.rank not in wanted:
+            return False
+        place = wanted.index(launch.rank)
+    return max_ranks is None or (place is not None and place < max_ranks)
+
+
+def identify(launch: Launch, tool: str, options: Options, command: Sequence[str], env: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return run, execution, rank and the like, the same on all ranks where they must be; no clock where there are several ranks."""
+    host = env.get("HOSTNAME") or socket.gethostname()
+    job = next((env[name] for name in _JOBS if env.get(name)), "")
+    start = _start_of_launcher(launch, env)
+    given = options.run_dir or env.get("NSIGHTLENS_RUN_DIR") or ""
+    run = options.run_id or env.get("NSIGHTLENS_RUN_ID") or job or start or Path(given).name
+    if not run:
+        if not launch.single:
+            raise SystemExit("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID (and pass it to all ranks), or give --run-dir")
+        run = f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder = given or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
+    return {
+        "run": run, "rank": launch.rank, "world_size": launch.world_size, "local_rank": launch.local_rank, "host": host,
+        "launcher": launch.launcher, "execution_id": _execution(launch, tool, options, host, start, env),
+        "tool": "kineto" if tool == TOOL else tool, "command": without_secrets(command), "git_commit": _commit(command),
+        "run_dir": os.path.abspath(folder),
+    }
+
+
+def _start_of_launcher(launch: Launch, env: Mapping[str, str]) -> str:
+    """Return what the launcher calls this start of the job, on all ranks alike; empty where it has no name for it."""
+    step = f"{env.get('SLURM_JOB_ID', '')}.{env.get('SLURM_STEP_ID', '')}" if _in_slurm_step(env) else ""
+    if launch.launcher == "torchrun" and env.get("TORCHELASTIC_RUN_ID") != "none":
+        return env["TORCHELASTIC_RUN_ID"]
+    if launch.launcher == "slurm":
+        return step
+    if env.get("PALS_APID"):
+        return ".".join(word for word in (env.get("PBS_JOBID"), env["PALS_APID"]) if word)
+    return env.get("PMIX_NAMESPACE") or env.get("OMPI_MCA_ess_base_jobid") or step
+
+
+def _execution(launch: Launch, tool: str, options: Options, host: str, start: str, env: Mapping[str, str]) -> str | None:
+    given = options.execution_id or env.get("NSIGHTLENS_EXECUTION_ID")
+    if given:
+        return given
+    if launch.single:
+        return f"{host}-{os.getpid()}-{int(time.time())}-{tool}"
+    if not start:
+        say(f"warning: {launch.launcher} gives no id to this start of the job, so the times of its ranks will not be compared. Set "
+            "NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)")
+        return None
+    again = "".join(f"-{word}{env[name]}" for name, word in (("TORCHELASTIC_RESTART_COUNT", "restart"), ("SLURM_RESTART_COUNT", "requeue"))
+                    if env.get(name, "0") != "0")
+    return f"{launch.launcher}-{start}{again}-{tool}"
+
+
+def without_secrets(command: Sequence[str]) -> list[str]:
+    """Return the command line with the values of options that are named like a secret struck out."""
+    shown: list[str] = []
+    for word in command:
+        if shown and shown[-1].startswith("-") and "=" not in shown[-1] and _SECRET.search(shown[-1]):
+            shown.append("***")
+        elif "=" in word and _SECRET.search(word.partition("=")[0]):
+            shown.append(word.partition("=")[0] + "=***")
+        else:
+            shown.append(word)
+    return shown
+
+
+def _answer(*command: str) -> str | None:
+    """Return what a command prints, None where it is not there, fails or takes more than 10 s."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _commit(command: Sequence[str]) -> str | None:
+    folder = Path(command[0]).parent if command and Path(command[0]).is_file() else Path()
+    return _answer("git", "-C", str(folder), "rev-parse", "HEAD")

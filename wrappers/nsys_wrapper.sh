@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Records each rank with Nsight Systems: put it between the launcher and the command.
+#   mpiexec -n 8 nsys_wrapper.sh python app.py      srun nsys_wrapper.sh python app.py
+#   torchrun --standalone --no-python --nproc-per-node 4 nsys_wrapper.sh python app.py
+set -euo pipefail
+nsl_here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# shellcheck source=launch.sh
+source "$nsl_here/launch.sh"
+# shellcheck source=supervise.sh
+source "$nsl_here/supervise.sh"
+# shellcheck source=sidecar.sh
+source "$nsl_here/sidecar.sh"
+
+usage() {
+  cat <<USAGE
+Usage: nsys_wrapper.sh [options] COMMAND...
+Records the ranks with Nsight Systems into DIR/nsys/rank0003.nsys-rep, .sqlite and .run.json. Its exit code is the command's.
+
+$nsl_usage_common
+  --trace LIST         what to trace (default: cuda,nvtx,osrt,cudnn,cublas, and mpi and nccl where launcher and nsys have them)
+  --cuda-graph-trace graph|node   node: the kernels inside CUDA graphs, at a cost
+  --capture-range none|cudaProfilerApi|nvtx   record only there
+  --nvtx-capture NAME  the NVTX range to record (implies --capture-range nvtx)
+  --stats true|false   nsys prints its summary tables (default false)
+  --show-output true|false   the application's output is shown (default true)
+  --nsys-option OPTION one more option for nsys profile, such as --nsys-option=--sample=none; may be repeated
+USAGE
+}
+
+nsl_tool=nsys trace='' graph='' range='' range_name='' stats=false show=true more=()
+while (($#)); do
+  [[ $1 == -* && $1 != -- ]] || break
+  nsl_common_option "$@"
+  if ((!nsl_taken)); then
+    nsl_value_option "$@"
+    case $nsl_option in
+      -t | --trace) trace=$nsl_value ;;
+      --cuda-graph-trace) graph=$nsl_value; nsl_one_of "$nsl_option" "${graph%%:*}" graph node ;;
+      -c | --capture-range) range=$nsl_value; nsl_one_of "$nsl_option" "$range" none cudaProfilerApi nvtx ;;
+      -p | --nvtx-capture) range_name=$nsl_value range=${range:-nvtx} ;;
+      --stats) stats=$nsl_value; nsl_one_of "$nsl_option" "$stats" true false ;;
+      -w | --show-output) show=$nsl_value; nsl_one_of "$nsl_option" "$show" true false ;;
+      --nsys-option) more+=("$nsl_value") ;;
+      *) nsl_die 2 "no such option: $1 (see --help)" ;;
+    esac
+    [[ -n $nsl_value ]] || nsl_die 2 "$nsl_option needs a value (see --help)"
+  fi
+  ((nsl_taken <= $#)) || nsl_die 2 "$1 needs a value (see --help)"
+  shift "$nsl_taken"
+done
+[[ ${1-} != -- ]] || shift
+[[ $range != nvtx || -n $range_name ]] || nsl_die 2 "--capture-range nvtx needs --nvtx-capture NAME: which range"
+[[ -z $range_name || $range == nvtx ]] || nsl_die 2 "--nvtx-capture does not go with --capture-range $range"
+
+# Sets trace to the default, less what this nsys does not list: an unknown name would end the job.
+choose_trace() {
+  local help listed name wanted=cuda,nvtx,osrt,cudnn,cublas,nccl
+  case $nsl_launcher in openmpi | pals | mpich | pmix | mvapich) wanted+=,mpi ;; esac
+  help=$(nsl_ask nsys profile --help | awk '/^[[:space:]]*(-t, )?--trace=/ {on = 1; next} on && /^[[:space:]]*-/ {exit} on')
+  listed=" ${help//[^a-z0-9-]/ } "
+  for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || trace+=${trace:+,}$name; done
+  trace=${trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
+  [[ ,$trace, == *,mpi,* ]] || return 0
+  case $nsl_launcher in
+    openmpi) more+=(--mpi-impl=openmpi) ;;
+    pals | mpich | mvapich) more+=(--mpi-impl=mpich) ;;
+  esac
+}
+
+nsl_begin nsys all "$@"
+[[ -n $trace ]] || choose_trace
+
+profile=(nsys profile "--trace=$trace" "--output=$nsl_stem" --force-overwrite=true "--stats=$stats" "--show-output=$show")
+[[ -z $graph ]] || profile+=("--cuda-graph-trace=$graph")
+if [[ -n $range && $range != none ]]; then
+  profile+=("--capture-range=$range" --capture-range-end=stop)   # stop: the application goes on to its end
+fi
+if [[ -n $range_name ]]; then
+  profile+=("--nvtx-capture=$range_name")
+  export NSYS_NVTX_PROFILER_REGISTER_ONLY=0   # PyTorch's ranges are not registered strings
+fi
+profile+=(${more[@]+"${more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
+export_=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_stem.sqlite" "$nsl_stem.nsys-rep")
+
+if [[ -n $nsl_dry_run ]]; then
+  nsl_print_head
+  [[ -z $range_name ]] || nsl_print export NSYS_NVTX_PROFILER_REGISTER_ONLY=0
+  nsl_print env "TMPDIR=$nsl_scratch" "${profile[@]}"
+  nsl_print "${export_[@]}"
+  exit 0
+fi
+
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" trace "$trace" stats "$stats" show_output "$show"
+  cuda_graph_trace "$graph" capture_range "$range" nvtx_capture "$range_name" nsys_options "${more[*]-}")
+nsl_find_facts nsys "$@"
+nsl_record env "TMPDIR=$nsl_scratch" "${profile[@]}"
+
+report=$nsl_stem.nsys-rep
+[[ -e $report || ! -e $nsl_stem.qdrep ]] || report=$nsl_stem.qdrep   # before 2021.4
+if [[ ! -s $report ]]; then
+  why="error: nsys left no report (its exit code: $nsl_tool_code); its messages are above."
+  [[ -z $range || $range == none ]] || why+=" Did the capture range ever start? ($range${range_name:+ $range_name})"
+  nsl_finish '' "$why"
+fi
+export_[5]=$report
+last=
+"${export_[@]}" </dev/null >&2 || last="error: the report is there, but nsys could not export it (a full disk?). Later: ${export_[*]}"
+nsl_finish "$report" "$last"

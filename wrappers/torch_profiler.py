@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Records a training loop with torch.profiler, one trace per rank, ready for `nsightlens ingest`. Stands alone: torch, and nvtx if it is there.
+
+    python torch_profiler.py [options] train.py args...      no line of train.py changes (also: -m package.module args...)
+    torchrun --standalone --nproc-per-node 4 torch_profiler.py --run-dir runs/base train.py args...
+
+    from torch_profiler import annotate, profile             or in the script itself:
+    with profile(run_dir="runs/base") as profiler:
+        for batch in loader:
+            train(batch); profiler.step()
+
+    @annotate                                                 one name in the trace of PyTorch and in NVTX (nsys, ncu)
+    def attention(q, k, v): ...
+    with annotate("loss"): ...
+
+It writes RUN_DIR/torch/rank0003.pt.trace.json.gz (a repeated window: rank0003.window1.pt.trace.json.gz) and the sidecar rank0003.run.json.
+
+What works without touching the script: one step ends where the first torch optimizer that steps returns from step() (--steps-from
+optimizer), or where the first DataLoader is asked for its next batch (dataloader). What does not: steps inside a CUDA graph, optimizers that
+are not torch.optim.Optimizer, steps that a GradScaler skips; processes that the script starts itself (use torchrun); a script that runs a
+torch.profiler of its own; code after os._exit() or SIGKILL. A script that knows better ends its steps itself: `end_step = take_steps()`.
+torch is imported before the script runs: what must be set before `import torch` belongs into the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gzip
+import inspect
+import json
+import os
+import re
+import runpy
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+TOOL = "torch"
+STEPS_FROM = ("optimizer", "dataloader", "none")
+_JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+_SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key|auth", re.IGNORECASE)
+
+
+def say(text: str) -> None:
+    """Write one line to standard error."""
+    print(f"torch_profiler.py: {text}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to record and where. The schedule is in steps: skip_first, then repeat times (wait, warmup, active); repeat 0 is endless."""
+
+    run_dir: str | None = None
+    run_id: str | None = None
+    execution_id: str | None = None
+    overwrite: bool = False
+    ranks: str = "all"
+    max_ranks: int | None = None
+    skip_first: int = 5
+    wait: int = 1
+    warmup: int = 1
+    active: int = 3
+    repeat: int = 1
+    record_shapes: bool = True
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = True
+    with_modules: bool = False
+    steps_from: str = "script"
+
+
+class Profiling:
+    """One profiled rank: the schedule runs on by step(); each window that ends is written at once."""
+
+    def __init__(self, options: Options, launch: Launch, command: Sequence[str]) -> None:
+        self.options, self.launch = options, launch
+        self.steps = self.windows = 0
+        self.counts = options.steps_from
+        self._counted: object = None
+        self.identity = identify(launch, TOOL, options, command)
+        self.stem = Path(self.identity["run_dir"]) / TOOL / f"rank{launch.rank:04d}"
+        self._began = time.time_ns()
+        self._problems: list[str] = []
+
+    def start(self) -> None:
+        """Begin. Raises SystemExit where RUN_DIR cannot be written or holds this rank's trace already."""
+        import torch
+        from torch.profiler import ProfilerActivity, schedule
+
+        o = self.options
+        _make_room(self.stem, o.overwrite)
+        # Asked through NVML, which leaves CUDA itself untouched until the script sets it up (and forks its workers).
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+        activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
+        plan = None if o.steps_from == "none" else schedule(
+            skip_first=o.skip_first, wait=o.wait, warmup=o.warmup, active=o.active, repeat=o.repeat)
+        self._profiler = torch.profiler.profile(
+            activities=activities, schedule=plan, on_trace_ready=self._write, record_shapes=o.record_shapes, profile_memory=o.profile_memory,
+            with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules)
+        self._write_sidecar(None)
+        self._profiler.start()
+
+    def step(self) -> None:
+        """End a step."""
+        self.steps += 1
+        self._profiler.step()
+
+    def optimizer_stepped(self, optimizer: object) -> None:
+        """End a step where this is the optimizer that counts: the first that ever steps."""
+        if self.counts == "optimizer":
+            if self._counted is None:
+                self._counted = optimizer
+            if self._counted is optimizer:
+                self.step()
+
+    def batches(self, loader: object, iterator: Iterator[Any]) -> Iterator[Any]:
+        """Return the loader's iterator; where this loader is the first, asking it for more ends a step."""
+        if self.counts != "dataloader" or self._counted not in (None, loader):
+            return iterator
+        self._counted = loader
+        return self._ending_steps(iterator)
+
+    def _ending_steps(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        for batch in iterator:
+            yield batch
+            self.step()
+
+    def stop(self, exit_code: int) -> None:
+        """End: writes a window that is still open, and the sidecar."""
+        self._profiler.stop()
+        self._write_sidecar(exit_code)
+        if not self.windows:
+            o = self.options
+            say(f"rank {self.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
+                f"{o.skip_first + o.wait + o.warmup}. Run more steps, or give smaller --skip-first, --wait and --warmup"
+                + ("" if self.steps else ", or --steps-from dataloader, or none for the whole run"))
+
+    def _write(self, profiler: Any) -> None:
+        name = self.stem.name + (f".window{self.windows}" if self.windows else "") + ".pt.trace.json"
+        plain, packed = (self.stem.with_name(f".{name}{end}") for end in ("", ".gz"))
+        target = self.stem.with_name(f"{name}.gz")
+        try:
+            profiler.export_chrome_trace(str(plain))
+            with plain.open("rb") as source, gzip.open(packed, "wb", compresslevel=6) as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+            packed.replace(target)
+        except OSError as exc:   # the training is worth more than its trace
+            self._problems.append(f"{target.name}: {exc.strerror or exc}")
+            say(f"rank {self.launch.rank}: {target} is not written: {exc}")
+        else:
+            self.windows += 1
+            say(f"rank {self.launch.rank}: wrote {target}")
+        finally:
+            plain.unlink(missing_ok=True)
+            packed.unlink(missing_ok=True)
+
+    def _write_sidecar(self, exit_code: int | None) -> None:
+        ended = exit_code is not None
+        content = {
+            **{key: value for key, value in self.identity.items() if key != "run_dir"}, "versions": _versions(),
+            "gpus": _gpus() if ended else [], "options": asdict(self.options), "steps": self.steps, "windows": self.windows,
+            "problems": self._problems, "started_epoch_ns": self._began, "ended_epoch_ns": time.time_ns() if ended else None,
+            "exit_code": exit_code,
+        }
+        write_json(self.stem.with_name(f"{self.stem.name}.run.json"), content)
+
+
+def _make_room(stem: Path, overwrite: bool) -> None:
+    probe = stem.with_name(f".{stem.name}.write")
+    try:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"\0" * 65536)
+        probe.unlink()
+        old = [p for p in stem.parent.glob(f"{stem.name}.*") if not p.name.endswith(".steps.json")]
+        restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0" or os.environ.get("SLURM_RESTART_COUNT", "0") != "0"
+        if old and not overwrite and not restarted:
+            raise SystemExit(f"{old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite")
+        for path in old:
+            path.unlink()
+    except OSError as exc:
+        raise SystemExit(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir") from exc
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object; the file appears at once or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _versions() -> dict[str, str | None]:
+    import torch
+
+    return {"torch": str(torch.__version__), "cuda": torch.version.cuda, "python": sys.version.split()[0]}
+
+
+def _gpus() -> list[dict[str, str | None]]:
+    """Return name, clocks (MHz), power limit (W) and driver of the GPU that this process used; nothing where it used none."""
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return []
+    used = torch.cuda.get_device_properties(torch.cuda.current_device())
+    asked = ("uuid", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit")
+    uuid = f"GPU-{getattr(used, 'uuid', '')}"
+    line = _answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits")
+    told = [word.strip() for word in line.split(",")] if line else [None] * len(asked)
+    names = ("uuid", "driver", "sm_clock_mhz", "max_sm_clock_mhz", "memory_clock_mhz", "power_limit_w")
+    return [{"name": used.name, **dict(zip(names, told, strict=False))}]
+
+
+_active: Profiling | None = None
+
+
+class _Unprofiled:
+    """Stands where a rank is not profiled."""
+
+    def step(self) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def profile(**options: Any) -> Iterator[Profiling | _Unprofiled]:
+    """Yield the profiler of this rank, whose step() ends a step. Keywords: the fields of Options. Exceptions pass through."""
+    global _active
+    chosen, launch = Options(**options), find_launch()
+    if not selected(launch, chosen.ranks, chosen.max_ranks):
+        yield _Unprofiled()
+        return
+    profiling = Profiling(chosen, launch, sys.argv)
+    profiling.start()
+    _active = profiling
+    code = 1
+    try:
+        yield profiling
+        code = 0
+    except SystemExit as exc:
+        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        raise
+    except KeyboardInterrupt:
+        code = 130
+        raise
+    finally:
+        _active = None
+        profiling.stop(code)
+
+
+def take_steps() -> Callable[[], None]:
+    """Return a function that ends a step of the active profiler (does nothing without one); steps are no more guessed from outside."""
+    if _active is None:
+        return lambda: None
+    _active.counts = "script"
+    return _active.step
+
+
+def _watch_steps() -> None:
+    """Make torch's optimizers and data loaders tell the active profiler when they are done with a step."""
+    from torch.optim import Optimizer
+    from torch.utils.data import DataLoader
+
+    hook, iterate = Optimizer.profile_hook_step, DataLoader.__iter__
+
+    def counting_hook(function: Callable[..., Any]) -> Callable[..., Any]:
+        hooked = hook(function)
+
+        @functools.wraps(hooked)
+        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:   # outside of the hook's own range, else it would be cut in two
+            result = hooked(optimizer, *args, **kwargs)
+            if _active is not None:
+                _active.optimizer_stepped(optimizer)
+            return result
+
+        return step
+
+    def counting_iter(loader: Any) -> Iterator[Any]:
+        return iterate(loader) if _active is None else _active.batches(loader, iterate(loader))
+
+    Optimizer.profile_hook_step = staticmethod(counting_hook)   # type: ignore[method-assign,assignment]
+    DataLoader.__iter__ = counting_iter   # type: ignore[method-assign,assignment]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="torch_profiler.py", description=(__doc__ or "").splitlines()[0], allow_abbrev=False)
+    for field in fields(Options):
+        flag, default = f"--{field.name.replace('_', '-')}", field.default if field.default is not MISSING else None
+        if isinstance(default, bool):
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default)
+        elif field.name == "steps_from":
+            parser.add_argument(flag, choices=STEPS_FROM, default=STEPS_FROM[0])
+        else:
+            number = isinstance(default, int) or field.name == "max_ranks"
+            parser.add_argument(flag, type=int if number else str, default=default, metavar="N" if number else "TEXT")
+    rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")
+    parser.set_defaults(**{"ranks": f"local{rank}" if rank.isdigit() else rank} if rank else {}, **{"max_ranks": int(most)} if most else {})
+    parser.add_argument("-m", dest="module", action="store_true", help="the script is a module")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run a script under the profiler; its exit code, its exceptions and its output are its own."""
+    given = vars(_parser().parse_args(words))
+    script, arguments, module = given.pop("script"), given.pop("arguments"), given.pop("module")
+    if not module and not Path(script).is_file():
+        raise SystemExit(f"torch_profiler.py: {script}: no such script")
+    sys.modules.setdefault("torch_profiler", sys.modules[__name__])   # so that the script's `import torch_profiler` is this one
+    sys.argv = [script, *arguments]
+    sys.path[0] = os.getcwd() if module else str(Path(script).resolve().parent)
+    os.environ["NSIGHTLENS_TOOL"] = TOOL
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # so that the window still gets written
+    with profile(**given) as profiling:
+        if isinstance(profiling, Profiling):
+            _watch_steps()
+            os.environ["NSIGHTLENS_RUN_DIR"] = profiling.identity["run_dir"]
+        if module:
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
