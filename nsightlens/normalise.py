@@ -48,15 +48,16 @@ class Names:
         """Return the number of each row's (name, mangled name)."""
         name = batch.column(batch.schema.get_field_index("name"))
         mangled = batch.column(batch.schema.get_field_index("mangled_name"))
-        if mangled.null_count == batch.num_rows:
-            return self._of_name(name)
-        pairs = zip(name.to_pylist(), mangled.to_pylist(), strict=True)
-        return np.fromiter((self._code(n, m if n is None else None) for n, m in pairs), np.int32, batch.num_rows)
+        codes = self._of_name(name)
+        if name.null_count:
+            nameless = np.flatnonzero(name.is_null().to_numpy(zero_copy_only=False))
+            codes[nameless] = [self._code(None, m) for m in mangled.take(pa.array(nameless)).to_pylist()]
+        return codes
 
     def _of_name(self, name: pa.DictionaryArray) -> npt.NDArray[np.int32]:
         codes = np.array([self._code(n, None) for n in [*name.dictionary.to_pylist(), None]], dtype=np.int32)
         indices = pc.fill_null(name.indices, len(codes) - 1).to_numpy(zero_copy_only=False)
-        return np.asarray(codes[indices], dtype=np.int32)
+        return codes[indices]
 
     def _code(self, name: str | None, mangled: str | None) -> int:
         return self._codes.setdefault((name, mangled), len(self._codes))
