@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR
 # application.sh FOLDER TMPDIR COMMAND...: runs the command below a profiler, with the TMPDIR that it had (empty: none),
 # and keeps its process id and exit code in FOLDER, whatever the profiler makes of them.
 set -euo pipefail
@@ -9,6 +10,7 @@ folder=$1
 if [[ -n $2 ]]; then export TMPDIR=$2; else unset TMPDIR; fi
 shift 2
 
+# shellcheck disable=SC2329
 nsl_say() { :; }
 nsl_supervise '' "$folder/pid" "$@"
 echo "$nsl_code" >"$folder/exit"

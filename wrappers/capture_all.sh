@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR
 # Records the same workload four times into one RUN_DIR under one run id: unprofiled (for the true step time), with
 # torch.profiler, with nsys and with ncu. What is not installed is skipped, and said.
 #   capture_all.sh --run-dir runs/base -- python train.py --epochs 1
@@ -7,6 +8,8 @@ set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=launch.sh
 source "$here/launch.sh"
+# shellcheck source=supervise.sh
+source "$here/supervise.sh"
 
 usage() {
   cat <<USAGE
@@ -55,14 +58,6 @@ nsl_find_places "$@"
 common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
 wrapper=(${nsl_overwrite:+--overwrite})
 start=$nsl_host-$$-$(date +%s)
-[[ -n $nsl_dry_run ]] || for tool in ${tools//,/ }; do
-  nsl_stem=${nsl_run_dir%/}/$tool/rank
-  nsl_check_places
-  if [[ -z $nsl_overwrite && -n $(find "${nsl_stem%/*}" -name 'rank*' -print -quit) ]]; then
-    nsl_die 1 "${nsl_stem%/*} holds captures of an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
-  fi
-done
-
 # Sets call to the command below torch_profiler.py, or returns 1, having said why not. $@: the command.
 choose_torch() {
   local python=() where
@@ -98,18 +93,31 @@ choose_call() {
     ${options[@]+"${options[@]}"} -- "$@")
 }
 
-code=0 summary=
-trap 'nsl_say "interrupted after:$summary"; exit 130' INT
+# Dies where DIR/<tool> cannot be written, or holds an earlier start's captures.
+check_folder() {
+  nsl_stem=${nsl_run_dir%/}/$1/rank
+  nsl_check_places
+  [[ -n $(find "${nsl_stem%/*}" -name 'rank*' -print -quit) ]] || return 0
+  [[ -n $nsl_overwrite ]] ||
+    nsl_die 1 "${nsl_stem%/*} holds captures of an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
+  rm -f "$nsl_stem"*
+}
+
+ready='' summary='' code=0 nsl_code=0
 for tool in ${tools//,/ }; do
   if ! choose_call "$tool" "$@"; then summary+=" $tool skipped;"; continue; fi
+  ready+=" $tool"
+  [[ -n $nsl_dry_run ]] || check_folder "$tool"
+done
+for tool in $ready; do
+  choose_call "$tool" "$@"
   call=(${launcher[@]+"${launcher[@]}"} "${call[@]}")
   if [[ -n $nsl_dry_run ]]; then nsl_print "${call[@]}"; continue; fi
   nsl_say "$tool: recording"
-  [[ -z $nsl_overwrite || $tool != torch ]] || rm -f "${nsl_run_dir%/}"/torch/rank*
-  one=0
-  "${call[@]}" || one=$?
-  ((code)) || code=$one
-  if ((one)); then summary+=" $tool ended with code $one;"; else summary+=" $tool recorded;"; fi
+  nsl_supervise '' '' "${call[@]}"
+  if ((nsl_code)); then summary+=" $tool ended with code $nsl_code;"; else summary+=" $tool recorded;"; fi
+  ((code)) || code=$nsl_code
+  [[ -z $nsl_signalled ]] || { summary+=" stopped by SIG${nsl_signalled# };"; break; }
 done
 [[ -z $nsl_dry_run ]] || exit 0
 nsl_say "run $nsl_run:$summary"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR
 # Measures kernels of a rank with Nsight Compute: put it between the launcher and the command.
 #   srun -n 1 ncu_wrapper.sh -k regex:gemm --set roofline python app.py
 set -euo pipefail

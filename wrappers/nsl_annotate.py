@@ -60,8 +60,8 @@ class _Range:
 def annotate(what: Any = None) -> Any:
     """Return a range in PyTorch's trace and in NVTX: `@annotate`, `@annotate("name")` or `with annotate("name"):`.
 
-    A function's name is its qualified name. Costs next to nothing where no profiler listens; inside torch.compile it vanishes. Raises
-    TypeError for generators and coroutines, whose body does not run while the call does: annotate what they call.
+    A function's name is its qualified name. Costs next to nothing where no profiler listens; inside torch.compile it vanishes.
+    Raises TypeError for generators and coroutines, whose body does not run while the call does: annotate what they call.
     """
     if what is None or isinstance(what, str):
         return _Range(what)
@@ -69,7 +69,7 @@ def annotate(what: Any = None) -> Any:
 
 
 def step_range(number: int) -> Any:
-    """Return the NVTX range of one step under the name that torch.profiler gives it; in its own trace it writes that name itself."""
+    """Return the NVTX range of one step under torch.profiler's name for it; into its own trace it writes that name itself."""
     return _Range(f"ProfilerStep#{number}", in_trace=False)
 
 
@@ -79,7 +79,8 @@ def _decorated(function: Any, name: str | None) -> Any:
     if not inspect.isroutine(function):
         raise TypeError(f"annotate takes a function, a method or a name, not {function!r}")
     if any(test(function) for test in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)):
-        raise TypeError(f"annotate: {function.__qualname__} returns before its body runs; use `with annotate(...)` inside, around no yield or await")
+        raise TypeError(f"annotate: {function.__qualname__} returns before its body runs; use `with annotate(...)` inside it, "
+                        "around no yield or await")
     label = name or function.__qualname__
 
     @functools.wraps(function)

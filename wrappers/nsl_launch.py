@@ -1,4 +1,4 @@
-"""Who this process is, for the Python wrappers: rank, run, execution, as launch.sh tells it in the shell. Standard library only."""
+"""Rank, run, execution and place of a capture, told as launch.sh tells them in the shell. Standard library only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_ALL_BY_HAND = "NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE"
 _JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 _SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key|auth", re.IGNORECASE)
+
+
+def say(text: str) -> None:
+    """Write one line to standard error."""
+    print(f"nsightlens: {text}", file=sys.stderr, flush=True)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object; the file appears at once or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,8 @@ _SLURM = _Launcher("slurm", ("SLURM_PROCID",), ("SLURM_LOCALID",), ("SLURM_STEP_
                    node=("SLURM_NODEID",))
 _ENVIRONMENT = _Launcher("environment", ("RANK",), ("LOCAL_RANK",), ("WORLD_SIZE",), ("LOCAL_WORLD_SIZE",),
                          ("GROUP_RANK", "NODE_RANK"), size_is_needed=True)
-_BY_HAND = _Launcher("nsightlens", ("NSIGHTLENS_RANK",), ("NSIGHTLENS_LOCAL_RANK",), ("NSIGHTLENS_WORLD_SIZE",), size_is_needed=True)
+_BY_HAND = _Launcher("nsightlens", ("NSIGHTLENS_RANK",), ("NSIGHTLENS_LOCAL_RANK",), ("NSIGHTLENS_WORLD_SIZE",),
+                     size_is_needed=True)
 
 
 def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
@@ -78,8 +92,8 @@ def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
         told += [found for found in [_read(_ENVIRONMENT, env, must=not told)] if found]
         for other in told[1:]:
             if other.rank != told[0].rank:
-                raise SystemExit(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. Unset the one "
-                                 "that is left over, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE")
+                raise SystemExit(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. "
+                                 f"Unset the one that is left over, or set {_ALL_BY_HAND}")
         launch = told[0] if told else Launch()
     if launch.world_size is not None and launch.rank >= launch.world_size:
         raise SystemExit(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
@@ -87,7 +101,7 @@ def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
 
 
 def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch | None:
-    """Return what one launcher says, None where none of its variables is there; half of them: an error, or None unless `must`."""
+    """Return what one launcher says, None where none of its variables is there. Half of them: an error, None unless `must`."""
     own = row.rank + row.local + (() if row.name == "pmix" else row.size)
     seen = {name: env[name] for name in own if name in env}
     if not seen:
@@ -101,8 +115,8 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
             return None
         told = " ".join(f"{name}={value!r}" for name, value in seen.items())
         raise SystemExit(f"{row.name} is half set: {told}, but the rank, the local rank or the size is missing (looked at: "
-                         f"{' '.join(row.rank + row.local + row.borrowed + row.size)}). Running on would make every rank rank 0. Unset "
-                         "them, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE")
+                         f"{' '.join(row.rank + row.local + row.borrowed + row.size)}). Running on would make every rank rank 0. "
+                         f"Unset them, or set {_ALL_BY_HAND}")
     local_size = _number(env, row.local_size)
     node = _number(env, row.node)
     name = "torchrun" if row is _ENVIRONMENT and env.get("TORCHELASTIC_RUN_ID") else row.name
@@ -128,7 +142,7 @@ def _number(env: Mapping[str, str], names: Sequence[str]) -> int | None:
 
 
 def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
-    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Raises SystemExit for other words."""
+    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Raises SystemExit for others."""
     if not re.fullmatch(r"all|local\d{1,6}|\d{1,9}(,\d{1,9})*", ranks):
         raise SystemExit(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
     place: int | None = launch.rank
@@ -137,7 +151,8 @@ def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
             return False
         place = launch.node
         if place is None and max_ranks is not None:
-            raise SystemExit(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. Name the ranks: 0,8")
+            raise SystemExit(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. "
+                             "Name the ranks: --ranks 0,8")
     elif ranks != "all":
         wanted = [int(rank) for rank in ranks.split(",")]
         if launch.rank not in wanted:
@@ -146,24 +161,51 @@ def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
     return max_ranks is None or (place is not None and place < max_ranks)
 
 
-def identify(launch: Launch, tool: str, options: Options, command: Sequence[str], env: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Return run, execution, rank and the like, the same on all ranks where they must be; no clock where there are several ranks."""
+@dataclass(frozen=True)
+class Capture:
+    """What one rank records in one execution, and where: files <stem>.*; stem is RUN_DIR/<folder>/rank0003."""
+
+    launch: Launch
+    run: str
+    execution_id: str | None
+    host: str
+    run_dir: Path
+    folder: str
+    command: tuple[str, ...]
+
+    @property
+    def stem(self) -> Path:
+        """Return the path of this rank's files without their endings."""
+        return self.run_dir / self.folder / f"rank{self.launch.rank:04d}"
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a sidecar begins with; secrets on the command line are struck out."""
+        script = Path(self.command[0])
+        return {
+            "run": self.run, "rank": self.launch.rank, "world_size": self.launch.world_size, "local_rank": self.launch.local_rank,
+            "host": self.host, "launcher": self.launch.launcher, "execution_id": self.execution_id,
+            "command": without_secrets(self.command),
+            "git_commit": answer("git", "-C", str(script.parent if script.is_file() else "."), "rev-parse", "HEAD"),
+        }
+
+
+def capture(
+    launch: Launch, folder: str, command: Sequence[str], *, run_dir: str | None = None, run_id: str | None = None,
+    execution_id: str | None = None, env: Mapping[str, str] = os.environ,
+) -> Capture:
+    """Return the capture of this process, the same names on all ranks (no clock). Raises SystemExit where they share none."""
     host = env.get("HOSTNAME") or socket.gethostname()
-    job = next((env[name] for name in _JOBS if env.get(name)), "")
     start = _start_of_launcher(launch, env)
-    given = options.run_dir or env.get("NSIGHTLENS_RUN_DIR") or ""
-    run = options.run_id or env.get("NSIGHTLENS_RUN_ID") or job or start or Path(given).name
-    if not run:
-        if not launch.single:
-            raise SystemExit("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID (and pass it to all ranks), or give --run-dir")
-        run = f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    folder = given or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
-    return {
-        "run": run, "rank": launch.rank, "world_size": launch.world_size, "local_rank": launch.local_rank, "host": host,
-        "launcher": launch.launcher, "execution_id": _execution(launch, tool, options, host, start, env),
-        "tool": "kineto" if tool == TOOL else tool, "command": without_secrets(command), "git_commit": _commit(command),
-        "run_dir": os.path.abspath(folder),
-    }
+    place = run_dir or env.get("NSIGHTLENS_RUN_DIR") or ""
+    job = next((env[name] for name in _JOBS if env.get(name)), "")
+    run = run_id or env.get("NSIGHTLENS_RUN_ID") or job or start or (Path(place).resolve().name if place else "")
+    if not run and not launch.single:
+        raise SystemExit("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID and pass it to all ranks, "
+                         "or give --run-dir")
+    run = run or f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    place = place or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
+    execution = execution_id or env.get("NSIGHTLENS_EXECUTION_ID") or _execution(launch, folder, host, start, env)
+    return Capture(launch, run, execution, host, Path(place).resolve(), folder, tuple(command))
 
 
 def _start_of_launcher(launch: Launch, env: Mapping[str, str]) -> str:
@@ -178,19 +220,16 @@ def _start_of_launcher(launch: Launch, env: Mapping[str, str]) -> str:
     return env.get("PMIX_NAMESPACE") or env.get("OMPI_MCA_ess_base_jobid") or step
 
 
-def _execution(launch: Launch, tool: str, options: Options, host: str, start: str, env: Mapping[str, str]) -> str | None:
-    given = options.execution_id or env.get("NSIGHTLENS_EXECUTION_ID")
-    if given:
-        return given
+def _execution(launch: Launch, folder: str, host: str, start: str, env: Mapping[str, str]) -> str | None:
     if launch.single:
-        return f"{host}-{os.getpid()}-{int(time.time())}-{tool}"
+        return f"{host}-{os.getpid()}-{int(time.time())}-{folder}"
     if not start:
-        say(f"warning: {launch.launcher} gives no id to this start of the job, so the times of its ranks will not be compared. Set "
-            "NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)")
+        say(f"warning: {launch.launcher} gives no id to this start of the job, so the times of its ranks will not be compared. "
+            "Set NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)")
         return None
-    again = "".join(f"-{word}{env[name]}" for name, word in (("TORCHELASTIC_RESTART_COUNT", "restart"), ("SLURM_RESTART_COUNT", "requeue"))
-                    if env.get(name, "0") != "0")
-    return f"{launch.launcher}-{start}{again}-{tool}"
+    counts = (("TORCHELASTIC_RESTART_COUNT", "restart"), ("SLURM_RESTART_COUNT", "requeue"))
+    again = "".join(f"-{word}{env[name]}" for name, word in counts if env.get(name, "0") != "0")
+    return f"{launch.launcher}-{start}{again}-{folder}"
 
 
 def without_secrets(command: Sequence[str]) -> list[str]:
@@ -206,14 +245,9 @@ def without_secrets(command: Sequence[str]) -> list[str]:
     return shown
 
 
-def _answer(*command: str) -> str | None:
+def answer(*command: str) -> str | None:
     """Return what a command prints, None where it is not there, fails or takes more than 10 s."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _commit(command: Sequence[str]) -> str | None:
-    folder = Path(command[0]).parent if command and Path(command[0]).is_file() else Path()
-    return _answer("git", "-C", str(folder), "rev-parse", "HEAD")

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR
 # Records each rank with Nsight Systems: put it between the launcher and the command.
 #   mpiexec -n 8 nsys_wrapper.sh python app.py      srun nsys_wrapper.sh python app.py
 #   torchrun --standalone --no-python --nproc-per-node 4 nsys_wrapper.sh python app.py

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck source-path=SCRIPTDIR
 # Runs each rank without a profiler, for the true step time: only the sidecar is written, and the workload is told where it runs
 # (NSIGHTLENS_RUN_DIR, NSIGHTLENS_TOOL), so that it can leave rank0003.steps.json there.
 set -euo pipefail

@@ -6,7 +6,7 @@
 # $2: a file to write this process's own id to, once signals are handled; empty: none.
 nsl_supervise() {
   local announce=$2 signal again=0
-  nsl_target_file=$1 nsl_child='' nsl_pending=''
+  nsl_target_file=$1 nsl_child='' nsl_pending='' nsl_signalled=''
   shift 2
   for signal in TERM INT HUP USR1 USR2; do
     # shellcheck disable=SC2064
@@ -31,7 +31,7 @@ nsl_supervise() {
 nsl_deliver() {
   local target=$nsl_child signals=$nsl_pending signal tries=100
   [[ -n $nsl_child && -n $signals ]] || return 0
-  nsl_pending=
+  nsl_pending='' nsl_signalled=$signals
   if [[ -n $nsl_target_file ]]; then
     while [[ ! -s $nsl_target_file ]] && kill -0 "$nsl_child" 2>/dev/null && ((tries--)); do sleep 0.1; done
     { read -r target <"$nsl_target_file"; } 2>/dev/null || target=$nsl_child

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records a training loop with torch.profiler, one trace per rank, ready for `nsightlens ingest`. Stands alone: torch, and nvtx if it is there.
+"""Records a training loop with torch.profiler: one trace per rank, ready for `nsightlens ingest`. Needs torch, and uses nvtx.
 
     python torch_profiler.py [options] train.py args...      no line of train.py changes (also: -m package.module args...)
     torchrun --standalone --nproc-per-node 4 torch_profiler.py --run-dir runs/base train.py args...
@@ -9,17 +9,19 @@
         for batch in loader:
             train(batch); profiler.step()
 
-    @annotate                                                 one name in the trace of PyTorch and in NVTX (nsys, ncu)
+    @annotate                                                one name in the trace of PyTorch and in NVTX (nsys, ncu)
     def attention(q, k, v): ...
     with annotate("loss"): ...
 
-It writes RUN_DIR/torch/rank0003.pt.trace.json.gz (a repeated window: rank0003.window1.pt.trace.json.gz) and the sidecar rank0003.run.json.
+It writes RUN_DIR/torch/rank0003.pt.trace.json.gz (repeated windows: rank0003.window1.pt.trace.json.gz) and the sidecar
+rank0003.run.json. To copy it, take nsl_launch.py and nsl_annotate.py along.
 
-What works without touching the script: one step ends where the first torch optimizer that steps returns from step() (--steps-from
-optimizer), or where the first DataLoader is asked for its next batch (dataloader). What does not: steps inside a CUDA graph, optimizers that
-are not torch.optim.Optimizer, steps that a GradScaler skips; processes that the script starts itself (use torchrun); a script that runs a
-torch.profiler of its own; code after os._exit() or SIGKILL. A script that knows better ends its steps itself: `end_step = take_steps()`.
-torch is imported before the script runs: what must be set before `import torch` belongs into the environment.
+What works without touching the script: a step ends where the first torch optimizer that steps returns from step() (--steps-from
+optimizer), or where the first DataLoader is asked for its next batch (dataloader). What does not: steps inside a CUDA graph,
+optimizers that are no torch.optim.Optimizer, steps that a GradScaler skips; processes that the script starts itself (use
+torchrun); a script that runs a torch.profiler of its own; what is open at os._exit() or SIGKILL. A script that knows better says
+where its steps end: `end_step = take_steps()`. torch is imported before the script runs: what must be set before `import torch`
+belongs into the environment.
 """
 
 from __future__ import annotations
@@ -27,15 +29,10 @@ from __future__ import annotations
 import argparse
 import functools
 import gzip
-import inspect
-import json
 import os
-import re
 import runpy
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,20 +41,18 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from nsl_annotate import annotate, step_range
+from nsl_launch import Capture, answer, capture, find_launch, say, selected, write_json
+
+__all__ = ["Options", "Profiling", "annotate", "main", "profile", "step_range", "take_steps"]
+
 TOOL = "torch"
 STEPS_FROM = ("optimizer", "dataloader", "none")
-_JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
-_SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key|auth", re.IGNORECASE)
-
-
-def say(text: str) -> None:
-    """Write one line to standard error."""
-    print(f"torch_profiler.py: {text}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to record and where. The schedule is in steps: skip_first, then repeat times (wait, warmup, active); repeat 0 is endless."""
+    """What to record, and where. The schedule in steps: skip_first, then repeat times wait, warmup, active; repeat 0: endless."""
 
     run_dir: str | None = None
     run_id: str | None = None
@@ -81,14 +76,13 @@ class Options:
 class Profiling:
     """One profiled rank: the schedule runs on by step(); each window that ends is written at once."""
 
-    def __init__(self, options: Options, launch: Launch, command: Sequence[str]) -> None:
-        self.options, self.launch = options, launch
+    def __init__(self, options: Options, place: Capture) -> None:
+        self.options, self.place = options, place
         self.steps = self.windows = 0
         self.counts = options.steps_from
         self._counted: object = None
-        self.identity = identify(launch, TOOL, options, command)
-        self.stem = Path(self.identity["run_dir"]) / TOOL / f"rank{launch.rank:04d}"
-        self._began = time.time_ns()
+        self.stem = place.stem
+        self._began, self._clock = time.time_ns(), time.monotonic_ns()
         self._problems: list[str] = []
 
     def start(self) -> None:
@@ -98,14 +92,15 @@ class Profiling:
 
         o = self.options
         _make_room(self.stem, o.overwrite)
+        self._facts = {**self.place.facts(), "tool": "kineto", "versions": _versions(), "options": asdict(o)}
         # Asked through NVML, which leaves CUDA itself untouched until the script sets it up (and forks its workers).
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
         plan = None if o.steps_from == "none" else schedule(
             skip_first=o.skip_first, wait=o.wait, warmup=o.warmup, active=o.active, repeat=o.repeat)
         self._profiler = torch.profiler.profile(
-            activities=activities, schedule=plan, on_trace_ready=self._write, record_shapes=o.record_shapes, profile_memory=o.profile_memory,
-            with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules)
+            activities=activities, schedule=plan, on_trace_ready=self._write, record_shapes=o.record_shapes,
+            profile_memory=o.profile_memory, with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules)
         self._write_sidecar(None)
         self._profiler.start()
 
@@ -140,7 +135,7 @@ class Profiling:
         self._write_sidecar(exit_code)
         if not self.windows:
             o = self.options
-            say(f"rank {self.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
+            say(f"rank {self.place.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
                 f"{o.skip_first + o.wait + o.warmup}. Run more steps, or give smaller --skip-first, --wait and --warmup"
                 + ("" if self.steps else ", or --steps-from dataloader, or none for the whole run"))
 
@@ -155,10 +150,10 @@ class Profiling:
             packed.replace(target)
         except OSError as exc:   # the training is worth more than its trace
             self._problems.append(f"{target.name}: {exc.strerror or exc}")
-            say(f"rank {self.launch.rank}: {target} is not written: {exc}")
+            say(f"rank {self.place.launch.rank}: {target} is not written: {exc}")
         else:
             self.windows += 1
-            say(f"rank {self.launch.rank}: wrote {target}")
+            say(f"rank {self.place.launch.rank}: wrote {target}")
         finally:
             plain.unlink(missing_ok=True)
             packed.unlink(missing_ok=True)
@@ -166,10 +161,9 @@ class Profiling:
     def _write_sidecar(self, exit_code: int | None) -> None:
         ended = exit_code is not None
         content = {
-            **{key: value for key, value in self.identity.items() if key != "run_dir"}, "versions": _versions(),
-            "gpus": _gpus() if ended else [], "options": asdict(self.options), "steps": self.steps, "windows": self.windows,
-            "problems": self._problems, "started_epoch_ns": self._began, "ended_epoch_ns": time.time_ns() if ended else None,
-            "exit_code": exit_code,
+            **self._facts, "gpus": _gpus() if ended else [], "steps": self.steps, "windows": self.windows,
+            "problems": self._problems, "started_epoch_ns": self._began,
+            "ended_epoch_ns": self._began + time.monotonic_ns() - self._clock if ended else None, "exit_code": exit_code,
         }
         write_json(self.stem.with_name(f"{self.stem.name}.run.json"), content)
 
@@ -190,13 +184,6 @@ def _make_room(stem: Path, overwrite: bool) -> None:
         raise SystemExit(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir") from exc
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object; the file appears at once or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
-
-
 def _versions() -> dict[str, str | None]:
     import torch
 
@@ -204,7 +191,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def _gpus() -> list[dict[str, str | None]]:
-    """Return name, clocks (MHz), power limit (W) and driver of the GPU that this process used; nothing where it used none."""
+    """Return name, clocks (MHz), power limit (W) and driver of the GPU that this process used; empty where it used none."""
     import torch
 
     if not torch.cuda.is_initialized():
@@ -212,7 +199,7 @@ def _gpus() -> list[dict[str, str | None]]:
     used = torch.cuda.get_device_properties(torch.cuda.current_device())
     asked = ("uuid", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit")
     uuid = f"GPU-{getattr(used, 'uuid', '')}"
-    line = _answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits")
+    line = answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits")
     told = [word.strip() for word in line.split(",")] if line else [None] * len(asked)
     names = ("uuid", "driver", "sm_clock_mhz", "max_sm_clock_mhz", "memory_clock_mhz", "power_limit_w")
     return [{"name": used.name, **dict(zip(names, told, strict=False))}]
@@ -236,7 +223,8 @@ def profile(**options: Any) -> Iterator[Profiling | _Unprofiled]:
     if not selected(launch, chosen.ranks, chosen.max_ranks):
         yield _Unprofiled()
         return
-    profiling = Profiling(chosen, launch, sys.argv)
+    profiling = Profiling(chosen, capture(launch, TOOL, sys.argv, run_dir=chosen.run_dir, run_id=chosen.run_id,
+                                          execution_id=chosen.execution_id))
     profiling.start()
     _active = profiling
     code = 1
@@ -284,8 +272,8 @@ def _watch_steps() -> None:
     def counting_iter(loader: Any) -> Iterator[Any]:
         return iterate(loader) if _active is None else _active.batches(loader, iterate(loader))
 
-    Optimizer.profile_hook_step = staticmethod(counting_hook)   # type: ignore[method-assign,assignment]
-    DataLoader.__iter__ = counting_iter   # type: ignore[method-assign,assignment]
+    Optimizer.profile_hook_step = staticmethod(counting_hook)
+    DataLoader.__iter__ = counting_iter
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -299,8 +287,11 @@ def _parser() -> argparse.ArgumentParser:
         else:
             number = isinstance(default, int) or field.name == "max_ranks"
             parser.add_argument(flag, type=int if number else str, default=default, metavar="N" if number else "TEXT")
-    rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")
-    parser.set_defaults(**{"ranks": f"local{rank}" if rank.isdigit() else rank} if rank else {}, **{"max_ranks": int(most)} if most else {})
+    rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")   # as in the shell wrappers: a local rank of each node
+    if rank:
+        parser.set_defaults(ranks=f"local{rank}" if rank.isdigit() else rank)
+    if most:
+        parser.set_defaults(max_ranks=most)
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -315,14 +306,14 @@ def main(words: Sequence[str] | None = None) -> None:
         raise SystemExit(f"torch_profiler.py: {script}: no such script")
     sys.modules.setdefault("torch_profiler", sys.modules[__name__])   # so that the script's `import torch_profiler` is this one
     sys.argv = [script, *arguments]
-    sys.path[0] = os.getcwd() if module else str(Path(script).resolve().parent)
+    sys.path[0] = str(Path.cwd()) if module else str(Path(script).resolve().parent)
     os.environ["NSIGHTLENS_TOOL"] = TOOL
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # so that the window still gets written
     with profile(**given) as profiling:
         if isinstance(profiling, Profiling):
             _watch_steps()
-            os.environ["NSIGHTLENS_RUN_DIR"] = profiling.identity["run_dir"]
+            os.environ["NSIGHTLENS_RUN_DIR"] = str(profiling.place.run_dir)
         if module:
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:

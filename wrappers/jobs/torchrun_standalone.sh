@@ -1,0 +1,16 @@
+#!/bin/bash
+# Records one workload on all GPUs of this node with nsys, started by torchrun.
+# Lines marked SITE are yours to change. Run it in the folder of your code: bash jobs/torchrun_standalone.sh
+set -euo pipefail
+
+wrappers=${NSIGHTLENS_WRAPPERS:-$PWD/wrappers}                   # SITE: where these wrappers lie
+app=(python train.py)                                            # SITE: your command
+gpus=${GPUS:-4}                                                  # SITE: GPUs of this node
+
+export NSIGHTLENS_RUN_ID=train-${gpus}gpus                       # SITE: workload and configuration
+export NSIGHTLENS_RUN_DIR=$PWD/runs/$NSIGHTLENS_RUN_ID-$(date +%Y%m%d-%H%M%S)
+
+# --standalone gives this start an id of its own; --no-python, as the command is the wrapper.
+torchrun --standalone --no-python --nproc-per-node "$gpus" "$wrappers/nsys_wrapper.sh" "${app[@]}"
+
+nsightlens ingest "$NSIGHTLENS_RUN_DIR"
