@@ -67,6 +67,11 @@ class Columns:
         return pa.table(columns, names=[str(i) for i in range(self.width)])
 
 
+def is_cut(line: bytes) -> bool:
+    """Say whether a row ends where a cell should follow: ncu quotes every cell, empty ones too."""
+    return line.startswith(b'"') and line.endswith(b",")
+
+
 def quoted(row: Sequence[str]) -> bytes:
     """Return one CSV line with every cell quoted."""
     return ('"' + '","'.join([cell.replace('"', '""') for cell in row]) + '"').encode("utf-8", errors="replace")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.readers.ncu.cells import Columns, quoted
+from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Ints
 from nsightlens.readers.ncu.page import RULES, IdColumns, Launch, distinct, table_of
@@ -112,12 +112,13 @@ class LongRows:
     def accept(self, row: Sequence[str], line: bytes) -> bool:
         """Take one row; False where it is none."""
         skip, width = self.ids.leading, len(self.header.cells)
-        launch = self.ids.launch(row) if len(row) > self.at["Metric Value"] + skip else None
-        if launch is None:
+        ends = self.at["Metric Value"] + skip + 1
+        launch = self.ids.launch(row) if len(row) > ends or (len(row) == ends and not is_cut(line)) else None
+        if launch is None or any("\n" in cell for cell in row[:ends]):
             return False
         tail = [*row, *[""] * (width - len(row))][skip:width]
         is_metric, is_rule = tail[self.at["Metric Name"]] != "", "Rule Name" in self.at and tail[self.at["Rule Name"]] != ""
-        if is_rule and not is_metric and len(row) <= self.at["Rule Description"] + skip:
+        if is_rule and not is_metric and len(row) <= self.at.get("Rule Description", 0) + skip:
             return False
         self._make_present(launch)
         self._prefix = b""

@@ -106,8 +106,8 @@ def decimals(digits: pa.Array) -> Ints:
 
 
 def step_sizes(places: Ints, exponents: Ints) -> Floats:
-    """Return ten to (exponent - decimals). A scaled number without decimals was exact to two: ncu drops only `.00`."""
-    places = np.where((places == 0) & (exponents > 0), 2, places)
+    """Return ten to (exponent - decimals). A number without decimals is exact to two: ncu drops only `.00`."""
+    places = np.where(places == 0, 2, places)
     return np.power(10.0, (exponents - places).astype(np.float64))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.readers.ncu.cells import Columns, quoted
+from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence, Floats, Ints, Parsed, decimals, parse, shifted, step_sizes
 from nsightlens.readers.ncu.page import TEXTS, Entries, IdColumns, Launch, Page, codes_of, resolve, table_of
@@ -53,8 +53,9 @@ class WideRows:
     def accept(self, row: Sequence[str], line: bytes) -> bool:
         """Take one row or the units row; False where it is neither."""
         width = len(self.header.cells)
-        row = row[:width] if len(row) == width + 1 and not row[-1] else row
-        if len(row) != width:
+        if len(row) == width + 1 and not row[-1]:
+            row = row[:width]
+        elif len(row) != width or is_cut(line) or b"\n" in line:
             return False
         if not self.units and not self.count and not any(row[i] for i in self._ids.all):
             self.units = list(row)
@@ -142,7 +143,7 @@ class _Columns:
         printed = pa.chunked_array([cells.columns[i] for i in mixed], pa.string()).combine_chunks().dictionary_encode()
         codes = printed.indices.fill_null(0).to_numpy().astype(np.int64)
         parsed = parse(printed.dictionary, decimal, notes, np.bincount(codes, minlength=len(printed.dictionary)))
-        return cls(cells, plain, mixed, parsed, printed.dictionary, codes.reshape(len(mixed), -1))
+        return cls(cells, plain, mixed, parsed, printed.dictionary, codes.reshape(len(mixed), len(cells.launches)))
 
     def exponents(self, column: int) -> Ints:
         """Return the power of ten of each row of a column."""
