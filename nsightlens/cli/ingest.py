@@ -79,11 +79,12 @@ def _progress(stack: ExitStack) -> Callable[[Progress], None]:
 def _summarise(report: Report) -> None:
     import nsightlens as nl
     from nsightlens.errors import StoreError
+    from nsightlens.store import locate
 
     states = [o.state for o in report.outcomes]
     counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
-    _say(f"{report.files_seen} files seen; {len(states)} profiles: {counted or 'none'}"
-        + (f"; {len(report.duplicates)} duplicate files set aside" if report.duplicates else ""))
+    _say(f"{_count(report.files_seen, 'file')} seen; {_count(len(states), 'profile')}: {counted or 'none'}"
+         + (f"; {_count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
     for line in _refusals(report):
         _say(line)
     try:
@@ -92,7 +93,8 @@ def _summarise(report: Report) -> None:
     except StoreError:
         _say("nothing was stored")
         return
-    _say(f"store: {report.store}   next: nsightlens show kernel_summary --store {report.store}")
+    option = "" if report.store == locate(None) else f" --store {report.store}"
+    _say(f"store: {report.store}   next: nsightlens show kernel_summary{option}")
 
 
 def _refusals(report: Report) -> list[str]:
@@ -120,7 +122,7 @@ def _contents(store: Store, runs: set[str]) -> None:
     for row in overview:
         rank = by_key.get((row["run"], row["tool"]), {"ranks": None})
         known = f"ranks {_shorten(rank['ranks'])}" if rank["ranks"] else "rank unknown"
-        _say(f"  {row['run']}  {row['tool']:<6}  {row['profiles']} profiles, {row['kernels']:,} kernels "
+        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {row['kernels']:,} kernels "
              f"({int(row['kernel_ns']) / 1e6:,.3f} ms), {row['memory_ops']:,} memory operations, {known}")
     notes = store.sql("SELECT severity, code, sum(count) AS times, count(DISTINCT path) AS files, min(message) AS message "
                       "FROM diagnostics WHERE run IN (SELECT unnest(?)) AND severity <> 'info' AND code NOT IN "
@@ -131,6 +133,10 @@ def _contents(store: Store, runs: set[str]) -> None:
         _say(f"  {note['severity']:<8} {note['code']}{files}: {note['message']}")
     if notes:
         _say("  all: nsightlens show diagnostic_summary")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _shorten(ranks: str) -> str:
