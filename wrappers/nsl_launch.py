@@ -16,12 +16,22 @@ from typing import Any
 
 _ALL_BY_HAND = "NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE"
 _JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
-_SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key|auth", re.IGNORECASE)
+# Options and variables of such names hold secrets, and words of such shapes are some.
+_SECRET_NAME = re.compile(r"secret|passw|passphrase|credential|(api|access|private)[-_.]?key|authorization|token$|"
+                          r"(^|[^a-z0-9])(auth|pwd|pw|pass|key|bearer)$", re.IGNORECASE)
+_SECRET_WORD = re.compile(r"(?<=://)[^/@\s]+(?=@)|\b(hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[abp]-|AKIA|nvapi-)[A-Za-z0-9_-]{12,}|"
+                          r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+")
 
 
 def say(text: str) -> None:
     """Write one line to standard error."""
     print(f"nsightlens: {text}", file=sys.stderr, flush=True)
+
+
+def refused(reason: str, code: int = 2) -> SystemExit:
+    """Return the exit for a request that makes no sense (code 2) or cannot be met (1), its reason said."""
+    say(f"error: {reason}")
+    return SystemExit(code)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -82,7 +92,7 @@ _BY_HAND = _Launcher("nsightlens", ("NSIGHTLENS_RANK",), ("NSIGHTLENS_LOCAL_RANK
 
 
 def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
-    """Return rank, local rank and sizes. Raises SystemExit for a launcher that is half set or two that disagree."""
+    """Return rank, local rank and sizes. Exits with code 2 for a launcher that is half set or two that disagree."""
     if "NSIGHTLENS_RANK" in env:
         launch = _read(_BY_HAND, env) or Launch()
     elif env.get("TORCHELASTIC_RUN_ID"):   # the innermost: torchrun below mpiexec or srun inherits their ranks
@@ -92,11 +102,11 @@ def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
         told += [found for found in [_read(_ENVIRONMENT, env, must=not told)] if found]
         for other in told[1:]:
             if other.rank != told[0].rank:
-                raise SystemExit(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. "
+                raise refused(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. "
                                  f"Unset the one that is left over, or set {_ALL_BY_HAND}")
         launch = told[0] if told else Launch()
     if launch.world_size is not None and launch.rank >= launch.world_size:
-        raise SystemExit(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
+        raise refused(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
     return launch
 
 
@@ -114,7 +124,7 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
         if not must:
             return None
         told = " ".join(f"{name}={value!r}" for name, value in seen.items())
-        raise SystemExit(f"{row.name} is half set: {told}, but the rank, the local rank or the size is missing (looked at: "
+        raise refused(f"{row.name} is half set: {told}, but the rank, the local rank or the size is missing (looked at: "
                          f"{' '.join(row.rank + row.local + row.borrowed + row.size)}). Running on would make every rank rank 0. "
                          f"Unset them, or set {_ALL_BY_HAND}")
     local_size = _number(env, row.local_size)
@@ -137,21 +147,21 @@ def _number(env: Mapping[str, str], names: Sequence[str]) -> int | None:
     values = {name: env[name] for name in names if env.get(name)}
     for name, value in values.items():
         if not re.fullmatch(r"[0-9]{1,9}", value):
-            raise SystemExit(f"{name} is {value!r}, which is no rank or size (a number from 0)")
+            raise refused(f"{name} is {value!r}, which is no rank or size (a number from 0)")
     return int(next(iter(values.values()))) if values else None
 
 
 def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
-    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Raises SystemExit for others."""
+    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Exits with code 2 for others."""
     if not re.fullmatch(r"all|local\d{1,6}|\d{1,9}(,\d{1,9})*", ranks):
-        raise SystemExit(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
+        raise refused(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
     place: int | None = launch.rank
     if ranks.startswith("local"):
         if int(ranks[5:]) != launch.local_rank:
             return False
         place = launch.node
         if place is None and max_ranks is not None:
-            raise SystemExit(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. "
+            raise refused(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. "
                              "Name the ranks: --ranks 0,8")
     elif ranks != "all":
         wanted = [int(rank) for rank in ranks.split(",")]
@@ -193,14 +203,14 @@ def capture(
     launch: Launch, folder: str, command: Sequence[str], *, run_dir: str | None = None, run_id: str | None = None,
     execution_id: str | None = None, env: Mapping[str, str] = os.environ,
 ) -> Capture:
-    """Return the capture of this process, the same names on all ranks (no clock). Raises SystemExit where they share none."""
+    """Return the capture of this process, the same names on all ranks (no clock). Exits with code 2 where they share none."""
     host = env.get("HOSTNAME") or socket.gethostname()
     start = _start_of_launcher(launch, env)
     place = run_dir or env.get("NSIGHTLENS_RUN_DIR") or ""
     job = next((env[name] for name in _JOBS if env.get(name)), "")
     run = run_id or env.get("NSIGHTLENS_RUN_ID") or job or start or (Path(place).resolve().name if place else "")
     if not run and not launch.single:
-        raise SystemExit("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID and pass it to all ranks, "
+        raise refused("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID and pass it to all ranks, "
                          "or give --run-dir")
     run = run or f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     place = place or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
@@ -233,15 +243,17 @@ def _execution(launch: Launch, folder: str, host: str, start: str, env: Mapping[
 
 
 def without_secrets(command: Sequence[str]) -> list[str]:
-    """Return the command line with the values of options that are named like a secret struck out."""
+    """Return the command line with *** for the values of options and variables named like secrets, and for well-known shapes."""
     shown: list[str] = []
+    hide = False
     for word in command:
-        if shown and shown[-1].startswith("-") and "=" not in shown[-1] and _SECRET.search(shown[-1]):
+        name, equals, _ = word.partition("=")
+        secret = _SECRET_NAME.search(name) is not None
+        if hide and not word.startswith("--"):
             shown.append("***")
-        elif "=" in word and _SECRET.search(word.partition("=")[0]):
-            shown.append(word.partition("=")[0] + "=***")
         else:
-            shown.append(word)
+            shown.append(f"{name}=***" if equals and secret else _SECRET_WORD.sub("***", word))
+        hide = secret and not equals and word.startswith("-")
     return shown
 
 

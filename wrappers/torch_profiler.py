@@ -35,14 +35,14 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from nsl_annotate import annotate, step_range
-from nsl_launch import Capture, answer, capture, find_launch, say, selected, write_json
+from nsl_launch import Capture, answer, capture, find_launch, refused, say, selected, write_json
 
 __all__ = ["Options", "Profiling", "annotate", "main", "profile", "step_range", "take_steps"]
 
@@ -92,7 +92,7 @@ class Profiling:
 
         o = self.options
         _make_room(self.stem, o.overwrite)
-        self._facts = {**self.place.facts(), "tool": "kineto", "versions": _versions(), "options": asdict(o)}
+        self._facts = {**self.place.facts(), "tool": TOOL, **_versions(), "options": asdict(o)}
         # Asked through NVML, which leaves CUDA itself untouched until the script sets it up (and forks its workers).
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
@@ -177,32 +177,38 @@ def _make_room(stem: Path, overwrite: bool) -> None:
         old = [p for p in stem.parent.glob(f"{stem.name}.*") if not p.name.endswith(".steps.json")]
         restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0" or os.environ.get("SLURM_RESTART_COUNT", "0") != "0"
         if old and not overwrite and not restarted:
-            raise SystemExit(f"{old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite")
+            raise refused(f"{old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite", 1)
         for path in old:
             path.unlink()
     except OSError as exc:
-        raise SystemExit(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir") from exc
+        raise refused(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir", 1) from exc
 
 
 def _versions() -> dict[str, str | None]:
     import torch
 
-    return {"torch": str(torch.__version__), "cuda": torch.version.cuda, "python": sys.version.split()[0]}
+    version = str(torch.__version__)
+    return {"tool_version": version, "torch_version": version, "torch_cuda_version": torch.version.cuda,
+            "python_version": sys.version.split()[0]}
 
 
-def _gpus() -> list[dict[str, str | None]]:
-    """Return name, clocks (MHz), power limit (W) and driver of the GPU that this process used; empty where it used none."""
+def _gpus() -> list[dict[str, str | float | None]]:
+    """Return name, driver, clocks and power limit of the GPU that this process used; empty where it used none."""
     import torch
 
     if not torch.cuda.is_initialized():
         return []
     used = torch.cuda.get_device_properties(torch.cuda.current_device())
-    asked = ("uuid", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit")
     uuid = f"GPU-{getattr(used, 'uuid', '')}"
-    line = answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits")
-    told = [word.strip() for word in line.split(",")] if line else [None] * len(asked)
-    names = ("uuid", "driver", "sm_clock_mhz", "max_sm_clock_mhz", "memory_clock_mhz", "power_limit_w")
-    return [{"name": used.name, **dict(zip(names, told, strict=False))}]
+    asked = {"driver_version": "driver_version", "clocks.current.sm": "sm_clock_mhz", "clocks.max.sm": "max_sm_clock_mhz",
+             "clocks.current.memory": "memory_clock_mhz", "power.limit": "power_limit_w"}
+    line = answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits") or ""
+    told = [word.strip() for word in line.split(",")]
+    driver, *numbers = told if len(told) == len(asked) else [None] * len(asked)
+    keys = list(asked.values())[1:]
+    known = {key: float(word) if word and word.replace(".", "").isdigit() else None
+             for key, word in zip(keys, numbers, strict=True)}
+    return [{"name": used.name, "uuid": uuid, "driver_version": driver, **known}]
 
 
 _active: Profiling | None = None
@@ -243,7 +249,7 @@ def profile(**options: Any) -> Iterator[Profiling | _Unprofiled]:
 
 
 def take_steps() -> Callable[[], None]:
-    """Return a function that ends a step of the active profiler (does nothing without one); steps are no more guessed from outside."""
+    """Return a function that ends a step of the active profiler (or of none); outside hooks then count no more."""
     if _active is None:
         return lambda: None
     _active.counts = "script"
@@ -261,7 +267,7 @@ def _watch_steps() -> None:
         hooked = hook(function)
 
         @functools.wraps(hooked)
-        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:   # outside of the hook's own range, else it would be cut in two
+        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:   # outside of the hook's own range, else that is cut in two
             result = hooked(optimizer, *args, **kwargs)
             if _active is not None:
                 _active.optimizer_stepped(optimizer)
@@ -303,17 +309,19 @@ def main(words: Sequence[str] | None = None) -> None:
     given = vars(_parser().parse_args(words))
     script, arguments, module = given.pop("script"), given.pop("arguments"), given.pop("module")
     if not module and not Path(script).is_file():
-        raise SystemExit(f"torch_profiler.py: {script}: no such script")
+        raise refused(f"{script}: no such script", 127)
     sys.modules.setdefault("torch_profiler", sys.modules[__name__])   # so that the script's `import torch_profiler` is this one
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path.cwd()) if module else str(Path(script).resolve().parent)
-    os.environ["NSIGHTLENS_TOOL"] = TOOL
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # so that the window still gets written
     with profile(**given) as profiling:
         if isinstance(profiling, Profiling):
             _watch_steps()
-            os.environ["NSIGHTLENS_RUN_DIR"] = str(profiling.place.run_dir)
+            place = profiling.place
+            os.environ.update(NSIGHTLENS_TOOL=TOOL, NSIGHTLENS_RUN_DIR=str(place.run_dir), NSIGHTLENS_RUN_ID=place.run)
+            if place.execution_id:
+                os.environ["NSIGHTLENS_EXECUTION_ID"] = place.execution_id
         if module:
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:

@@ -11,6 +11,8 @@ import click
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
+    "doctor": "Tell what of this machine is fit for profiling, and how to mend the rest.",
+    "wrappers": "Write the scripts that capture a job, with workloads and job templates, into a folder.",
     "ingest": "Read the captures of a run directory into the store.",
     "scan": "Tell what each file of a run directory is, without reading it into a store.",
     "show": "Print a view of the store: show VIEW [key=value ...].",

@@ -1,0 +1,58 @@
+"""nsightlens wrappers: the capture scripts out of the package, onto a machine that has no checkout."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from nsightlens.errors import NsightlensError
+
+_LEFT_OUT = ("__pycache__",)
+
+
+@click.command("wrappers")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--force", is_flag=True, help="Replace files of the same name that differ.")
+def command(folder: Path, force: bool) -> None:
+    """Write the wrappers for nsys, ncu and torch.profiler, the workloads and the job templates into DIR.
+
+    They need bash, Python's standard library and, where they use it, torch; nothing of nsightlens. A file that is there already
+    and differs (you have edited it) is kept, and the command ends with code 1, unless --force is given.
+    """
+    source = _source()
+    files = sorted(p for p in source.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
+    kept = [file for file in files if not _write(file, folder / file.relative_to(source), force)]
+    path = shlex.quote(str(folder))
+    click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, and then nsightlens ingest runs/base:")
+    click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/resnet18.py --precision bf16\n"
+               f"  torchrun --standalone --nproc-per-node 4 {path}/torch_profiler.py --run-dir runs/base train.py\n"
+               f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"
+               f"All uses: {path}/README.md; templates of jobs: {path}/jobs")
+    if kept:
+        names = ", ".join(str(file.relative_to(source)) for file in kept)
+        raise NsightlensError(f"kept, because you changed them: {names}. Use --force to replace them, or choose another folder")
+
+
+def _source() -> Path:
+    """Return the folder of the wrappers: inside an installed package, else in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    found = next((f for f in (package / "_wrappers", package.parent / "wrappers") if (f / "torch_profiler.py").is_file()), None)
+    if found is None:
+        raise NsightlensError("this installation has no wrappers. Install nsightlens again, from a wheel or a full checkout")
+    return found
+
+
+def _write(source: Path, target: Path, force: bool) -> bool:
+    """Copy one file; return False where another one is there and is kept. Scripts can be executed afterwards."""
+    content = source.read_bytes()
+    try:
+        if target.is_file() and target.read_bytes() != content and not force:
+            return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        target.chmod(0o755 if content.startswith(b"#!") else 0o644)
+    except OSError as exc:
+        raise NsightlensError(f"{target}: cannot be written ({exc.strerror}). Choose another folder") from exc
+    return True
