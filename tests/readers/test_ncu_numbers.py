@@ -74,6 +74,16 @@ def test_unknown_units_are_kept_and_told(tmp_path: Path, unit: str) -> None:
         assert unit in told(tables, "unknown_unit")
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_numbers_with_exponents(tmp_path: Path, wide: bool) -> None:
+    cells = {"a__0.sum": "1.5e3", "a__1.sum": "0E0", "a__2.sum": "25E-1", "a__3.sum": "0.5"}
+    text = raw([(n, "us") for n in cells], list(cells.values())) if wide else metrics(*[(n, "us", v) for n, v in cells.items()])
+    twice = [save(tmp_path, text, name) for name in ("a.csv", "b.csv")]
+    wanted = {"a__0.sum": 1.5e6, "a__1.sum": 0.0, "a__2.sum": 2500.0, "a__3.sum": 500.0}
+    assert read(twice[0])["kernels"][0]["metrics"] == wanted
+    assert read(*twice)["kernels"][0]["metrics"] == wanted
+
+
 def test_one_metric_in_several_units(tmp_path: Path) -> None:
     text = [
         *metrics(("gpu__time_duration.sum", "us", "7.17")),

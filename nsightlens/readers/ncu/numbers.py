@@ -92,6 +92,7 @@ class Parsed:
 
 def shifted(digits: pa.Array, exponents: Ints) -> Floats:
     """Return numbers (strings in C format) times powers of ten: the decimal text is shifted, so nothing is rounded twice."""
+    digits = _without_exponents(digits)
     suffix = pa.array([f"e{e}" for e in range(-32, 33)]).take(pa.array(np.clip(exponents, -32, 32) + 32))
     joined = pc.binary_join_element_wise(digits, suffix, "")
     return pc.cast(joined, pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
@@ -99,10 +100,17 @@ def shifted(digits: pa.Array, exponents: Ints) -> Floats:
 
 def decimals(digits: pa.Array) -> Ints:
     """Return how many digits stand after the point of each number (strings in C format, NULL counts 0)."""
+    digits = _without_exponents(digits)
     point = pc.find_substring(digits, ".")
     length = pc.binary_length(digits)
     after = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(length, point), 1))
     return pc.fill_null(after, 0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+
+
+def _without_exponents(digits: pa.Array) -> pa.Array:
+    if not pc.any(pc.match_substring_regex(digits, "[eE]")).as_py():
+        return digits
+    return pa.array([None if text is None else format(Decimal(text), "f") for text in digits.to_pylist()], pa.string())
 
 
 def step_sizes(places: Ints, exponents: Ints) -> Floats:
