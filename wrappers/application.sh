@@ -6,12 +6,12 @@ set -euo pipefail
 # shellcheck source=supervise.sh
 source "${BASH_SOURCE[0]%/*}/supervise.sh"
 
-folder=$1
+nsl_folder=$1
 if [[ -n $2 ]]; then export TMPDIR=$2; else unset TMPDIR; fi
 shift 2
 
 # shellcheck disable=SC2329
 nsl_say() { :; }
-nsl_supervise '' "$folder/pid" "$@"
-echo "$nsl_code" >"$folder/exit"
+nsl_supervise '' "$nsl_folder/pid" "$@"
+echo "$nsl_code" >"$nsl_folder/exit"
 exit "$nsl_code"

@@ -5,11 +5,11 @@
 #   capture_all.sh --run-dir runs/base -- python train.py --epochs 1
 #   capture_all.sh --run-dir runs/ddp --launcher 'torchrun --standalone --no-python --nproc-per-node 4' -- python train.py
 set -euo pipefail
-here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+nsl_here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=launch.sh
-source "$here/launch.sh"
+source "$nsl_here/launch.sh"
 # shellcheck source=supervise.sh
-source "$here/supervise.sh"
+source "$nsl_here/supervise.sh"
 
 usage() {
   cat <<USAGE
@@ -28,7 +28,7 @@ Runs COMMAND unprofiled, under torch.profiler, nsys and ncu, and writes DIR/plai
 USAGE
 }
 
-launcher=() torch_options=() nsys_options=() ncu_options=() tools=plain,torch,nsys,ncu
+nsl_words=() nsl_torch_options=() nsl_nsys_options=() nsl_ncu_options=() nsl_tools=plain,torch,nsys,ncu
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
@@ -36,11 +36,11 @@ while (($#)); do
   if ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
-      --launcher) read -r -a launcher <<<"$nsl_value" ;;
-      --tools) tools=$nsl_value ;;
-      --torch-options) read -r -a torch_options <<<"$nsl_value" ;;
-      --nsys-options) read -r -a nsys_options <<<"$nsl_value" ;;
-      --ncu-options) read -r -a ncu_options <<<"$nsl_value" ;;
+      --launcher) read -r -a nsl_words <<<"$nsl_value" ;;
+      --tools) nsl_tools=$nsl_value ;;
+      --torch-options) read -r -a nsl_torch_options <<<"$nsl_value" ;;
+      --nsys-options) read -r -a nsl_nsys_options <<<"$nsl_value" ;;
+      --ncu-options) read -r -a nsl_ncu_options <<<"$nsl_value" ;;
       *) nsl_die 2 "no such option: $1 (see --help)" ;;
     esac
   fi
@@ -49,19 +49,19 @@ while (($#)); do
 done
 [[ ${1-} != -- ]] || shift
 (($#)) || nsl_die 2 "no command to run: capture_all.sh --run-dir DIR -- python train.py ... (see --help)"
-for tool in ${tools//,/ }; do nsl_one_of --tools "$tool" plain torch nsys ncu; done
-((!${#launcher[@]})) || type -P "${launcher[0]}" >/dev/null || nsl_die 127 "${launcher[0]} is not on PATH. Nothing was started."
+for nsl_one_tool in ${nsl_tools//,/ }; do nsl_one_of --tools "$nsl_one_tool" plain torch nsys ncu; done
+((!${#nsl_words[@]})) || type -P "${nsl_words[0]}" >/dev/null || nsl_die 127 "${nsl_words[0]} is not on PATH. Nothing was started."
 
 # One process starts all four, so that this clock is everyone's.
 nsl_single=1 nsl_launcher=none nsl_world_size=1 nsl_rank=0
 nsl_find_places "$@"
-common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
-wrapper=(${nsl_overwrite:+--overwrite})
-start=$nsl_host-$$-$(date +%s)
+nsl_common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
+nsl_wrapper=(${nsl_overwrite:+--overwrite})
+nsl_begun=$nsl_host-$$-$(date +%s)
 # Sets call to the command below torch_profiler.py, or returns 1, having said why not. $@: the command.
 choose_torch() {
   local python=() where
-  where=$here/torch_profiler.py
+  where=$nsl_here/torch_profiler.py
   [[ -e $where ]] || { nsl_say "torch skipped: $where is not there"; return 1; }
   [[ ${1##*/} == python* ]] || { nsl_say "torch skipped: torch.profiler needs a command of the form: python [options] script.py ..."; return 1; }
   python=("$1")
@@ -75,21 +75,21 @@ choose_torch() {
   done
   "${python[0]}" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null ||
     { nsl_say "torch skipped: ${python[0]} has no torch"; return 1; }
-  call=(env NSIGHTLENS_TOOL=torch "NSIGHTLENS_RUN_DIR=$nsl_run_dir" "NSIGHTLENS_RUN_ID=$nsl_run" "NSIGHTLENS_EXECUTION_ID=$start-torch"
-    "${python[@]}" "$where" --run-dir "$nsl_run_dir" ${torch_options[@]+"${torch_options[@]}"} "$@")
+  nsl_call=(env NSIGHTLENS_TOOL=torch "NSIGHTLENS_RUN_DIR=$nsl_run_dir" "NSIGHTLENS_RUN_ID=$nsl_run" "NSIGHTLENS_EXECUTION_ID=$nsl_begun-torch"
+    "${python[@]}" "$where" --run-dir "$nsl_run_dir" ${nsl_torch_options[@]+"${nsl_torch_options[@]}"} "$@")
 }
 
 # Sets call to what runs the command under a tool, or returns 1. $1: the tool; the rest: the command.
 choose_call() {
-  local tool=$1 options=()
+  local nsl_one_tool=$1 options=()
   shift
-  case $tool in
+  case $nsl_one_tool in
     torch) choose_torch "$@"; return ;;
-    nsys) options=(${nsys_options[@]+"${nsys_options[@]}"}) ;;
-    ncu) options=(${ncu_options[@]+"${ncu_options[@]}"}) ;;
+    nsys) options=(${nsl_nsys_options[@]+"${nsl_nsys_options[@]}"}) ;;
+    ncu) options=(${nsl_ncu_options[@]+"${nsl_ncu_options[@]}"}) ;;
   esac
-  [[ $tool == plain ]] || type -P "$tool" >/dev/null || { nsl_say "$tool skipped: it is not on PATH"; return 1; }
-  call=("$here/${tool}_wrapper.sh" "${common[@]}" --execution-id "$start-$tool" ${wrapper[@]+"${wrapper[@]}"}
+  [[ $nsl_one_tool == plain ]] || type -P "$nsl_one_tool" >/dev/null || { nsl_say "$nsl_one_tool skipped: it is not on PATH"; return 1; }
+  nsl_call=("$nsl_here/${nsl_one_tool}_wrapper.sh" "${nsl_common[@]}" --execution-id "$nsl_begun-$nsl_one_tool" ${nsl_wrapper[@]+"${nsl_wrapper[@]}"}
     ${options[@]+"${options[@]}"} -- "$@")
 }
 
@@ -103,23 +103,23 @@ check_folder() {
   rm -f "$nsl_stem"*
 }
 
-ready='' summary='' code=0 nsl_code=0
-for tool in ${tools//,/ }; do
-  if ! choose_call "$tool" "$@"; then summary+=" $tool skipped;"; continue; fi
-  ready+=" $tool"
-  [[ -n $nsl_dry_run ]] || check_folder "$tool"
+nsl_ready='' nsl_summary='' nsl_first_code=0 nsl_code=0
+for nsl_one_tool in ${nsl_tools//,/ }; do
+  if ! choose_call "$nsl_one_tool" "$@"; then nsl_summary+=" $nsl_one_tool skipped;"; continue; fi
+  nsl_ready+=" $nsl_one_tool"
+  [[ -n $nsl_dry_run ]] || check_folder "$nsl_one_tool"
 done
-for tool in $ready; do
-  choose_call "$tool" "$@"
-  call=(${launcher[@]+"${launcher[@]}"} "${call[@]}")
-  if [[ -n $nsl_dry_run ]]; then nsl_print "${call[@]}"; continue; fi
-  nsl_say "$tool: recording"
-  nsl_supervise '' '' "${call[@]}"
-  if ((nsl_code)); then summary+=" $tool ended with code $nsl_code;"; else summary+=" $tool recorded;"; fi
-  ((code)) || code=$nsl_code
-  [[ -z $nsl_signalled ]] || { summary+=" stopped by SIG${nsl_signalled# };"; break; }
+for nsl_one_tool in $nsl_ready; do
+  choose_call "$nsl_one_tool" "$@"
+  nsl_call=(${nsl_words[@]+"${nsl_words[@]}"} "${nsl_call[@]}")
+  if [[ -n $nsl_dry_run ]]; then nsl_print "${nsl_call[@]}"; continue; fi
+  nsl_say "$nsl_one_tool: recording"
+  nsl_supervise '' '' "${nsl_call[@]}"
+  if ((nsl_code)); then nsl_summary+=" $nsl_one_tool ended with code $nsl_code;"; else nsl_summary+=" $nsl_one_tool recorded;"; fi
+  ((nsl_first_code)) || nsl_first_code=$nsl_code
+  [[ -z $nsl_signalled ]] || { nsl_summary+=" stopped by SIG${nsl_signalled# };"; break; }
 done
 [[ -z $nsl_dry_run ]] || exit 0
-nsl_say "run $nsl_run:$summary"
+nsl_say "run $nsl_run:$nsl_summary"
 nsl_say "next: nsightlens ingest $(printf '%q' "$nsl_run_dir")"
-exit "$code"
+exit "$nsl_first_code"

@@ -351,15 +351,15 @@ nsl_one_of() {
 # Starts nsl_tool's wrapper for this rank, or becomes the command itself where the rank is not to be profiled.
 # $1: the program that must be there, empty for none; $2: default of --ranks; the rest: the command.
 nsl_begin() {
-  local program=$1
+  nsl_program=$1
   nsl_settle_selection "$2"
   shift 2
   (($#)) || nsl_die 2 "no command to run: $nsl_name [options] python app.py ... (see --help)"
   nsl_find_rank
   nsl_find_places "$@"
-  if [[ -n $program ]] && ! type -P "$program" >/dev/null; then
-    [[ -n $nsl_dry_run ]] || nsl_die 127 "$program is not on PATH: load its module (module load cuda, nvhpc, nsight-...) or install it. Nothing was started."
-    nsl_say "warning: $program is not on PATH"
+  if [[ -n $nsl_program ]] && ! type -P "$nsl_program" >/dev/null; then
+    [[ -n $nsl_dry_run ]] || nsl_die 127 "$nsl_program is not on PATH: load its module (module load cuda, nvhpc, nsight-...) or install it. Nothing was started."
+    nsl_say "warning: $nsl_program is not on PATH"
   fi
   [[ -n $nsl_dry_run ]] || nsl_check_places
   if ! nsl_selected; then

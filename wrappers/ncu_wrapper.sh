@@ -32,22 +32,22 @@ $nsl_usage_common
 USAGE
 }
 
-nsl_tool=ncu what=roofline kernel='' base=auto skip=0 count=50 clocks=base caches=all replay=kernel more=()
+nsl_tool=ncu nsl_what=roofline nsl_kernel='' nsl_base=auto nsl_skip=0 nsl_count=50 nsl_clocks=base nsl_caches=all nsl_replay=kernel nsl_more=()
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
   if ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
-      --set) what=$nsl_value; nsl_one_of "$nsl_option" "$what" roofline detailed full basic minimal ;;
-      -k | --kernel-name) kernel=$nsl_value ;;
-      --kernel-name-base) base=$nsl_value; nsl_one_of "$nsl_option" "$base" auto function demangled mangled ;;
-      -s | --launch-skip) skip=$nsl_value ;;
-      -c | --launch-count) count=$nsl_value ;;
-      --clock-control) clocks=$nsl_value; nsl_one_of "$nsl_option" "$clocks" base none ;;
-      --cache-control) caches=$nsl_value; nsl_one_of "$nsl_option" "$caches" all none ;;
-      --replay-mode) replay=$nsl_value; nsl_one_of "$nsl_option" "$replay" kernel application range app-range ;;
-      --ncu-option) more+=("$nsl_value") ;;
+      --set) nsl_what=$nsl_value; nsl_one_of "$nsl_option" "$nsl_what" roofline detailed full basic minimal ;;
+      -k | --kernel-name) nsl_kernel=$nsl_value ;;
+      --kernel-name-base) nsl_base=$nsl_value; nsl_one_of "$nsl_option" "$nsl_base" auto function demangled mangled ;;
+      -s | --launch-skip) nsl_skip=$nsl_value ;;
+      -c | --launch-count) nsl_count=$nsl_value ;;
+      --clock-control) nsl_clocks=$nsl_value; nsl_one_of "$nsl_option" "$nsl_clocks" base none ;;
+      --cache-control) nsl_caches=$nsl_value; nsl_one_of "$nsl_option" "$nsl_caches" all none ;;
+      --replay-mode) nsl_replay=$nsl_value; nsl_one_of "$nsl_option" "$nsl_replay" kernel application range app-range ;;
+      --ncu-option) nsl_more+=("$nsl_value") ;;
       *) nsl_die 2 "no such option: $1 (see --help)" ;;
     esac
     [[ -n $nsl_value ]] || nsl_die 2 "$nsl_option needs a value (see --help)"
@@ -56,8 +56,8 @@ while (($#)); do
   shift "$nsl_taken"
 done
 [[ ${1-} != -- ]] || shift
-[[ $skip =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "--launch-skip $skip: give a number"
-[[ $count =~ ^[1-9][0-9]{0,8}$ ]] || nsl_die 2 "--launch-count $count: give a number from 1"
+[[ $nsl_skip =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "--launch-skip $nsl_skip: give a number"
+[[ $nsl_count =~ ^[1-9][0-9]{0,8}$ ]] || nsl_die 2 "--launch-count $nsl_count: give a number from 1"
 
 # The counters that a roofline needs. A name that a GPU does not have is answered by n/a, so that one list serves all.
 minimal_metrics() {
@@ -85,32 +85,32 @@ minimal_metrics() {
 }
 
 # An expression that is found in the names of collective kernels, of NCCL and of frameworks.
-collective='nccl|rccl|nvshmem|[Aa]ll_?[Rr]educe|[Aa]ll_?[Gg]ather|[Rr]educe_?[Ss]catter|[Aa]ll_?[Tt]o_?[Aa]ll|cross_device_reduce|multimem_'
+nsl_collective='nccl|rccl|nvshmem|[Aa]ll_?[Rr]educe|[Aa]ll_?[Gg]ather|[Rr]educe_?[Ss]catter|[Aa]ll_?[Tt]o_?[Aa]ll|cross_device_reduce|multimem_'
 
 # Sets filter, the kernel filter as ncu's options: what is asked for, and never a collective.
 choose_filter() {
-  local wanted=$kernel escaped
-  [[ ! ${kernel#regex:} =~ ^\^?(nccl|nvshmem) && ($kernel == regex:* || ! $kernel =~ $collective) ]] ||
-    nsl_die 2 "-k $kernel: a collective kernel cannot be measured. It waits for the other ranks, and ncu replays it alone. nsys shows its time."
-  if [[ $base == auto ]]; then
-    base=function
-    [[ ! $kernel =~ [\<\(]|::|cutlass ]] || base=demangled
+  local wanted=$nsl_kernel escaped
+  [[ ! ${nsl_kernel#regex:} =~ ^\^?(nccl|nvshmem) && ($nsl_kernel == regex:* || ! $nsl_kernel =~ $nsl_collective) ]] ||
+    nsl_die 2 "-k $nsl_kernel: a collective kernel cannot be measured. It waits for the other ranks, and ncu replays it alone. nsys shows its time."
+  if [[ $nsl_base == auto ]]; then
+    nsl_base=function
+    [[ ! $nsl_kernel =~ [\<\(]|::|cutlass ]] || nsl_base=demangled
   fi
-  case ${kernel#regex:} in
+  case ${nsl_kernel#regex:} in
     Kernel | Kernel2 | '^Kernel' | '^Kernel2' | '^Kernel$' | '^Kernel2$')
-      nsl_say "warning: $kernel is the base name of every CUTLASS kernel: name one with -k 'regex:cutlass_80_...'" ;;
+      nsl_say "warning: $nsl_kernel is the base name of every CUTLASS kernel: name one with -k 'regex:cutlass_80_...'" ;;
   esac
-  if [[ -n $kernel && $kernel != regex:* ]]; then
-    if [[ $base == function || $base == mangled ]]; then
-      filter=(--kernel-name-base "$base" --kernel-name "$kernel")
+  if [[ -n $nsl_kernel && $nsl_kernel != regex:* ]]; then
+    if [[ $nsl_base == function || $nsl_base == mangled ]]; then
+      nsl_filter=(--kernel-name-base "$nsl_base" --kernel-name "$nsl_kernel")
       return 0
     fi
-    escaped=${kernel//\\/\\\\}
+    escaped=${nsl_kernel//\\/\\\\}
     for wanted in '.' '[' ']' '(' ')' '{' '}' '*' '+' '?' '^' '$' '|'; do escaped=${escaped//"$wanted"/\\$wanted}; done
     wanted=regex:$escaped
   fi
   wanted=${wanted#regex:}
-  filter=(--kernel-name-base "$base" --kernel-name "regex:^(?!.*($collective))${wanted:+.*($wanted)}")
+  nsl_filter=(--kernel-name-base "$nsl_base" --kernel-name "regex:^(?!.*($nsl_collective))${wanted:+.*($wanted)}")
 }
 choose_filter
 nsl_begin ncu 0 "$@"
@@ -119,35 +119,35 @@ if [[ $nsl_world_size != 1 ]]; then
     "job of one rank if you can; else a long time-out (init_process_group(timeout=timedelta(hours=2)), TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=7200), -k and a small --launch-count"
 fi
 
-if [[ $what == minimal ]]; then collect=(--metrics "$(minimal_metrics)"); else collect=(--set "$what"); fi
-ncu_help=$(nsl_ask ncu --help)
-names=() details=(--print-details all)
-[[ $ncu_help != *--rename-kernels* ]] || names=(--rename-kernels off)
-[[ $ncu_help != *--details-all* || $ncu_help == *--print-details* ]] || details=(--details-all)
+if [[ $nsl_what == minimal ]]; then nsl_collect=(--metrics "$(minimal_metrics)"); else nsl_collect=(--set "$nsl_what"); fi
+nsl_help=$(nsl_ask ncu --help)
+nsl_names=() nsl_details=(--print-details all)
+[[ $nsl_help != *--rename-kernels* ]] || nsl_names=(--rename-kernels off)
+[[ $nsl_help != *--details-all* || $nsl_help == *--print-details* ]] || nsl_details=(--details-all)
 
-profile=(ncu "${collect[@]}" "${filter[@]}" --launch-skip "$skip" --launch-count "$count" --clock-control "$clocks"
-  --cache-control "$caches" --replay-mode "$replay" --target-processes all --export "$nsl_stem" --force-overwrite
-  --log-file "$nsl_stem.ncu.log" ${more[@]+"${more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
-import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${names[@]+"${names[@]}"})
+nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" --launch-skip "$nsl_skip" --launch-count "$nsl_count" --clock-control "$nsl_clocks"
+  --cache-control "$nsl_caches" --replay-mode "$nsl_replay" --target-processes all --export "$nsl_stem" --force-overwrite
+  --log-file "$nsl_stem.ncu.log" ${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
+nsl_import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${nsl_names[@]+"${nsl_names[@]}"})
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
-  nsl_print "${profile[@]}"
-  printf '%s > %q\n' "$(nsl_print "${import[@]}" --page raw)" "$nsl_stem.raw.csv"
-  printf '%s > %q\n' "$(nsl_print "${import[@]}" --page details "${details[@]}")" "$nsl_stem.details.csv"
+  nsl_print "${nsl_profile[@]}"
+  printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page raw)" "$nsl_stem.raw.csv"
+  printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page details "${nsl_details[@]}")" "$nsl_stem.details.csv"
   exit 0
 fi
 
-nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" set "$what" kernel_name "$kernel" kernel_name_base "$base"
-  kernel_filter "${filter[3]}" launch_skip "$skip" launch_count "$count" clock_control "$clocks" cache_control "$caches"
-  replay_mode "$replay" ncu_options "${more[*]-}")
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" set "$nsl_what" kernel_name "$nsl_kernel" kernel_name_base "$nsl_base"
+  kernel_filter "${nsl_filter[3]}" launch_skip "$nsl_skip" launch_count "$nsl_count" clock_control "$nsl_clocks" cache_control "$nsl_caches"
+  replay_mode "$nsl_replay" ncu_options "${nsl_more[*]-}")
 nsl_find_facts ncu "$@"
-nsl_record "${profile[@]}"
+nsl_record "${nsl_profile[@]}"
 
 # Writes one page of the report: whole, or not at all.
 write_page() {
   local file=$nsl_stem.$1.csv hidden=${nsl_stem%/*}/.${nsl_stem##*/}.$1.csv.$$
-  if { "${import[@]}" --page "$1" "${@:2}" </dev/null >"$hidden"; } && [[ -s $hidden ]] && mv -f "$hidden" "$file"; then return 0; fi
+  if { "${nsl_import[@]}" --page "$1" "${@:2}" </dev/null >"$hidden"; } && [[ -s $hidden ]] && mv -f "$hidden" "$file"; then return 0; fi
   rm -f "$hidden"
   return 1
 }
@@ -161,18 +161,18 @@ why_nothing() {
       echo "error: the GPU's counters are for administrators only here (ERR_NVGPUCTRPERM). The administrator sets the module option" \
         "NVreg_RestrictProfilingToAdminUsers=0 of nvidia and reloads it; in a container, start it with --cap-add=SYS_ADMIN; on a cluster, ask for its profiling constraint" ;;
     *"No kernels were profiled"* | *"No metrics to collect"*)
-      echo "error: no kernel was measured: none matched ${kernel:+-k $kernel }after --launch-skip $skip. List the names with nsys, then correct -k" \
+      echo "error: no kernel was measured: none matched ${nsl_kernel:+-k $nsl_kernel }after --launch-skip $nsl_skip. List the names with nsys, then correct -k" \
         "(a base name has neither namespace nor < >; regex:PART finds a part of it) or lower --launch-skip" ;;
     *) echo "error: ncu left no report (its exit code: $nsl_tool_code); see $nsl_stem.ncu.log" ;;
   esac
 }
 
-report=$nsl_stem.ncu-rep
-if [[ ! -s $report ]]; then
+nsl_report=$nsl_stem.ncu-rep
+if [[ ! -s $nsl_report ]]; then
   [[ ! -s $nsl_stem.ncu.log ]] || tail -n 5 "$nsl_stem.ncu.log" >&2
   nsl_finish '' "$(why_nothing)"
 fi
-last=
-write_page raw && write_page details "${details[@]}" ||
-  last="error: the report is there, but ncu could not print it (a full disk?). Later: ${import[*]} --page raw > $nsl_stem.raw.csv"
-nsl_finish "$report" "$last"
+nsl_last=
+write_page raw && write_page details "${nsl_details[@]}" ||
+  nsl_last="error: the report is there, but ncu could not print it (a full disk?). Later: ${nsl_import[*]} --page raw > $nsl_stem.raw.csv"
+nsl_finish "$nsl_report" "$nsl_last"

@@ -28,20 +28,20 @@ $nsl_usage_common
 USAGE
 }
 
-nsl_tool=nsys trace='' graph='' range='' range_name='' stats=false show=true more=()
+nsl_tool=nsys nsl_trace='' nsl_graph='' nsl_range='' nsl_range_name='' nsl_stats=false nsl_show=true nsl_more=()
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
   if ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
-      -t | --trace) trace=$nsl_value ;;
-      --cuda-graph-trace) graph=$nsl_value; nsl_one_of "$nsl_option" "${graph%%:*}" graph node ;;
-      -c | --capture-range) range=$nsl_value; nsl_one_of "$nsl_option" "$range" none cudaProfilerApi nvtx ;;
-      -p | --nvtx-capture) range_name=$nsl_value range=${range:-nvtx} ;;
-      --stats) stats=$nsl_value; nsl_one_of "$nsl_option" "$stats" true false ;;
-      -w | --show-output) show=$nsl_value; nsl_one_of "$nsl_option" "$show" true false ;;
-      --nsys-option) more+=("$nsl_value") ;;
+      -t | --trace) nsl_trace=$nsl_value ;;
+      --cuda-graph-trace) nsl_graph=$nsl_value; nsl_one_of "$nsl_option" "${nsl_graph%%:*}" graph node ;;
+      -c | --capture-range) nsl_range=$nsl_value; nsl_one_of "$nsl_option" "$nsl_range" none cudaProfilerApi nvtx ;;
+      -p | --nvtx-capture) nsl_range_name=$nsl_value nsl_range=${nsl_range:-nvtx} ;;
+      --stats) nsl_stats=$nsl_value; nsl_one_of "$nsl_option" "$nsl_stats" true false ;;
+      -w | --show-output) nsl_show=$nsl_value; nsl_one_of "$nsl_option" "$nsl_show" true false ;;
+      --nsys-option) nsl_more+=("$nsl_value") ;;
       *) nsl_die 2 "no such option: $1 (see --help)" ;;
     esac
     [[ -n $nsl_value ]] || nsl_die 2 "$nsl_option needs a value (see --help)"
@@ -50,8 +50,8 @@ while (($#)); do
   shift "$nsl_taken"
 done
 [[ ${1-} != -- ]] || shift
-[[ $range != nvtx || -n $range_name ]] || nsl_die 2 "--capture-range nvtx needs --nvtx-capture NAME: which range"
-[[ -z $range_name || $range == nvtx ]] || nsl_die 2 "--nvtx-capture does not go with --capture-range $range"
+[[ $nsl_range != nvtx || -n $nsl_range_name ]] || nsl_die 2 "--capture-range nvtx needs --nvtx-capture NAME: which range"
+[[ -z $nsl_range_name || $nsl_range == nvtx ]] || nsl_die 2 "--nvtx-capture does not go with --capture-range $nsl_range"
 
 # Sets trace to the default, less what this nsys does not list: an unknown name would end the job.
 choose_trace() {
@@ -59,51 +59,51 @@ choose_trace() {
   case $nsl_launcher in openmpi | pals | mpich | pmix | mvapich) wanted+=,mpi ;; esac
   help=$(nsl_ask nsys profile --help | awk '/^[[:space:]]*(-t, )?--trace=/ {on = 1; next} on && /^[[:space:]]*-/ {exit} on')
   listed=" ${help//[^a-z0-9-]/ } "
-  for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || trace+=${trace:+,}$name; done
-  trace=${trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
-  [[ ,$trace, == *,mpi,* ]] || return 0
+  for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || nsl_trace+=${nsl_trace:+,}$name; done
+  nsl_trace=${nsl_trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
+  [[ ,$nsl_trace, == *,mpi,* ]] || return 0
   case $nsl_launcher in
-    openmpi) more+=(--mpi-impl=openmpi) ;;
-    pals | mpich | mvapich) more+=(--mpi-impl=mpich) ;;
+    openmpi) nsl_more+=(--mpi-impl=openmpi) ;;
+    pals | mpich | mvapich) nsl_more+=(--mpi-impl=mpich) ;;
   esac
 }
 
 nsl_begin nsys all "$@"
-[[ -n $trace ]] || choose_trace
+[[ -n $nsl_trace ]] || choose_trace
 
-profile=(nsys profile "--trace=$trace" "--output=$nsl_stem" --force-overwrite=true "--stats=$stats" "--show-output=$show")
-[[ -z $graph ]] || profile+=("--cuda-graph-trace=$graph")
-if [[ -n $range && $range != none ]]; then
-  profile+=("--capture-range=$range" --capture-range-end=stop)   # stop: the application goes on to its end
+nsl_profile=(nsys profile "--trace=$nsl_trace" "--output=$nsl_stem" --force-overwrite=true "--stats=$nsl_stats" "--show-output=$nsl_show")
+[[ -z $nsl_graph ]] || nsl_profile+=("--cuda-graph-trace=$nsl_graph")
+if [[ -n $nsl_range && $nsl_range != none ]]; then
+  nsl_profile+=("--capture-range=$nsl_range" --capture-range-end=stop)   # stop: the application goes on to its end
 fi
-if [[ -n $range_name ]]; then
-  profile+=("--nvtx-capture=$range_name")
+if [[ -n $nsl_range_name ]]; then
+  nsl_profile+=("--nvtx-capture=$nsl_range_name")
   export NSYS_NVTX_PROFILER_REGISTER_ONLY=0   # PyTorch's ranges are not registered strings
 fi
-profile+=(${more[@]+"${more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
-export_=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_stem.sqlite" "$nsl_stem.nsys-rep")
+nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
+nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_stem.sqlite" "$nsl_stem.nsys-rep")
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
-  [[ -z $range_name ]] || nsl_print export NSYS_NVTX_PROFILER_REGISTER_ONLY=0
-  nsl_print env "TMPDIR=$nsl_scratch" "${profile[@]}"
-  nsl_print "${export_[@]}"
+  [[ -z $nsl_range_name ]] || nsl_print export NSYS_NVTX_PROFILER_REGISTER_ONLY=0
+  nsl_print env "TMPDIR=$nsl_scratch" "${nsl_profile[@]}"
+  nsl_print "${nsl_export[@]}"
   exit 0
 fi
 
-nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" trace "$trace" stats "$stats" show_output "$show"
-  cuda_graph_trace "$graph" capture_range "$range" nvtx_capture "$range_name" nsys_options "${more[*]-}")
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" trace "$nsl_trace" stats "$nsl_stats" show_output "$nsl_show"
+  cuda_graph_trace "$nsl_graph" capture_range "$nsl_range" nvtx_capture "$nsl_range_name" nsys_options "${nsl_more[*]-}")
 nsl_find_facts nsys "$@"
-nsl_record env "TMPDIR=$nsl_scratch" "${profile[@]}"
+nsl_record env "TMPDIR=$nsl_scratch" "${nsl_profile[@]}"
 
-report=$nsl_stem.nsys-rep
-[[ -e $report || ! -e $nsl_stem.qdrep ]] || report=$nsl_stem.qdrep   # before 2021.4
-if [[ ! -s $report ]]; then
-  why="error: nsys left no report (its exit code: $nsl_tool_code); its messages are above."
-  [[ -z $range || $range == none ]] || why+=" Did the capture range ever start? ($range${range_name:+ $range_name})"
-  nsl_finish '' "$why"
+nsl_report=$nsl_stem.nsys-rep
+[[ -e $nsl_report || ! -e $nsl_stem.qdrep ]] || nsl_report=$nsl_stem.qdrep   # before 2021.4
+if [[ ! -s $nsl_report ]]; then
+  nsl_why="error: nsys left no report (its exit code: $nsl_tool_code); its messages are above."
+  [[ -z $nsl_range || $nsl_range == none ]] || nsl_why+=" Did the capture range ever start? ($nsl_range${nsl_range_name:+ $nsl_range_name})"
+  nsl_finish '' "$nsl_why"
 fi
-export_[5]=$report
-last=
-"${export_[@]}" </dev/null >&2 || last="error: the report is there, but nsys could not export it (a full disk?). Later: ${export_[*]}"
-nsl_finish "$report" "$last"
+nsl_export[5]=$nsl_report
+nsl_last=
+"${nsl_export[@]}" </dev/null >&2 || nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later: ${nsl_export[*]}"
+nsl_finish "$nsl_report" "$nsl_last"

@@ -68,7 +68,7 @@ nsl_names_secret() {
 nsl_redact_text() {
   local rest=$1 out='' before name sep value
   local pair='([A-Za-z0-9_.+-]+)(=|:[[:space:]]+|[[:space:]]+)((Bearer|Basic)[[:space:]]+)?("[^"]*"|'\''[^'\'']*'\''|[^[:space:];&|"'\'']+)'
-  while [[ $rest =~ $pair ]]; do
+  while [[ $rest == *[=:[:space:]]* && $rest =~ $pair ]]; do
     name=${BASH_REMATCH[1]} sep=${BASH_REMATCH[2]} value=${BASH_REMATCH[0]}
     before=${rest%%"$value"*}
     if nsl_names_secret "$name" && [[ $sep != [[:space:]]* || $name == -* ]]; then

