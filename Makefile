@@ -4,8 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := fixtures/simulated_resnet18_ddp
 OUT := demo-output
+TORCH_VENV ?= .venv-torch
+TORCH ?= torch==2.13.0
 
-.PHONY: demo test test-long lint docs bench clean
+.PHONY: demo test test-long test-workloads lint docs bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -48,6 +50,17 @@ test: lint
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest tests/long --override-ini testpaths=tests/long
 
+## Tests of the Python wrappers and workloads with a real PyTorch (CPU is enough), in a venv of their own.
+test-workloads: $(TORCH_VENV)/.torch
+	OMP_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest tests/workloads --override-ini testpaths=tests/workloads
+
+$(TORCH_VENV)/.torch: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nsightlens needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(TORCH_VENV)
+	@$(TORCH_VENV)/bin/python -m pip install --quiet '$(TORCH)' numpy || { echo "No $(TORCH) for this Python and machine: the workloads cannot be tested here. Try make test-workloads TORCH='torch>=2.4'"; exit 1; }
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable . pytest nvtx
+	touch $@
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -61,4 +74,4 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
 clean:
-	rm -rf $(VENV) $(OUT) build *.egg-info
+	rm -rf $(VENV) $(TORCH_VENV) $(OUT) build *.egg-info

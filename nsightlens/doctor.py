@@ -103,7 +103,7 @@ def gpu_finding(gpus: list[str]) -> Finding:
                            "Run nvidia-smi: it says why. In a container, start it with --gpus all (docker) or --nv (apptainer); "
                            "in a batch system, ask for a GPU", usable=False)
         return Finding("GPU", NOTE, "no NVIDIA GPU here (nvidia-smi is not on PATH)",
-                       "Record on a machine with a GPU. Reading captures needs none; torch.profiler records the CPU side anywhere",
+                       "Record on a machine with a GPU. Reading captures needs none; torch.profiler records CPUs anywhere",
                        usable=False)
     names = [[word.strip() for word in line.split(",")] for line in gpus]
     models = ", ".join(f"{sum(n[0] == m for n in names)} x {m}" for m in dict.fromkeys(n[0] for n in names))
@@ -117,8 +117,8 @@ def tool_finding(tool: str, machine: Machine) -> Finding:
     """Return whether nsys or ncu can be started, or where it lies unused."""
     name = _TOOL_NAMES[tool]
     if shutil.which(tool) is None:
-        beside = [p.parent for pattern in _TOOL_FOLDERS[tool] for p in sorted(machine.root.glob(f"{pattern}/{tool}"), reverse=True)
-                  if os.access(p, os.X_OK)]
+        found = [p for pattern in _TOOL_FOLDERS[tool] for p in sorted(machine.root.glob(f"{pattern}/{tool}"), reverse=True)]
+        beside = [p.parent for p in found if os.access(p, os.X_OK)]
         if beside:
             return Finding(tool, BAD, f"{name} is installed in {beside[0]}, but not on PATH", f'export PATH="{beside[0]}:$PATH"',
                            usable=False)
@@ -146,7 +146,7 @@ def counter_finding(machine: Machine, has_gpu: bool) -> Finding:
         return Finding("GPU counters", GOOD, "every user may read them (ncu will work)")
     if _is_administrator(machine):
         return Finding("GPU counters", GOOD, "for administrators only, and this process is one")
-    return Finding("GPU counters", BAD, "for administrators only: ncu will end with ERR_NVGPUCTRPERM (nsys, torch.profiler: no matter)",
+    return Finding("GPU counters", BAD, "for administrators only: ncu will end with ERR_NVGPUCTRPERM",
                    "Ask the administrator for `options nvidia NVreg_RestrictProfilingToAdminUsers=0` in /etc/modprobe.d and a "
                    "restart, or a queue where that is set; a container also needs --cap-add SYS_ADMIN", usable=False)
 
@@ -175,7 +175,7 @@ def sampling_finding(machine: Machine) -> Finding:
                        "Nothing to do for kernels and NVTX; nsys just leaves out CPU samples")
     if int(level) <= 2:
         return Finding("CPU sampling", GOOD, f"allowed (perf_event_paranoid = {level})")
-    return Finding("CPU sampling", NOTE, f"not allowed (perf_event_paranoid = {level}); kernels and NVTX are recorded all the same",
+    return Finding("CPU sampling", NOTE, f"not allowed (perf_event_paranoid = {level}); all else is recorded",
                    "For samples of the CPU in nsys: sysctl kernel.perf_event_paranoid=2, by the administrator")
 
 
@@ -195,10 +195,11 @@ def torch_finding(machine: Machine) -> Finding:
             return Finding("torch", NOTE, f"{python} has no PyTorch",
                            "Activate the environment of your training script, if it uses PyTorch", usable=False)
         why = told[1].splitlines()[-1] if told and told[1] else "no answer"
-        return Finding("torch", BAD, f"PyTorch in {python} does not import: {why}", f"Run {python} -c 'import torch'", usable=False)
+        found = f"PyTorch in {python} does not import: {why}"
+        return Finding("torch", BAD, found, f"Run {python} -c 'import torch'", usable=False)
     found = f"PyTorch {facts['version']} in {python}"
     if not facts["kineto"]:
-        return Finding("torch", BAD, f"{found}, built without Kineto", "torch.profiler writes no traces here: install another build",
+        return Finding("torch", BAD, f"{found}, built without Kineto", "torch.profiler writes no traces: install another build",
                        usable=False)
     if facts["cuda"] is None:
         return Finding("torch", NOTE, f"{found}, a build without CUDA",
@@ -207,7 +208,7 @@ def torch_finding(machine: Machine) -> Finding:
         return Finding("torch", NOTE, f"{found} for CUDA {facts['cuda']}, which sees no GPU",
                        "See GPU above; is CUDA_VISIBLE_DEVICES empty?")
     if not facts["nvtx"]:
-        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX", "pip install nvtx, so that nsys sees annotations")
+        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX", "pip install nvtx: nsys then sees annotations")
     return Finding("torch", GOOD, f"{found}, CUDA {facts['cuda']}")
 
 
