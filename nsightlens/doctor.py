@@ -199,8 +199,8 @@ def torch_finding(machine: Machine) -> Finding:
         return Finding("torch", BAD, found, f"Run {python} -c 'import torch'", usable=False)
     found = f"PyTorch {facts['version']} in {python}"
     if not facts["kineto"]:
-        return Finding("torch", BAD, f"{found}, built without Kineto", "torch.profiler writes no traces: install another build",
-                       usable=False)
+        mend = "torch.profiler writes no traces: install another build"
+        return Finding("torch", BAD, f"{found}, built without Kineto", mend, usable=False)
     if facts["cuda"] is None:
         return Finding("torch", NOTE, f"{found}, a build without CUDA",
                        "It profiles the CPU side only. Install a CUDA build where the GPU is")
@@ -208,7 +208,7 @@ def torch_finding(machine: Machine) -> Finding:
         return Finding("torch", NOTE, f"{found} for CUDA {facts['cuda']}, which sees no GPU",
                        "See GPU above; is CUDA_VISIBLE_DEVICES empty?")
     if not facts["nvtx"]:
-        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX", "pip install nvtx: nsys then sees annotations")
+        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX", "pip install nvtx, for annotations in nsys")
     return Finding("torch", GOOD, f"{found}, CUDA {facts['cuda']}")
 
 
