@@ -184,6 +184,16 @@ def test_rows_of_a_launch_need_not_stand_together(tmp_path: Path) -> None:
     assert [len(k["metrics"]) for k in tables["kernels"]] == [2, 1]
 
 
+def test_launches_may_alternate(tmp_path: Path) -> None:
+    rows = [(f"a__{i}.sum", "", f"{i}.5") for i in range(600)]
+    text = metrics(header=True)
+    for i, row in enumerate(rows):
+        text += metrics(row, of=ids(i % 3 // 2), header=False) + ["noise"] * (i % 50 == 0)
+    tables = read(save(tmp_path, text))
+    assert [len(k["metrics"]) for k in tables["kernels"]] == [400, 200]
+    assert tables["kernels"][1]["metrics"]["a__5.sum"] == 5.5
+
+
 NOISE = [
     "==PROF== Connected to process 7 (/bin/app)",
     "Epoch 1, loss 0.25",

@@ -38,6 +38,7 @@ class LongRows:
     _rule: re.Pattern[bytes] = field(init=False)
     _ending: bytes = field(init=False)
     _prefix: bytes = b""
+    _careful: int = 0
     _now: int = 0
 
     def __post_init__(self) -> None:
@@ -55,8 +56,8 @@ class LongRows:
     def fast(self, data: bytes, start: int) -> int:
         """Take runs of lines that begin with the same id cells: metric rows, and full rule rows."""
         while self.ids.leading and self._enter(data, start):
-            stop = end_of_run(data, start, self._prefix)
-            if stop == start:
+            stop = end_of_run(data, start, self._prefix) if start >= self._careful else data.find(b"\n", start) + 1
+            if stop <= start:
                 return start
             prefix, skip, ending = self._prefix, len(self._prefix), self._ending
             lines = data[start : stop - 1].split(b"\n")
@@ -66,6 +67,7 @@ class LongRows:
                 rest = [line[skip:] for line in lines if not line.endswith(ending) and line.startswith(prefix)]
                 rules = [tail for tail in rest if self._is_rule(tail)]
                 if len(metrics) + len(rules) != len(lines):
+                    self._careful = stop  # other lines stand in the run: do not leap over it again
                     return self._slowly(start, lines)
             self._take(metrics, rules)
             start = stop
