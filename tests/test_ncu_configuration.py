@@ -21,13 +21,14 @@ def _summary(metric: str, least: float, greatest: float, average: float, profile
 
 
 def _rows(**tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = catalogue(**tables).sql("SELECT * FROM ncu_configuration").to_arrow_table().to_pylist()
+    connection = catalogue(**tables)
+    rows: list[dict[str, Any]] = connection.sql("SELECT * FROM ncu_configuration").to_arrow_table().to_pylist()
     return rows
 
 
 def test_median_and_spread_over_reports() -> None:
     (row,) = _rows(kernels=[_launch(1, 100, {"a": 1.0, "b": 7.0}), _launch(2, 300, {"a": 5.0}),
-                            _launch(3, 110, {"a": 2.0, "c": None})])
+                            _launch(3, 110, {"a": 2.0, "b": float("nan"), "c": None, "d": float("inf")})])
     assert (row["launches"], row["duration_ns"], row["min_duration_ns"], row["max_duration_ns"]) == (3, 110, 100, 300)
     assert dict(row["metrics"]) == {"a": 2.0, "b": 7.0}
     assert dict(row["metrics_min"]) == {"a": 1.0, "b": 7.0}

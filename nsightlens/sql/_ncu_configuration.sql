@@ -44,7 +44,8 @@ WITH launch AS (
         1e9 * max(value) FILTER (metric = 'sm__cycles_elapsed.avg')
             / nullif(max(value) FILTER (metric = 'sm__cycles_elapsed.avg.per_second'), 0) AS cycles_ns
     FROM _ncu_metric
-    WHERE metric IN ('gpu__time_duration.sum', 'gpu__time_active.avg', 'sm__cycles_elapsed.avg', 'sm__cycles_elapsed.avg.per_second')
+    WHERE metric IN ('gpu__time_duration.sum', 'gpu__time_active.avg', 'sm__cycles_elapsed.avg',
+        'sm__cycles_elapsed.avg.per_second')
     GROUP BY configuration_id
 )
 SELECT configuration_id, run, rank, gpu, compute_capability, sm_count, name, short_name, kernel_key, family,

@@ -48,8 +48,8 @@ WITH gpus AS (
     UNION ALL BY NAME
     SELECT *, true AS summarised FROM summaries
 )
-SELECT lower(to_hex(hash(r.run, r.rank, coalesce(r.kernel_key, r.name), r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z,
-        r.clock_control, r.cache_control, coalesce(r.gpu_of_kernel, g.gpu), g.compute_capability, r.summarised))
+SELECT lower(to_hex(hash(r.run, r.rank, coalesce(r.kernel_key, r.name), r.grid_x, r.grid_y, r.grid_z,
+        r.block_x, r.block_y, r.block_z, r.clock_control, r.cache_control, coalesce(r.gpu_of_kernel, g.gpu), g.compute_capability, r.summarised))
     ) AS configuration_id,
     r.run, r.rank, coalesce(r.gpu_of_kernel, g.gpu) AS gpu, g.compute_capability, g.sm_count, r.name, r.short_name,
     coalesce(r.kernel_key, r.name) AS kernel_key, r.family, r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z,

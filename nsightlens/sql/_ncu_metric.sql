@@ -14,5 +14,5 @@ FROM (
         unnest(map_values(minimum)) AS least_value, unnest(map_values(maximum)) AS greatest_value
     FROM _ncu_launch
 )
-WHERE value IS NOT NULL
+WHERE isfinite(value)  -- n/a is NULL; ncu also prints nan and inf
 GROUP BY configuration_id, metric;

@@ -1,6 +1,30 @@
 -- Every configuration, memory level and precision: what was measured, and whether it makes a point of a roofline.
 -- @requires _ncu_configuration _roofline_work _roofline_traffic
--- @column configuration_id         Configuration; key of ncu_configuration.
+-- @column configuration_id     Configuration: run, rank, kernel_key, grid, block, clock and cache settings, GPU.
+-- @column run                  Run.
+-- @column rank                 Rank; NULL where unknown.
+-- @column gpu                  Product name of the GPU; NULL where no report tells.
+-- @column compute_capability   Compute capability, such as '9.0'.
+-- @column sm_count             Streaming multiprocessors, where known.
+-- @column name                 Kernel name as ncu prints it.
+-- @column short_name           Base name of the kernel.
+-- @column kernel_key           Canonical name, the same in the three tools.
+-- @column family               Family of the kernel.
+-- @column grid_x               Grid size, x.
+-- @column grid_y               Grid size, y.
+-- @column grid_z               Grid size, z.
+-- @column block_x              Block size, x.
+-- @column block_y              Block size, y.
+-- @column block_z              Block size, z.
+-- @column clock_control        ncu --clock-control, where known.
+-- @column cache_control        ncu --cache-control, where known.
+-- @column summarised           True where ncu --print-summary printed averages: single launches are not known then.
+-- @column simulated            True where a capture behind it is marked as simulated.
+-- @column launches             Launches measured, over all reports.
+-- @column duration_ns          Median duration under ncu, rounded to 1 ns.
+-- @column min_duration_ns      Shortest.
+-- @column max_duration_ns      Longest.
+-- @column duration_definition  The counter behind duration_ns.
 -- @column level                    dram, l2 or l1.
 -- @column level_order              1, 2, 3: outermost first.
 -- @column precision                As in _roofline_work.
@@ -22,8 +46,8 @@
 -- @column measured_memory_clock_hz Clock of the level while ncu measured.
 CREATE VIEW _roofline_point AS
 WITH joined AS (
-    SELECT w.*, l.level, l.level_order, t.level_definition, t.traffic_source, t.traffic_bytes, t.chart_bytes_per_s,
-        t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz, c.duration_ns, c.summarised, c.compute_capability,
+    SELECT c.*, w.* EXCLUDE (configuration_id), l.level, l.level_order, t.level_definition, t.traffic_source,
+        t.traffic_bytes, t.chart_bytes_per_s, t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz,
         -- Parts whose memory is the host's: ncu has no dram__ counters there.
         l.level = 'dram' AND c.compute_capability IN ('8.7', '11.0', '12.1') AS has_no_dram
     FROM _roofline_work AS w
@@ -31,7 +55,11 @@ WITH joined AS (
     CROSS JOIN (VALUES ('dram', 1), ('l2', 2), ('l1', 3)) AS l(level, level_order)
     LEFT JOIN _roofline_traffic AS t ON t.configuration_id = w.configuration_id AND t.level = l.level
 )
-SELECT configuration_id, level, level_order, precision, peak_key, is_main,
+SELECT
+    configuration_id, run, rank, gpu, compute_capability, sm_count, name, short_name, kernel_key, family, grid_x, grid_y,
+    grid_z, block_x, block_y, block_z, clock_control, cache_control, summarised, simulated, launches, duration_ns,
+    min_duration_ns, max_duration_ns, duration_definition,
+    level, level_order, precision, peak_key, is_main,
     CASE
         WHEN is_uncounted_tensor THEN 'this kernel runs on the tensor cores and their operations were not counted, so that its '
             || 'CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
@@ -52,9 +80,9 @@ SELECT configuration_id, level, level_order, precision, peak_key, is_main,
         WHEN work_flop = 0 THEN '0 ' || precision || ' operations: it has a bandwidth, and no place on a logarithmic axis'
         WHEN traffic_bytes = 0 THEN '0 bytes at ' || upper(level) || ': the intensity is infinite'
     END AS not_placed_reason,
-    nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL THEN 'may run on tensor cores: neither its name nor its '
-            || 'counters tell' END, CASE WHEN summarised THEN 'averages over the launches' END), '') AS caution,
-    work_flop, work_definition, traffic_bytes, traffic_source, level_definition, chart_flop_per_s, chart_bytes_per_s, chart_clock_hz,
-    peak_flop_per_s AS measured_flop_per_s, peak_bytes_per_s AS measured_bytes_per_s, clock_hz AS measured_clock_hz,
+    nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL
+            THEN 'may run on tensor cores: neither its name nor its counters tell' END, CASE WHEN summarised THEN 'averages over the launches' END), '') AS caution,
+    work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
+    chart_flop_per_s, chart_bytes_per_s, chart_clock_hz, peak_flop_per_s AS measured_flop_per_s, peak_bytes_per_s AS measured_bytes_per_s, clock_hz AS measured_clock_hz,
     memory_clock_hz AS measured_memory_clock_hz
 FROM joined;

@@ -1,5 +1,5 @@
 -- Operations of the tensor cores, per configuration and path (input and output type, dense or sparse).
--- @requires _roofline_tensor_metric _roofline_clock
+-- @requires _roofline_tensor_metric
 -- @column configuration_id   Configuration; key of ncu_configuration.
 -- @column precision          tensor_<input>[_dst_<output>][_sparsity_on].
 -- @column src                Input types, as in ncu's metric name.
@@ -13,7 +13,8 @@
 -- @column clock_hz           That clock.
 CREATE VIEW _roofline_tensor AS
 SELECT configuration_id,
-    'tensor_' || src || coalesce('_dst_' || dst, '') || CASE WHEN sparsity IS NOT DISTINCT FROM 'on' THEN '_sparsity_on' ELSE '' END AS precision,
+    'tensor_' || src || coalesce('_dst_' || dst, '')
+        || CASE WHEN sparsity IS NOT DISTINCT FROM 'on' THEN '_sparsity_on' ELSE '' END AS precision,
     src, dst, sparsity IS NOT DISTINCT FROM 'on' AS is_sparse, sum(work_flop) AS work_flop,
     string_agg(DISTINCT CASE basis WHEN 'launch' THEN 'counts' WHEN 'second' THEN 'rate per second x duration'
         ELSE 'rate per sm cycle x cycles' END, '; ')
@@ -24,5 +25,5 @@ SELECT configuration_id,
     -- Instruction kinds have roofs of their own (Hopper's mma.sync is slower than wgmma): that of the kinds in use.
     coalesce(max(peak_per_cycle) FILTER (work_flop > 0), max(peak_per_cycle)) * max(sm_hz) AS peak_flop_per_s,
     max(sm_hz) AS clock_hz
-FROM _roofline_tensor_metric JOIN _roofline_clock USING (configuration_id)
+FROM _roofline_tensor_metric
 GROUP BY configuration_id, src, dst, is_sparse, precision;

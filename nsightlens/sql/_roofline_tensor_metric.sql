@@ -9,8 +9,11 @@
 -- @column basis             launch, sm cycle or second: what was counted.
 -- @column per_cycle         Operations per SM cycle, as ncu printed it.
 -- @column peak_per_cycle    Roof in operations per SM cycle.
+-- @column sm_hz             SM clock.
 CREATE VIEW _roofline_tensor_metric AS
-WITH parsed AS (
+WITH clock AS MATERIALIZED (
+    SELECT * FROM _roofline_clock
+), parsed AS (
     SELECT configuration_id, value, 1 AS factor, regexp_extract(metric,
         '^sm__ops_path_tensor_(?:op_([a-z0-9]+)_)?src_(.+?)(?:_dst_([a-z0-9]+))?(?:_sparsity_(on|off))?[.]sum(?:[.]([a-z_]+))?$',
         ['op', 'src', 'dst', 'sparsity', 'form']) AS part
@@ -19,7 +22,7 @@ WITH parsed AS (
     -- Volta counts instructions; all of them are HMMA.884, of 512 operations.
     SELECT configuration_id, value, 512, {'op': '', 'src': 'fp16', 'dst': '', 'sparsity': '', 'form': regexp_extract(metric,
         '^sm(?:sp)?__inst_executed_pipe_tensor[.]sum(?:[.]([a-z_]+))?$', 1)}
-    FROM _ncu_metric JOIN _roofline_clock USING (configuration_id)
+    FROM _ncu_metric JOIN clock USING (configuration_id)
     WHERE compute_capability = 7.0 AND regexp_matches(metric, '^sm(sp)?__inst_executed_pipe_tensor[.]sum($|[.])')
 ), paths AS (
     SELECT configuration_id, part.src AS src, nullif(part.dst, '') AS dst, nullif(part.op, '') AS op,
@@ -29,11 +32,12 @@ WITH parsed AS (
         max(value * factor) FILTER (part.form = 'per_second') AS per_second,
         max(value * factor) FILTER (part.form = 'peak_sustained') AS peak_per_cycle
     FROM parsed WHERE part.src <> '' GROUP BY ALL
-), known AS (
+), known AS MATERIALIZED (
     SELECT configuration_id, src, dst, op, sparsity, coalesce(counted, per_cycle * sm_cycles, per_second * seconds) AS work_flop,
-        CASE WHEN counted IS NOT NULL THEN 'launch' WHEN per_cycle * sm_cycles IS NOT NULL THEN 'sm cycle' ELSE 'second' END AS basis,
-        per_cycle, peak_per_cycle
-    FROM paths JOIN _roofline_clock USING (configuration_id)
+        CASE WHEN counted IS NOT NULL THEN 'launch' WHEN per_cycle * sm_cycles IS NOT NULL THEN 'sm cycle'
+            ELSE 'second' END AS basis,
+        per_cycle, peak_per_cycle, sm_hz
+    FROM paths JOIN clock USING (configuration_id)
 )
 SELECT * FROM known AS child
 WHERE work_flop IS NOT NULL AND NOT EXISTS (

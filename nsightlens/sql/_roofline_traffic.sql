@@ -17,8 +17,10 @@ WITH variants AS (
     HAVING count(*) = parts
 ), definitions AS (
     SELECT configuration_id, level, preference, definition,
-        arg_min(amount, variant) FILTER (form = 'count') AS bytes, arg_min(source, variant) FILTER (form = 'count') AS bytes_source,
-        arg_min(amount, variant) FILTER (form = 'rate') AS rate, arg_min(source, variant) FILTER (form = 'rate') AS rate_source,
+        arg_min(amount, variant) FILTER (form = 'count') AS bytes,
+        arg_min(source, variant) FILTER (form = 'count') AS bytes_source,
+        arg_min(amount, variant) FILTER (form = 'rate') AS rate,
+        arg_min(source, variant) FILTER (form = 'rate') AS rate_source,
         arg_min(amount, variant) FILTER (form = 'peak') AS peak
     FROM variants GROUP BY configuration_id, level, preference, definition
 ), measured AS (

@@ -1,5 +1,5 @@
 -- Work of every configuration and precision, CUDA cores and tensor cores, with the key of its datasheet peak.
--- @requires _ncu_configuration _roofline_core _roofline_tensor _roofline_tensor_use
+-- @requires _roofline_core _roofline_tensor _roofline_tensor_use
 -- @column configuration_id       Configuration; key of ncu_configuration.
 -- @column precision              fp64, fp32, fp16, tensor_<path>; 'tensor' where tensor work was not counted; NULL where nothing was.
 -- @column peak_key               Key of _gpu_peak.
@@ -14,7 +14,7 @@
 -- @column is_uncounted_tensor    Whether the configuration runs on tensor cores and they were not counted.
 -- @column is_doubtful            Whether the configuration may run on tensor cores, and nothing tells.
 CREATE VIEW _roofline_work AS
-WITH work AS (
+WITH work AS MATERIALIZED (
     SELECT configuration_id, precision, precision AS peak_key, work_flop, work_definition, missing, chart_flop_per_s,
         chart_clock_hz, peak_flop_per_s, clock_hz, false AS is_tensor
     FROM _roofline_core
@@ -28,9 +28,9 @@ WITH work AS (
 ), total AS (
     SELECT configuration_id, uses_tensor, sum(work_flop) FILTER (is_tensor) AS tensor_flop,
         count(precision) AS precisions
-    FROM _ncu_configuration JOIN _roofline_tensor_use USING (configuration_id) LEFT JOIN work USING (configuration_id)
+    FROM _roofline_tensor_use LEFT JOIN work USING (configuration_id)
     GROUP BY configuration_id, uses_tensor
-), judged AS (
+), judged AS MATERIALIZED (
     SELECT *, coalesce(uses_tensor, false) AND coalesce(tensor_flop, 0) = 0 AS is_uncounted_tensor,
         uses_tensor IS NULL AND tensor_flop IS NULL AS is_doubtful
     FROM total

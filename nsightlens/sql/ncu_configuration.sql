@@ -1,4 +1,5 @@
--- What ncu measured of each kernel and launch configuration, joined over passes and reports: the median of every counter, with its spread.
+-- What ncu measured of each kernel and launch configuration, joined over passes and reports:
+-- the median of every counter, with its spread.
 -- @requires _ncu_configuration _ncu_metric
 -- @column configuration_id     Configuration: run, rank, kernel_key, grid, block, clock and cache settings, GPU.
 -- @column run                  Run.

@@ -1,5 +1,5 @@
 -- The roofline: work, traffic, performance and roofs of every kernel that ncu measured, per memory level and precision.
--- @requires _ncu_configuration _roofline_point _gpu_peak
+-- @requires _roofline_point _gpu_peak
 -- @param  kernel       Part of the kernel's name (any case); NULL for all.
 -- @param  kernel_regex Regular expression that the name matches; NULL for all.
 -- @param  assume_gpu   Product name for the datasheet peaks, where the report does not tell it (ncu's CSV does not).
@@ -58,9 +58,9 @@
 -- @column datasheet_gpu              Row of gpu_peaks.
 -- @column datasheet_source           Where the datasheet's numbers come from, and how they were scaled.
 CREATE MACRO roofline(kernel := NULL, kernel_regex := NULL, assume_gpu := NULL) AS TABLE
-WITH chosen AS (
+WITH chosen AS MATERIALIZED (
     SELECT *, coalesce(assume_gpu, gpu) AS datasheet_name
-    FROM _ncu_configuration
+    FROM _roofline_point
     WHERE (kernel IS NULL OR contains(lower(name), lower(kernel)) OR contains(lower(kernel_key), lower(kernel)))
         AND (kernel_regex IS NULL OR regexp_matches(name, kernel_regex) OR regexp_matches(kernel_key, kernel_regex))
 ), sheets AS (
@@ -69,18 +69,20 @@ WITH chosen AS (
         ON regexp_matches(datasheet_name, pattern, 'i') OR lower(datasheet_name) = lower(name)
     GROUP BY datasheet_name
 ), points AS (
-    SELECT c.*, p.* EXCLUDE (configuration_id), p.not_placed_reason IS NULL AS placed, g.name AS datasheet_gpu, g.source,
+    SELECT c.*, c.not_placed_reason IS NULL AS placed, g.name AS datasheet_gpu, g.source,
         -- A slice of a GPU has its share of the compute peak; its share of the memory is not in a datasheet.
-        CASE WHEN c.sm_count = g.sm_count OR g.sm_count IS NULL THEN 1 WHEN c.sm_count IS NULL AND c.datasheet_name ILIKE '%mig%' THEN NULL
-            WHEN c.sm_count IS NULL THEN 1 WHEN c.sm_count < g.sm_count THEN c.sm_count / g.sm_count END AS share,
+        CASE WHEN c.sm_count = g.sm_count OR g.sm_count IS NULL THEN 1
+            WHEN c.sm_count IS NULL THEN CASE WHEN c.datasheet_name ILIKE '%mig%' THEN NULL ELSE 1 END
+            WHEN c.sm_count < g.sm_count THEN c.sm_count / g.sm_count END AS share,
         g.dram_bytes_per_s, g.l2_bytes_per_s, k.flop_per_s, k.clock_hz AS datasheet_clock
-    FROM chosen AS c JOIN _roofline_point AS p ON p.configuration_id = c.configuration_id
+    FROM chosen AS c
     LEFT JOIN sheets AS s ON s.datasheet_name = c.datasheet_name
     LEFT JOIN gpu_peaks AS g ON g.name = s.sheet
-    LEFT JOIN _gpu_peak AS k ON k.name = s.sheet AND k.peak_key = p.peak_key
+    LEFT JOIN _gpu_peak AS k ON k.name = s.sheet AND k.peak_key = c.peak_key
 ), roofs AS (
     SELECT *, flop_per_s * share AS datasheet_flop_per_s,
-        CASE WHEN share = 1 AND level = 'dram' AND coalesce(compute_capability, '') NOT IN ('8.7', '11.0', '12.1') THEN dram_bytes_per_s
+        CASE WHEN share = 1 AND level = 'dram' AND coalesce(compute_capability, '') NOT IN ('8.7', '11.0', '12.1')
+                THEN dram_bytes_per_s
             WHEN share = 1 AND level = 'l2' THEN l2_bytes_per_s END AS datasheet_bytes_per_s
     FROM points
 )
@@ -88,7 +90,8 @@ SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, k
     grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, launches, summarised, simulated,
     level, precision, is_main, placed, not_placed_reason, caution, duration_ns, min_duration_ns, max_duration_ns,
     work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
-    1e9 * work_flop / nullif(duration_ns, 0) AS performance_flop_per_s, 1e9 * traffic_bytes / nullif(duration_ns, 0) AS bandwidth_bytes_per_s,
+    1e9 * work_flop / nullif(duration_ns, 0) AS performance_flop_per_s,
+    1e9 * traffic_bytes / nullif(duration_ns, 0) AS bandwidth_bytes_per_s,
     work_flop / nullif(traffic_bytes, 0) AS arithmetic_intensity,
     chart_flop_per_s, chart_bytes_per_s, chart_flop_per_s / nullif(chart_bytes_per_s, 0) AS chart_intensity, chart_clock_hz,
     measured_flop_per_s, measured_bytes_per_s, measured_flop_per_s / nullif(measured_bytes_per_s, 0) AS measured_ridge,
