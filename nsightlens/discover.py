@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -143,8 +142,8 @@ def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = 
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
         head = b"" if path.is_dir() else _head(path)
     except OSError as exc:
-        refused = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
-        return Found(path, root, run, 0, 0, "unreadable", refused=refused)
+        closed = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
+        return Found(path, root, run, 0, 0, "unreadable", refused=closed)
     sidecar, problem = _sidecar(path)
     if sidecar and sidecar.run and not run_is_given:
         run = sidecar.run
@@ -169,7 +168,7 @@ def _head(path: Path) -> bytes:
     if head.startswith(_GZIP):
         try:
             return isal_zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
-        except (isal_zlib.error, zlib.error):
+        except isal_zlib.error:  # type: ignore[misc]  # its stub says it is an instance
             return head
     return head
 
@@ -183,8 +182,8 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
             return kind, None, None, None, None
     is_capture = path.name.lower().endswith(_CAPTURE_SUFFIXES)
     if not head and not path.is_dir():
-        reason = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file") if is_capture else None
-        return "empty file", None, None, None, reason
+        empty = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file")
+        return "empty file", None, None, None, empty if is_capture else None
     if head.startswith(_APPLE_DOUBLE):
         return "AppleDouble file (macOS metadata, no capture)", None, None, None, None
     report = vendor.recognise(head)

@@ -26,7 +26,8 @@ def _states(report: Report) -> dict[str, str]:
 
 def _rows(store: Path, query: str) -> list[dict[str, Any]]:
     with nl.open(store) as opened:
-        return opened.sql(query).to_pylist()
+        rows: list[dict[str, Any]] = opened.sql(query).to_pylist()
+        return rows
 
 
 def _codes(store: Path) -> set[str]:
@@ -186,7 +187,7 @@ def test_odd_run_names_survive(run: Path, store: Path) -> None:
     kineto(run / "a.json", rank=0)
     ingest([run], store, run="a b/ü='x'%20")
     assert _rows(store, "SELECT DISTINCT run FROM kernels") == [{"run": "a b/ü='x'%20"}]
-    again = duckdb.sql(f"SELECT DISTINCT run FROM read_parquet('{store}/parts/kernels/*/*.parquet', hive_partitioning = true)")
+    again = duckdb.execute(f"SELECT DISTINCT run FROM read_parquet('{store}/parts/kernels/*/*.parquet', hive_partitioning = true)")
     assert again.fetchall() == [("a b/ü='x'%20",)]
 
 

@@ -103,8 +103,8 @@ def test_the_worker_gets_the_rank_and_not_its_helper_process() -> None:
 
 def test_device_identity() -> None:
     processes = [Process("p:0", _row(host="h")), Process("p:1", _row(host=None))]
-    device = {"device": 0, "uuid": None, "pci": None}
+    device: dict[str, object] = {"device": 0, "uuid": None, "pci": None}
     rows = [device | {"process_index": 0, "uuid": "GPU-1"}, device | {"process_index": 1, "device": 3, "pci": "0:1"},
             device | {"process_index": 0, "device": 1, "pci": "0:2"}, device | {"process_index": 0, "device": 0}]
-    found = identify_devices(processes, [rows], [[0, 1]])
+    found = identify_devices(processes, [list(rows)], [[0, 1]])
     assert {key: row["device_id"] for key, row in found.items()} == {(0, 0): "h/GPU-1", (1, 3): "p:1/gpu3", (0, 1): "h/0:2"}

@@ -37,7 +37,8 @@ class Ingested:
 
     def row(self, path: Path) -> dict[str, Any]:
         """Return the row of `files`."""
-        return self.files[str(path)]
+        found: dict[str, Any] = self.files[str(path)]
+        return found
 
 
 @pytest.fixture(scope="module")

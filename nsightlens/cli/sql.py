@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ def command(statement: str, store: Path | None, form: str | None, output: Path |
     from nsightlens.workers import spare_pandas
 
     spare_pandas()
-    text = click.get_text_stream("stdin").read() if statement == "-" else statement
+    text = sys.stdin.read() if statement == "-" else statement
     with nl.open(store) as opened:
         if allow_files:
             opened.allow_files()

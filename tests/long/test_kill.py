@@ -27,7 +27,7 @@ def _start(runs: list[Path], store: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def _contents(store: Path) -> dict[str, list[tuple[object, ...]]]:
+def _contents(store: Path) -> dict[str, list[tuple[str, ...]]]:
     """Every row of every table, sorted, without the columns that name this machine's folders."""
     found = {}
     with nl.open(store) as opened:
@@ -41,7 +41,7 @@ def _contents(store: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 @pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[tuple[object, ...]]], float]:
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[tuple[str, ...]]], float]:
     folder = tmp_path_factory.mktemp("clean")
     run = folder / "run"
     shutil.copytree(RUN, run)
@@ -51,7 +51,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, lis
 
 
 def test_killed_ingests_leave_the_old_store_or_the_new(
-    clean: tuple[Path, dict[str, list[tuple[object, ...]]], float], tmp_path: Path,
+    clean: tuple[Path, dict[str, list[tuple[str, ...]]], float], tmp_path: Path,
 ) -> None:
     run, expected, seconds = clean
     chance = random.Random(20261120)
