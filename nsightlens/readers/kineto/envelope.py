@@ -1,0 +1,188 @@
+"""What stands around the events -> where they begin, and the few keys that we take; no other key is kept or copied.
+
+Metadata may hold anything (environments, secrets, unescaped quotes), stands before or after the events, in any order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from nsightlens.readers.kineto.events import REFUSED
+from nsightlens.readers.kineto.mend import Mender, Unmendable
+from nsightlens.readers.kineto.values import integer
+
+BOM = b"\xef\xbb\xbf"
+HEADER_LIMIT = 1 << 26
+_EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*(?:(\[)|null)')
+_OFFSET = re.compile(r"\(byte (\d+)\)")
+_EPOCH_US = range(10**15, 41 * 10**14)  # years 2001 to 2099
+_TIME = re.compile(rb'"ts"\s*:\s*(\d+)(\.\d+)?')
+_TELLING = re.compile(rb'(?<!\\)"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id|traceName|'
+                      rb'record_shapes|with_stack|profile_memory|with_flops|with_modules)"\s*:')
+
+
+class Header(msgspec.Struct):
+    """The top-level keys that we take, as they were decoded: any of them may be of any type."""
+
+    deviceProperties: Any = None
+    distributedInfo: Any = None
+    baseTimeNanoseconds: Any = None
+    host_name: Any = None
+    cupti_version: Any = None
+    cuda_runtime_version: Any = None
+    cuda_driver_version: Any = None
+    roctracer_version: Any = None
+    rocprofiler_version: Any = None
+    hip_runtime_version: Any = None
+    hip_driver_version: Any = None
+
+    def filled_from(self, other: Header) -> Header:
+        """Return this header with what it lacks taken from `other`."""
+        return Header(*(a if a is not None else b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def base_ns(self) -> int | None:
+        """Return the epoch to which the times are relative."""
+        base = integer(self.baseTimeNanoseconds)
+        return base if base is not None and 0 < base < 1 << 62 else None
+
+    @property
+    def host(self) -> str | None:
+        """Return the host's name."""
+        return self.host_name if isinstance(self.host_name, str) and self.host_name else None
+
+    def distributed(self, key: Literal["rank", "world_size"]) -> int | None:
+        """Return rank or world size, where distributedInfo tells."""
+        value = integer(self.distributedInfo.get(key)) if isinstance(self.distributedInfo, dict) else None
+        return value if value is not None and 0 <= value < 1 << 31 else None
+
+    @property
+    def devices(self) -> dict[int, dict[str, Any]]:
+        """Return the properties of each device by its ordinal."""
+        listed = self.deviceProperties if isinstance(self.deviceProperties, list) else []
+        found = {integer(d.get("id")): d for d in listed if isinstance(d, dict)}
+        return {ordinal: properties for ordinal, properties in found.items() if ordinal is not None}
+
+    @property
+    def capture_version(self) -> str | None:
+        """Return which activity library recorded the GPU, such as "cupti 22"."""
+        for tool in ("cupti", "rocprofiler", "roctracer"):
+            version = getattr(self, f"{tool}_version")
+            if isinstance(version, int | float | str):
+                return f"{tool} {version}"
+        return None
+
+
+astuple = msgspec.structs.astuple
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where the array of events begins. header: the bytes before it. empty: there is null in its place."""
+
+    at: int
+    header: bytes
+    bare_list: bool = False
+    empty: bool = False
+
+
+def find_events(buffer: bytes) -> Opening | None:
+    """Return where the events begin in a file whose first bytes are `buffer`; None where they do not show yet."""
+    skipped = len(BOM) if buffer.startswith(BOM) else 0
+    text = buffer[skipped:].lstrip()
+    begin = len(buffer) - len(text)
+    if text.startswith(b"["):
+        return Opening(begin + 1, b"", bare_list=True) if re.match(rb"\[\s*[{\]]", text) else None
+    if not text.startswith(b"{"):
+        return None
+    found = list(itertools.islice(_EVENTS.finditer(buffer, begin), 8))
+    for match in found:
+        if parsed(buffer[begin : match.start()] + b'"":0}') is not None:
+            return _opening(match, buffer[begin : match.start()])
+    return _opening(found[0], buffer[begin : found[0].start()]) if found else None
+
+
+def _opening(match: re.Match[bytes], header: bytes) -> Opening:
+    return Opening(match.end(), header, empty=match[1] is None)
+
+
+def parsed(text: bytes) -> Header | None:
+    """Return the header that is all of `text`, None where it is no valid object."""
+    try:
+        return msgspec.json.decode(text, type=Header)
+    except REFUSED:
+        return None
+
+
+def bad_byte(text: bytes) -> int:
+    """Return the offset of the first byte for which `text` is no valid JSON; 0 where it does not show."""
+    try:
+        msgspec.json.decode(text, type=Header)
+    except REFUSED as exc:
+        told = _OFFSET.search(str(exc))
+        return int(told[1]) if told else 0
+    return len(text)
+
+
+def is_json(text: bytes) -> bool:
+    """Say whether `text` begins as JSON's objects and lists do."""
+    return text.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def is_cut(text: bytes) -> bool:
+    """Say whether `text`, which begins with an object, ends before that object does."""
+    try:
+        msgspec.json.decode(text.removeprefix(BOM), type=Header)
+    except REFUSED as exc:
+        return "truncated" in str(exc) or not text.rstrip().endswith(b"}")
+    return False
+
+
+def searched(text: bytes) -> Header:
+    """Return what single keys tell in text that does not parse as a whole."""
+    values = {}
+    for name in Header.__struct_fields__:
+        found = re.search(rb'(?<!\\)"%b"\s*:' % name.encode(), text)
+        if found:
+            mender = Mender(text[found.end() : found.end() + HEADER_LIMIT].decode("utf-8", "replace"))
+            try:
+                values[name] = msgspec.json.decode(mender.value().encode("utf-8", "replace"))
+            except (Unmendable, *REFUSED):
+                continue
+    return Header(**values)
+
+
+def tells_kineto(text: bytes) -> bool:
+    """Say whether a top-level key that only Kineto writes seems to stand in `text`."""
+    return _TELLING.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How to read the times. origin_us: whole second before the first event. exact: they need their decimal text."""
+
+    origin_us: int
+    exact: bool
+
+    @property
+    def origin_ns(self) -> int:
+        """Return the origin on the file's clock."""
+        return self.origin_us * 1000
+
+    def epoch_ns(self, base_ns: int | None) -> int | None:
+        """Return the epoch of the origin: absolute times tell it themselves, relative ones by the base."""
+        if self.origin_us in _EPOCH_US:
+            return self.origin_ns
+        return None if base_ns is None else base_ns + self.origin_ns
+
+
+def clock(events: bytes) -> Clock:
+    """Return how to read the times of a file whose first events are `events`."""
+    seen = [(int(whole), bool(fraction)) for whole, fraction in _TIME.findall(events, 0, 1 << 18) if len(whole) < 17]
+    first = next((whole for whole, _ in seen if whole), 0)
+    return Clock(first - first % 1_000_000, any(fraction and whole >= 1 << 43 for whole, fraction in seen))

@@ -1,0 +1,97 @@
+"""One event of a trace as msgspec reads it: only the fields that become columns; the rest is skipped while decoding.
+
+The types are as wide as what writers have put there (an "inf" for a number, a string for a thread id), so that odd values
+end in the columns' own cleaning and not in a failed chunk.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+# The reasons for which msgspec refuses a text: syntax, a wrong type, bad UTF-8, nesting deeper than the stack.
+REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Args(Struct, gc=False):
+    """The arguments that we store, under every spelling that Kineto has used."""
+
+    device: Any = None
+    context: Any = None
+    stream: Any = None
+    correlation: Any = None
+    external_id: Any = field(default=None, name="External id")
+    external_id_g1: Any = field(default=None, name="external id")
+    registers: Any = field(default=None, name="registers per thread")
+    shared_bytes: Any = field(default=None, name="shared memory")
+    blocks_per_sm: Any = field(default=None, name="blocks per SM")
+    warps_per_sm: Any = field(default=None, name="warps per SM")
+    grid: Any = None
+    block: Any = None
+    occupancy: Any = field(default=None, name="est. achieved occupancy %")
+    graph_id: Any = field(default=None, name="graph id")
+    graph_node_id: Any = field(default=None, name="graph node id")
+    collective: Any = field(default=None, name="Collective name")
+    elements: Any = field(default=None, name="In msg nelems")
+    element_type: Any = field(default=None, name="dtype")
+    group_size: Any = field(default=None, name="Group size")
+    group_name: Any = field(default=None, name="Process Group Name")
+    group_id: Any = field(default=None, name="Process Group ID")
+    group_seq: Any = field(default=None, name="Seq")
+    bytes: Any = None
+    kind: Any = None
+    shapes: Raw = field(default=Raw(), name="Input Dims")
+    shapes_old: Raw = field(default=Raw(), name="Input dims")
+    types: Raw = field(default=Raw(), name="Input type")
+    concrete_inputs: Raw = field(default=Raw(), name="Concrete Inputs")
+    sequence: Any = field(default=None, name="Sequence number")
+    forward_thread: Any = field(default=None, name="Fwd thread id")
+    allocated: Any = field(default=None, name="Bytes")
+    address: Any = field(default=None, name="Addr")
+    device_type: Any = field(default=None, name="Device Type")
+    device_id: Any = field(default=None, name="Device Id")
+    total_allocated: Any = field(default=None, name="Total Allocated")
+    total_reserved: Any = field(default=None, name="Total Reserved")
+    name: Any = None
+    labels: Any = None
+
+
+class Event(Struct, gc=False):
+    """One event; times are doubles or ints (us)."""
+
+    ph: str | None = None
+    cat: str | None = None
+    name: Any = None
+    pid: int | float | str | None = None
+    tid: int | float | str | None = None
+    ts: Any = None
+    dur: Any = None
+    args: Args | None = None
+
+
+class ExactEvent(Event, gc=False):
+    """One event whose times keep the decimal text."""
+
+    ts: Decimal | None = None
+    dur: Decimal | None = None
+
+
+class Decoder:
+    """Reads events from JSON, times as numbers (fast) or as decimal text (`exact`)."""
+
+    def __init__(self, exact: bool = False) -> None:
+        kind = ExactEvent if exact else Event
+        self.exact = exact
+        self._one = msgspec.json.Decoder(kind)
+        self._list = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+
+    def one(self, text: bytes) -> Event:
+        """Return the event in `text`, an object and nothing else. Raises one of REFUSED."""
+        return self._one.decode(text)
+
+    def all(self, text: bytes) -> list[Event]:
+        """Return the events in `text`, a list and nothing else. Raises one of REFUSED."""
+        return self._list.decode(text)

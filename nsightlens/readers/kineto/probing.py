@@ -1,0 +1,81 @@
+"""A cheap look at a file: whether it may be a trace, and whose. Reads its first and last MiB (gzip: only the first)."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+
+from nsightlens.errors import ReadError
+from nsightlens.readers import HEAD_BYTES, Probe, ProcessHint
+from nsightlens.readers.kineto import envelope, foreign
+from nsightlens.readers.kineto.digest import decoder
+from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.generation import generation
+from nsightlens.readers.kineto.identity import host_in_name
+from nsightlens.readers.kineto.reading import find_opening
+from nsightlens.readers.kineto.salvage import Salvage
+from nsightlens.readers.kineto.sorting import sort
+from nsightlens.readers.kineto.stream import BLOCK, Source
+from nsightlens.readers.kineto.tally import Tally
+
+_HEADER_LIMIT = 1 << 24
+_LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\{\s*"[^"]*"\s*:)')
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Say whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
+    text = head.removeprefix(envelope.BOM).lstrip()
+    if foreign.is_foreign(head):
+        return path.name.endswith((".json", ".json.gz")) or text.startswith((b"{", b"["))
+    if text.startswith(b"["):
+        return _LIST_OF_EVENTS.match(text) is not None and b'"ph"' in text
+    if not re.match(rb'\{\s*"', text):
+        return False
+    return b'"traceEvents"' in text or envelope.tells_kineto(text) or len(head) >= HEAD_BYTES
+
+
+def probe(path: Path) -> Probe:
+    """Return what a cheap look tells. Raises ReadError, or UnknownFormatError for JSON of another kind."""
+    try:
+        with closing(Source(path)) as source:
+            return _probe(path, source)
+    except OSError as exc:
+        raise ReadError(path, f"it cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc
+
+
+def _probe(path: Path, source: Source) -> Probe:
+    begun, opening = find_opening(path, source, _HEADER_LIMIT)
+    begin = begun[opening.at :]
+    clock = envelope.clock(begin)
+    tally = _first_events(begin[:BLOCK], clock, opening.at)
+    end = begin if source.zipped else os.pread(source.file.fileno(), BLOCK, max(opening.at, source.size - BLOCK))
+    header = (envelope.parsed(opening.header + b'"":0}') or envelope.searched(opening.header)).filled_from(envelope.searched(end))
+    known = tally.marks or any(envelope.tells_kineto(text) for text in (opening.header, end))
+    if not known and (tally.complete or tally.passed):
+        raise foreign.refusal(path, begun)
+    name = generation(header, clock, tally.marks, begin[: 1 << 16])
+    pid = next(iter(tally.pids or tally.cpu_pids), None)
+    host = header.host or host_in_name(path, pid)
+    return Probe(
+        kind=f"kineto json {name}" if name else "kineto json",
+        processes=_hints(header, tally, host, pid),
+        identity=frozenset((f"kineto:{blake2b(begun[:BLOCK], digest_size=16).hexdigest()}",)),
+        window_of=f"{host}:{pid}" if host and pid else None,
+        first_epoch_ns=clock.epoch_ns(header.base_ns),
+    )
+
+
+def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
+    tally = Tally()
+    sort(Salvage(begin, at, False, decoder(clock.exact)).run().events, tally)
+    return tally
+
+
+def _hints(header: Header, tally: Tally, host: str | None, pid: int | None) -> tuple[ProcessHint, ...]:
+    rank = header.distributed("rank")
+    source = None if rank is None else "content:distributedInfo"
+    pids: list[int | None] = [*tally.pids] or [pid]
+    return tuple(ProcessHint(one, host, rank, source, None, header.distributed("world_size")) for one in pids)

@@ -1,0 +1,144 @@
+"""A trace file -> the batches of its events as they are read, then what is known of the trace as a whole."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.errors import ReadError
+from nsightlens.readers import Batch
+from nsightlens.readers.kineto import envelope, foreign
+from nsightlens.readers.kineto.crew import Crew, Work
+from nsightlens.readers.kineto.digest import Digest, digest
+from nsightlens.readers.kineto.envelope import Header, Opening
+from nsightlens.readers.kineto.report import Trace
+from nsightlens.readers.kineto.stream import BLOCK, Piece, Source
+from nsightlens.readers.kineto.tally import Tally
+
+PIECE_BYTES = 1 << 21
+PARALLEL_BYTES = 1 << 25
+_GIANT_BYTES = 1 << 24
+_TAIL_BYTES = 1 << 26
+
+
+def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening]:
+    """Return the first bytes of the file and where in them its events begin. Raises ReadError where there are none."""
+    begun = b""
+    while len(begun) < limit:
+        more = source.read(max(BLOCK, len(begun)))
+        begun += more
+        opening = envelope.find_events(begun)
+        if opening:
+            return begun, opening
+        if not more or not envelope.is_json(begun) or foreign.is_foreign(begun):
+            break
+    if envelope.tells_kineto(begun) and envelope.is_cut(begun):
+        raise ReadError(path, "the trace ends before its events begin", "Copy it again, or record again", "truncated")
+    raise foreign.refusal(path, begun)
+
+
+class Reading:
+    """One pass over one trace: `batches` yields rows, and `trace` is whole when it has ended."""
+
+    def __init__(self, path: Path, source: Source, jobs: int, piece_bytes: int) -> None:
+        self._path = path
+        self._source = source
+        self._jobs = jobs
+        self._piece_bytes = piece_bytes
+        self._tally = Tally()
+        self._closed = False
+        self._cut_at: int | None = None
+
+    def trace(self) -> Iterator[Batch]:
+        """Yield every batch of the trace. Raises ReadError where there is nothing to read."""
+        begun, opening = find_opening(self._path, self._source, envelope.HEADER_LIMIT)
+        begin = begun[opening.at :]
+        clock = envelope.clock(begin)
+        if opening.empty:
+            self._closed = True
+            tail_at, tail = opening.at, begin + self._source.read(_TAIL_BYTES)
+        else:
+            work = Work(self._path, clock.origin_ns, clock.exact)
+            tail_at, tail = yield from self._events(work, self._source.pieces(opening.at, begin, self._piece_bytes))
+        header = self._header(opening).filled_from(self._tail(opening, tail_at, tail))
+        known = self._tally.marks or envelope.tells_kineto(opening.header) or envelope.tells_kineto(tail)
+        if not known and (self._tally.complete or self._tally.passed):
+            raise foreign.refusal(self._path, begun)
+        whole = Trace(self._path, header, clock, self._tally, self._closed, self._cut_at, self._source.problems,
+                      begin[: 1 << 16])
+        yield from whole.batches()
+
+    def _events(self, work: Work, pieces: Iterator[Piece]) -> Generator[Batch, None, tuple[int, bytes]]:
+        """Yield the batches of all events; return where the bytes after the array begin, and these bytes."""
+        crew = Crew(work, self._source.file, self._jobs if self._source.size >= PARALLEL_BYTES else 1)
+        carry = b""
+        try:
+            for piece, done in crew.digests(pieces):
+                data = carry + piece.load(self._source.file) if carry else b""
+                at, size = piece.at - len(carry), piece.size + len(carry)
+                if carry:
+                    done = digest(data, at, piece.last, work.origin_ns, work.exact)
+                yield from self._renumbered(done)
+                if done.closed or done.cut:
+                    self._closed = done.closed
+                    self._cut_at = at + done.used if done.cut else None
+                    rest = (data or piece.load(self._source.file))[done.used :]
+                    return at + done.used, self._rest(rest, itertools.chain(crew.waiting(), pieces))
+                carry = (data or piece.load(self._source.file))[done.used :] if done.used < size else b""
+                if len(carry) > _GIANT_BYTES:
+                    self._tally.lost.note(at + done.used)
+                    carry = b""
+        finally:
+            crew.close()
+        raise AssertionError("the last piece neither closed the array nor was it cut")
+
+    def _rest(self, rest: bytes, pieces: Iterator[Piece]) -> bytes:
+        """Return `rest` with the bytes of the pieces that follow, up to a limit; the file is read to its end."""
+        parts, size = [rest], len(rest)
+        for piece in pieces:
+            if size < _TAIL_BYTES:
+                parts.append(piece.load(self._source.file))
+                size += piece.size
+        return b"".join(parts)
+
+    def _renumbered(self, done: Digest) -> Iterator[Batch]:
+        """Yield the batches of a digest with the trace's numbers of processes; GPU work belongs to the first."""
+        self._tally.add(done.tally)
+        numbers = {pid: number for number, pid in enumerate(self._tally.pids)}
+        table_of = np.array([*(numbers[pid] for pid in done.tally.pids), 0], dtype=np.int32)
+        for table, batch in done.batches:
+            index = batch.schema.get_field_index("process_index")
+            renumbered = pa.array(table_of[batch.column(index).to_numpy()])
+            yield table, batch.set_column(index, "process_index", renumbered)
+
+    def _header(self, opening: Opening) -> Header:
+        if opening.bare_list:
+            return Header()
+        text = opening.header + b'"":0}'
+        header = envelope.parsed(text)
+        if header is None:
+            at = opening.at - len(opening.header) + envelope.bad_byte(text)
+            self._tally.malformed.note(at, "metadata before the events")
+            return envelope.searched(opening.header)
+        return header
+
+    def _tail(self, opening: Opening, at: int, tail: bytes) -> Header:
+        """Return the keys after the events; note where they are malformed or where the file ends within them."""
+        if not self._closed:
+            return Header()
+        text = tail.strip()
+        if opening.bare_list:
+            if text:
+                self._tally.malformed.note(at + tail.index(text), "bytes after the end")
+            return Header()
+        text = b"{" + text.removeprefix(b",")
+        header = envelope.parsed(text)
+        if header is None and envelope.is_cut(text):
+            self._cut_at = at + len(tail)
+        elif header is None:
+            self._tally.malformed.note(at + envelope.bad_byte(text), "metadata after the events")
+        return header or envelope.searched(tail)

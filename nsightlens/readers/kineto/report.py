@@ -1,0 +1,151 @@
+"""What was met in a whole trace -> its rows of processes, devices, profiles and diagnostics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsightlens.readers import Batch, diagnostic
+from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.generation import generation, vendor
+from nsightlens.readers.kineto.identity import host_in_name
+from nsightlens.readers.kineto.stream import Problem
+from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.values import integer
+from nsightlens.schema import batch_of
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace that was read. closed: its array of events has an end. cut_at: where the file ends before its end."""
+
+    path: Path
+    header: Header
+    clock: Clock
+    tally: Tally
+    closed: bool
+    cut_at: int | None
+    problems: list[Problem]
+    begin: bytes
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the rows of processes, devices, profiles and diagnostics."""
+        yield "processes", batch_of("processes", self._processes())
+        devices = self._devices()
+        if devices:
+            yield "devices", batch_of("devices", devices)
+        yield "profiles", batch_of("profiles", [self._profile()])
+        yield from self._diagnostics()
+
+    def _processes(self) -> list[dict[str, object]]:
+        pids: list[int | None] = list(self.tally.pids or self.tally.cpu_pids) or [None]
+        if not self.tally.pids:
+            pids = pids[:1]
+        rank = self.header.distributed("rank")
+        return [
+            {
+                "pid": pid,
+                "host": self.header.host or host_in_name(self.path, pid),
+                "name": self.tally.process_names.get(pid) if pid is not None else None,
+                "rank": rank,
+                "rank_source": None if rank is None else "content:distributedInfo",
+                "world_size": self.header.distributed("world_size"),
+            }
+            for pid in pids
+        ]
+
+    def _devices(self) -> list[dict[str, object]]:
+        """Return the devices that worked, with what the trace tells of them; ordinals beyond its list are rows too."""
+        known = self.header.devices
+        return [{"process_index": 0, "device": number, **_properties(known.get(number, {}))}
+                for number in sorted(self.tally.devices)]
+
+    def _profile(self) -> dict[str, object]:
+        name = generation(self.header, self.clock, self.tally.marks, self.begin)
+        lost, at = self.tally.lost, [b for b in (self.tally.lost.first, self.cut_at) if b is not None]
+        truncated = self.cut_at is not None or any(p.code == "truncated" for p in self.problems)
+        all_there = self.closed or bool(self.tally.ended)
+        return {
+            "capture_version": self.header.capture_version,
+            "format": f"kineto {name}" if name else "kineto",
+            "vendor": vendor(self.header, self.tally),
+            "origin_epoch_ns": self.clock.epoch_ns(self.header.base_ns),
+            "events": self.tally.complete,
+            "events_lost": lost.count if all_there else None,
+            "truncated": truncated,
+            "first_bad_byte": min(at, default=None),
+            "link_method": self._link_method(),
+        }
+
+    def _link_method(self) -> str:
+        if self.tally.own_ids > self.tally.borrowed_ids:
+            return "external_id"
+        return "containment" if self.tally.operators and self.tally.gpu_rows else "none"
+
+    def _diagnostics(self) -> Iterator[Batch]:
+        yield from self._about_the_file()
+        yield from self._about_the_events()
+
+    def _about_the_file(self) -> Iterator[Batch]:
+        tally = self.tally
+        if self.cut_at is not None:
+            missing = "no event is missing" if self.closed or tally.ended else "how many events are missing is not known"
+            yield diagnostic("warning", "truncated", f"The trace ends before its end; {missing}. Copy it again if it was whole.",
+                             byte_offset=self.cut_at)
+        for problem in self.problems:
+            if problem.code != "truncated" or self.cut_at is None:
+                yield diagnostic("warning", problem.code, problem.message)
+        if tally.malformed.count:
+            what = _listed(tally.malformed.kinds)
+            yield diagnostic("warning", "malformed_json", f"The JSON is malformed and was mended where it could be: {what}.",
+                             tally.malformed.count, tally.malformed.first)
+        if tally.lost.count:
+            yield diagnostic("warning", "events_lost", "Events are damaged beyond mending and are missing from all tables.",
+                             tally.lost.count, tally.lost.first)
+        if tally.replaced.count:
+            yield diagnostic("warning", "text_replaced", "Bytes that are no UTF-8 were replaced in names or arguments of events.",
+                             tally.replaced.count, tally.replaced.first)
+
+    def _about_the_events(self) -> Iterator[Batch]:
+        tally = self.tally
+        if not tally.complete and not tally.passed and "[memory]" not in tally.marks and self.cut_at is None:
+            yield diagnostic("warning", "no_events", "The trace has no events: the profiler was on, but recorded nothing.")
+        if tally.impossible:
+            yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are left out (NULL); "
+                             "the events are kept.", tally.impossible)
+        if tally.untimed:
+            yield diagnostic("warning", "missing_time", "Events without a readable start or duration have NULL there.",
+                             tally.untimed)
+        if len(tally.pids) > 1 and tally.gpu_rows:
+            yield diagnostic("warning", "several_processes", "The trace holds several processes. Its GPU work does not tell "
+                             "whose it is, and is recorded under the one that calls the GPU's API first.", len(tally.pids))
+        if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
+            yield diagnostic("info", "no_epoch", "The trace does not tell its epoch: its times are relative only.")
+        if tally.unstored:
+            passed = f" Besides: {_listed(tally.passed)}." if tally.passed else ""
+            yield diagnostic("info", "events_not_stored", f"Events of categories that no table takes: {_listed(tally.unstored)}."
+                             + passed, tally.unstored.total())
+
+
+def _properties(told: dict[str, Any]) -> dict[str, object]:
+    major, minor = integer(told.get("computeMajor")), integer(told.get("computeMinor"))
+    name = told.get("name")
+    return {
+        "name": name if isinstance(name, str) and name else None,
+        "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
+        "sm_count": _within(told.get("numSms"), 31),
+        "memory_bytes": _within(told.get("totalGlobalMem"), 63),
+        "threads_per_sm": _within(told.get("maxThreadsPerMultiprocessor"), 31),
+    }
+
+
+def _within(value: object, bits: int) -> int | None:
+    number = integer(value)
+    return number if number is not None and 0 < number < 1 << bits else None
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,220 @@
+"""Bytes of the event array -> its events, one by one, when they do not decode as a whole.
+
+Events are found by where they must end: at a brace that the next event's opening or the end of the array follows. An event
+that is malformed is mended; one that cannot be mended without guessing is lost and counted, and the next one is tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
+from nsightlens.readers.kineto.mend import Incomplete, Mender, Unmendable
+from nsightlens.readers.kineto.tally import Tally
+
+_KEY = rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|s|bp)"\s*:'
+_BEHIND_ARRAY = rb'\s*(?:\}|,\s*(?:"|\Z)|\Z)'
+_ARRAY_END = rb"\]" + _BEHIND_ARRAY
+BEHIND_ARRAY = re.compile(_BEHIND_ARRAY)
+NEXT_EVENT = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEY + rb")")
+# A brace that may close an event; group 1: one that very likely does. The comma after it may be missing or damaged.
+_CLOSING = re.compile(
+    rb"\}(?:(\s*[^\s{}\[\]\"]?\s*(?=\{\s*" + _KEY + rb")|\s*,\s*\Z|\s*,?\s*(?=" + _ARRAY_END + rb"))|\s*(?=\]))")
+_OPENING = re.compile(rb"(?<=[},\s])(?=\{\s*" + _KEY + rb")")
+_STRAY = re.compile(rb"[^{}\[\]\"]{1,16}(?=\{\s*" + _KEY + rb")")
+_END_OF_ARRAY = re.compile(rb"(?<=\})\s*,?\s*(?=" + _ARRAY_END + rb")")
+_PHASE = re.compile(rb'"ph"\s*:')
+_GAP = re.compile(rb"[\s,]*")
+_TRIES = 16
+_END_TRIES = 64
+_MENDABLE_BYTES = 1 << 22
+_CUT_BYTES = 1 << 16
+
+
+class Empty(msgspec.Struct):
+    """Any object, of which nothing is kept."""
+
+
+@dataclass(slots=True)
+class Found:
+    """Events of some bytes. used: bytes dealt with. closed: the end of the array is among them.
+
+    cut: the file ends within the array; `used` is then where the first incomplete event begins, or the end of the file.
+    """
+
+    events: list[Event]
+    used: int
+    closed: bool = False
+    cut: bool = False
+
+
+class Salvage:
+    """One walk over `buffer`, which begins between two events at byte `at` of the file. last: the file ends with it."""
+
+    def __init__(self, buffer: bytes, at: int, last: bool, decoder: Decoder) -> None:
+        self._buffer = buffer
+        self._at = at
+        self._last = last
+        self._decoder = decoder
+        self._events: list[Event] = []
+        self._pos = 0
+        self.tally = Tally()
+
+    def run(self) -> Found:
+        """Return the events; what was mended, replaced and lost is in `tally`."""
+        while True:
+            self._skip_gap()
+            rest = self._buffer[self._pos : self._pos + 1]
+            if not rest:
+                return self._found(cut=self._last)
+            if rest == b"]" and self._next_whole() is None:
+                self._pos += 1
+                return self._found(closed=True)
+            done = self._event() if rest == b"{" else self._stray()
+            if done:
+                return done
+
+    def _found(self, closed: bool = False, cut: bool = False) -> Found:
+        return Found(self._events, self._pos, closed, cut)
+
+    def _skip_gap(self) -> None:
+        gap = _GAP.match(self._buffer, self._pos)
+        assert gap is not None
+        end = gap.end()
+        commas, following = gap[0].count(b","), self._buffer[end : end + 1]
+        if commas > 1 or (commas and following == b"]"):
+            self.tally.malformed.note(self._at + self._pos + gap[0].index(b","), "commas too many")
+        elif not commas and following == b"{" and self._buffer[self._pos - 1 : self._pos] == b"}":
+            self.tally.malformed.note(self._at + self._pos, "commas missing")
+        self._pos = end
+
+    def _stray(self) -> Found | None:
+        """Step over bytes that begin no event: a few between two events, or all to the next event."""
+        stray = _STRAY.match(self._buffer, self._pos)
+        if stray is None:
+            return self._lose()
+        self.tally.malformed.note(self._at + self._pos, "bytes between events")
+        self._pos = stray.end()
+        return None
+
+    def _lose(self) -> Found | None:
+        """Give up what is at the position, and go to where the next event or the end of the array certainly is."""
+        end = self._next_whole() or (self._array_end() if self._last else None)
+        if end is None and not self._last:
+            return self._found()
+        upto = len(self._buffer) if end is None else end
+        events = len(_PHASE.findall(self._buffer, self._pos, upto))
+        if events:
+            self.tally.lost.note(self._at + self._pos, count=events)
+        self.tally.malformed.note(self._at + self._pos, "damaged beyond mending")
+        self._pos = upto
+        return self._found(cut=True) if end is None else None
+
+    def _next_whole(self) -> int | None:
+        """Return where the next event begins that decodes and has all that an event has (objects in arguments have not)."""
+        for opening in _OPENING.finditer(self._buffer, self._pos + 1):
+            for closing in itertools.islice(_CLOSING.finditer(self._buffer, opening.end()), 3):
+                try:
+                    event = self._decoder.one(self._buffer[opening.end() : closing.start() + 1])
+                except REFUSED:
+                    continue
+                if _is_whole(event):
+                    return opening.end()
+        return None
+
+    def _array_end(self) -> int | None:
+        """Return where the array ends, if what follows there is the rest of a valid trace."""
+        for end in itertools.islice(_END_OF_ARRAY.finditer(self._buffer, self._pos), _END_TRIES):
+            rest = self._buffer[end.end() + 1 :].strip()
+            try:
+                if rest:
+                    msgspec.json.decode(b"{" + rest.removeprefix(b","), type=Empty)
+            except REFUSED:
+                continue
+            return end.end()
+        return None
+
+    def _event(self) -> Found | None:
+        """Take the event at the position, mended if need be, or count it as lost; or say that the buffer ends within it."""
+        likely = None
+        for tries, closing in enumerate(_CLOSING.finditer(self._buffer, self._pos)):
+            if tries < _TRIES and self._take(closing.start() + 1):
+                return None
+            likely = likely or (closing.start() + 1 if closing[1] is not None else None)
+            if likely and tries >= _TRIES:
+                break
+        else:
+            if not self._last:
+                return self._found()
+            if self._take(len(self._buffer.rstrip())):
+                return None
+        if likely is not None and self._mend(likely):
+            return None
+        end = self._end_near_end() if self._last else None
+        if end is not None and end <= len(self._buffer) and (self._take(end) or self._mend(end)):
+            return None
+        if likely is None or (end is not None and end > len(self._buffer)):
+            return self._found(cut=self._last)
+        return self._lose()
+
+    def _end_near_end(self) -> int | None:
+        """Return where the event at the position ends, near the end of the file; beyond the buffer if the file ends first.
+
+        None where the event is damaged, or far from the end.
+        """
+        if len(self._buffer) - self._pos > _CUT_BYTES:
+            return None
+        text = self._buffer[self._pos :].decode("utf-8", "surrogateescape")
+        mender = Mender(text)
+        try:
+            mender.value()
+        except Incomplete:
+            return len(self._buffer) + 1
+        except Unmendable:
+            return None
+        return self._pos + len(text[: mender.at].encode("utf-8", "surrogateescape"))
+
+    def _take(self, end: int) -> bool:
+        try:
+            self._events.append(self._decoder.one(self._buffer[self._pos : end]))
+        except REFUSED:
+            return False
+        self._pos = end
+        return True
+
+    def _mend(self, end: int) -> bool:
+        raw = self._buffer[self._pos : end]
+        text = raw.decode("utf-8", "surrogateescape")
+        mender = Mender(text)
+        try:
+            if len(raw) > _MENDABLE_BYTES:
+                raise Unmendable("too long")
+            mended = mender.value()
+            if text[mender.at :].strip():
+                raise Unmendable("more than one value")
+            event = self._decoder.one(mended.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode())
+        except (Unmendable, *REFUSED):
+            return False
+        if mender.mended and not _is_whole(event):
+            return False
+        self._events.append(event)
+        self._note(mender, text, self._pos)
+        self._pos = end
+        return True
+
+    def _note(self, mender: Mender, text: str, start: int) -> None:
+        for kind, count in mender.mended.items():
+            first = len(text[: mender.first].encode("utf-8", "surrogateescape"))
+            self.tally.malformed.note(self._at + start + first, kind, count)
+        bad = next((i for i, c in enumerate(text) if "\udc80" <= c <= "\udcff"), None)
+        if bad is not None:
+            self.tally.replaced.note(self._at + start + len(text[:bad].encode("utf-8", "surrogateescape")))
+
+
+def _is_whole(event: Event) -> bool:
+    """Say whether a mended event still has what every event has; if not, mending has merged or torn it."""
+    return event.ph is not None and event.name is not None and event.ts is not None and (event.ph != "X" or event.dur is not None)

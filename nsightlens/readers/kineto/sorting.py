@@ -1,0 +1,94 @@
+"""Events of one chunk -> the rows of each table, still as events, in the order of the file; all others are counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from nsightlens.readers.kineto import values, words
+from nsightlens.readers.kineto.events import Args, Event
+from nsightlens.readers.kineto.tally import Tally
+
+Rows = dict[str, list[Event]]
+
+
+def sort(events: list[Event], tally: Tally) -> Rows:
+    """Return the events that become rows, by table. GPU work is told by its category, never by having a stream."""
+    rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": []}
+    others: list[Event] = []
+    flows: list[Event] = []
+    takers = {category: rows[table].append for category, table in words.TABLE_OF.items()}
+    takers |= dict.fromkeys(words.FLOWS, flows.append)
+    for event in events:
+        takers.get(event.cat, others.append)(event)  # type: ignore[arg-type]
+    for table, listed in rows.items():
+        rows[table] = [event for event in listed if event.ph == "X"]
+        tally.complete += len(rows[table])
+        if len(rows[table]) < len(listed):
+            others += [event for event in listed if event.ph != "X"]
+    strange = [event for event in flows if event.ph == "X"]
+    others += strange
+    tally.passed["flows"] += len(flows) - len(strange)
+    rows["ranges"] = _without_frames(rows["ranges"], tally)
+    rows["allocations"] = _allocations(others, tally)
+    tally.marks |= words.CATEGORIES & {event.cat for event in events}
+    if events:
+        tally.ended = events[-1].name == words.END_MARKER
+    _note_processes(rows, tally)
+    return rows
+
+
+def _without_frames(listed: list[Event], tally: Tally) -> list[Event]:
+    """Return the ranges without the frames of Python functions, of which only the modules are kept."""
+    kept = [e for e in listed if e.cat != "python_function" or (type(e.name) is str and e.name.startswith(words.MODULE))]
+    if len(kept) < len(listed):
+        tally.unstored["python_function"] += len(listed) - len(kept)
+    return kept
+
+
+def _allocations(others: list[Event], tally: Tally) -> list[Event]:
+    """Return the allocations among events that no other table takes, and count the rest."""
+    found = []
+    for event in others:
+        if event.ph == "i" and event.name == words.MEMORY and event.args:
+            found.append(event)
+            tally.marks.add(words.MEMORY)
+        elif event.ph == "X":
+            tally.complete += 1
+            tally.unstored[event.cat or "no category"] += 1
+        else:
+            tally.passed[words.PHASES.get(event.ph or "", "others")] += 1
+            if event.ph == "M" and event.args:
+                _note_label(event, event.args, tally)
+    return found
+
+
+def _note_label(event: Event, args: Args, tally: Tally) -> None:
+    pid = pid_of(event.pid)
+    if pid is None:
+        return
+    if event.name == "process_labels" and args.labels == "CPU":
+        tally.cpu_pids[pid] = None
+    elif event.name == "process_name" and isinstance(args.name, str):
+        tally.process_names[pid] = args.name
+
+
+def _note_processes(rows: Rows, tally: Tally) -> None:
+    """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
+    callers = {event.pid for event in rows["api_calls"]}
+    raws = callers | {event.pid for event in rows["allocations"]}
+    raws |= {event.pid for event in rows["ranges"] if event.cat not in words.GPU_ANNOTATIONS}
+    if len(raws) > 1:
+        counts = Counter(event.pid for table in ("api_calls", "ranges", "allocations") for event in rows[table])
+        ordered = sorted(raws, key=lambda raw: (raw not in callers, -counts[raw], str(raw)))
+    else:
+        ordered = list(raws)
+    for raw in ordered:
+        pid = pid_of(raw)
+        if pid is not None:
+            tally.pids[pid] = None
+
+
+def pid_of(raw: object) -> int | None:
+    """Return the pid of an OS process; None for tracks with a name ("Spans") or a number that no process has."""
+    pid = values.integer(raw)
+    return pid if pid is not None and 0 < pid < 1 << 31 else None

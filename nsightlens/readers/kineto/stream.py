@@ -1,0 +1,196 @@
+"""A file -> its decompressed bytes, and the pieces of its event array.
+
+A piece ends where, by its bytes, a next event begins. Only decoding shows that the cut was right; where it was not,
+`reading` puts what remains of a piece before the next one. The bytes of all pieces together are the bytes of the array.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from isal import isal_zlib
+
+from nsightlens.readers.kineto.salvage import NEXT_EVENT
+
+GZIP = b"\x1f\x8b"
+BLOCK = 1 << 20
+_COMPRESSED = 1 << 16
+_OUTPUT = 1 << 18
+_WINDOW = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the file as such: a diagnostic's code and message."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes at..at+size of the array: by themselves (`data`), or still in the plain file. last: the file ends with it."""
+
+    at: int
+    size: int
+    last: bool
+    data: bytes | None = None
+
+    def load(self, file: BinaryIO) -> bytes:
+        """Return the bytes; `file` is the plain file."""
+        return os.pread(file.fileno(), self.size, self.at) if self.data is None else self.data
+
+
+class Source:
+    """A file opened for reading: plain or gzip, whatever its name says. `at`: bytes read so far, decompressed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file. Raises OSError."""
+        self.file = path.open("rb", buffering=0)
+        self.size = os.fstat(self.file.fileno()).st_size
+        self.zipped = os.pread(self.file.fileno(), 2, 0) == GZIP
+        self.problems: list[Problem] = []
+        self.at = 0
+        self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def read(self, size: int) -> bytes:
+        """Return at least `size` bytes more, fewer only at the end."""
+        parts, length = [], 0
+        while length < size and (block := next(self._blocks, b"")):
+            parts.append(block)
+            length += len(block)
+        self.at += length
+        return b"".join(parts)
+
+    def pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+        """Yield the array from byte `at` on; `begun` are the bytes from there that were read already."""
+        return self._unzipped_pieces(at, begun, size) if self.zipped else self._plain_pieces(at, size)
+
+    def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
+        while at + size < self.size:
+            end = self._plain_cut(at, size)
+            yield Piece(at, end - at, False)
+            at = end
+        yield Piece(at, max(0, self.size - at), True)
+
+    def _plain_cut(self, at: int, size: int) -> int:
+        for window in (min(size, _WINDOW), size):
+            begin = at + size - window
+            cut = last_cut(os.pread(self.file.fileno(), window, begin))
+            if cut:
+                return begin + cut
+        return at + size
+
+    def _unzipped_pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+        while True:
+            if len(begun) <= size:
+                begun += self.read(size + 1 - len(begun))
+            if len(begun) <= size:
+                yield Piece(at, len(begun), True, begun)
+                return
+            cut = last_cut(begun[:size]) or size
+            yield Piece(at, cut, False, begun[:cut])
+            begun, at = begun[cut:], at + cut
+
+    def _members(self) -> Iterator[bytes]:
+        """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
+        data = self.file.read(_COMPRESSED)
+        while True:
+            header = self._header_size(data)
+            while header is None and (more := self.file.read(_COMPRESSED)):
+                data += more
+                header = self._header_size(data)
+            if header is None:
+                self._truncated()
+                return
+            member = _Member(self.file, data[header:])
+            yield from member.blocks()
+            data = member.rest
+            if member.damaged:
+                self.problems.append(Problem("gzip_damaged", "the compressed data is damaged; what came before it is kept"))
+                return
+            if len(data) < 8:
+                self._truncated()
+                return
+            if data[:8] != member.trailer():
+                message = "the checksum of the gzip data does not fit the content: the file was damaged; all of it was kept"
+                self.problems.append(Problem("checksum_mismatch", message))
+            data = data[8:].lstrip(b"\0") or self.file.read(_COMPRESSED).lstrip(b"\0")
+            if not data:
+                return
+            if not data.startswith(GZIP):
+                self.problems.append(Problem("trailing_bytes", "bytes behind the gzip data were not read"))
+                return
+
+    def _truncated(self) -> None:
+        message = "the gzip data ends before its end (the copy or upload was stopped); what is there is kept"
+        self.problems.append(Problem("truncated", message))
+
+    @staticmethod
+    def _header_size(data: bytes) -> int | None:
+        """Return the size of the gzip header that `data` begins with, None where more bytes are needed."""
+        if len(data) < 10:
+            return None
+        size, flags = 10, data[3]
+        if flags & 4:
+            size += 2 + int.from_bytes(data[10:12], "little")
+        for text in (8, 16):
+            if flags & text:
+                size = data.find(b"\0", size) + 1
+                if size == 0:
+                    return None
+        size += 2 if flags & 2 else 0
+        return size if size <= len(data) else None
+
+
+class _Member:
+    """One gzip member whose header has been read. After `blocks`: `rest` is what follows its deflate data."""
+
+    def __init__(self, file: BinaryIO, data: bytes) -> None:
+        self._file = file
+        self.rest = data
+        self.damaged = False
+        self._crc = 0
+        self._size = 0
+
+    def blocks(self) -> Iterator[bytes]:
+        engine = isal_zlib.decompressobj(wbits=-15)
+        data = self.rest or self._file.read(_COMPRESSED)
+        self.rest = b""
+        while data and not engine.eof:
+            try:
+                block = engine.decompress(data, _OUTPUT)
+            except isal_zlib.error:  # type: ignore[misc]  # its stub says it is an instance
+                self.damaged = True
+                return
+            self._crc = isal_zlib.crc32(block, self._crc)
+            self._size += len(block)
+            if block:
+                yield block
+            data = engine.unconsumed_tail or (b"" if engine.eof else self._file.read(_COMPRESSED))
+        if not engine.eof:
+            yield from filter(None, [engine.flush()])
+        else:
+            self.rest = engine.unused_data
+            while len(self.rest) < 8 and (more := self._file.read(_COMPRESSED)):
+                self.rest += more
+
+    def trailer(self) -> bytes:
+        """Return the eight bytes that should follow the data."""
+        return self._crc.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def last_cut(window: bytes) -> int | None:
+    """Return where the last event of `window` that another one precedes begins, None where there is none."""
+    cut = None
+    for found in NEXT_EVENT.finditer(window):
+        cut = found.end()
+    return cut

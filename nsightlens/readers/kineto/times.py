@@ -1,0 +1,95 @@
+"""Times and durations of a trace (decimal microseconds) as exact integer nanoseconds.
+
+A double holds a time with three decimals exactly up to 2^43 us (102 days: every time relative to a base, whose quarter is
+shorter). Beyond that, as in files with fractions of absolute microseconds, only the decimal text is exact.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ns = npt.NDArray[np.int64]
+
+UNKNOWN = int(np.iinfo(np.int64).min)
+EXACT_US = 1 << 43
+MAX_DURATION_NS = EXACT_US * 1000
+_MAX_US = (1 << 63) // 1000 - 1
+
+
+class InexactTime(ValueError):
+    """A time was read as a double that may have lost its nanoseconds: read the text instead."""
+
+
+def nanoseconds(values: list[Any]) -> Ns:
+    """Return the values (us) in ns, UNKNOWN for what is no number or beyond 63 bits. Raises InexactTime."""
+    try:
+        us = np.array(values)
+    except (ValueError, OverflowError):
+        return _one_by_one(values)
+    if us.ndim == 1 and us.dtype == np.int64 and (not len(us) or (us.min() >= -_MAX_US and us.max() <= _MAX_US)):
+        return np.asarray(us * 1000, dtype=np.int64)
+    if us.ndim == 1 and us.dtype == np.float64 and bool((np.abs(us) < EXACT_US).all()):
+        whole = np.trunc(us)
+        return np.asarray(whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64))
+    return _one_by_one(values)
+
+
+def _one_by_one(values: list[Any]) -> Ns:
+    return np.array([_nanoseconds(value) for value in values], dtype=np.int64)
+
+
+def _nanoseconds(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        ns = value * 1000
+    elif isinstance(value, float):
+        if not abs(value) < EXACT_US:
+            raise InexactTime(value)
+        ns = _rounded(Decimal(repr(value)))
+    elif isinstance(value, Decimal):
+        ns = _rounded(value)
+    elif isinstance(value, str):
+        ns = _of_text(value)
+    else:
+        return UNKNOWN
+    return ns if abs(ns) <= _MAX_US * 1000 else UNKNOWN
+
+
+def _rounded(us: Decimal) -> int:
+    if not us.is_finite() or us.adjusted() > 18:
+        return UNKNOWN
+    return int((us * 1000).to_integral_value(ROUND_HALF_EVEN))
+
+
+def _of_text(text: str) -> int:
+    try:
+        return _rounded(Decimal(text))
+    except InvalidOperation:
+        return UNKNOWN
+
+
+def is_whole(value: Any) -> bool:
+    """Say whether a time was written without a fraction: an int, or the text of one."""
+    return isinstance(value, int) or (isinstance(value, Decimal) and value.as_tuple().exponent == 0)
+
+
+def since(ns: Ns, origin_ns: int) -> Ns:
+    """Return the times relative to `origin_ns`."""
+    return np.where(ns == UNKNOWN, UNKNOWN, ns - origin_ns)
+
+
+def possible(durations: Ns) -> tuple[Ns, int]:
+    """Return the durations with negative ones and those above MAX_DURATION_NS made UNKNOWN, and how many these are."""
+    impossible = (durations != UNKNOWN) & ((durations < 0) | (durations >= MAX_DURATION_NS))
+    count = int(np.count_nonzero(impossible))
+    return (np.where(impossible, UNKNOWN, durations) if count else durations), count
+
+
+def column(ns: Ns) -> pa.Array:
+    """Return an int64 Arrow array, NULL where UNKNOWN."""
+    unknown = ns == UNKNOWN
+    return pa.array(ns, mask=unknown) if unknown.any() else pa.array(ns)

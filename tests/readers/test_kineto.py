@@ -1,0 +1,269 @@
+"""Every real trace, read and compared with a plain JSON load of it and with the oracle of exact intervals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from nsightlens.errors import UnknownFormatError
+from nsightlens.readers import kineto
+from nsightlens.schema import TABLES, conform
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
+KINETO = SHARED / "kineto"
+OURS = {
+    "kernel": "kernels", "Kernel": "kernels",
+    "gpu_memcpy": "memory_ops", "gpu_memset": "memory_ops", "Memcpy": "memory_ops", "Memset": "memory_ops",
+    "cuda_runtime": "api_calls", "Runtime": "api_calls", "cuda_driver": "api_calls",
+    "cpu_op": "ranges", "Operator": "ranges", "user_annotation": "ranges", "gpu_user_annotation": "ranges",
+}
+Tables = dict[str, list[dict[str, Any]]]
+_NOT_COMPARED = ("shapes", "types", "concrete_inputs", "sequence", "forward_thread", "thread", "external_id", "context",
+                 "total_allocated_bytes", "total_reserved_bytes", "process_index")
+
+
+def traces() -> list[Path]:
+    return sorted(p for p in KINETO.rglob("*.json*") if p.parent.name != "derived" and not p.name.startswith("notkineto"))
+
+
+def rows(path: Path, without: tuple[str, ...] = (), **options: Any) -> Tables:
+    """Return the rows of every table, each batch held against the reader's schema."""
+    found: Tables = defaultdict(list)
+    for table, batch in kineto.read([path], **options):
+        assert conform(batch, TABLES[table].reader_schema, table).num_rows == batch.num_rows
+        found[table] += batch.drop_columns([name for name in without if name in batch.schema.names]).to_pylist()
+    return found
+
+
+def plain(path: Path) -> list[dict[str, Any]]:
+    content = path.read_bytes()
+    text = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    loaded = json.loads(text, parse_float=str)
+    assert isinstance(loaded["traceEvents"], list)
+    return loaded["traceEvents"]
+
+
+def ns(us: Any) -> int:
+    return int(us) * 1000 if isinstance(us, int) else int((Decimal(us) * 1000).to_integral_value())
+
+
+def table_of(event: dict[str, Any]) -> str | None:
+    if event.get("ph") == "i":
+        return "allocations" if event["name"] == "[memory]" else None
+    if event.get("ph") != "X":
+        return None
+    if event["cat"] == "python_function":
+        return "ranges" if event["name"].startswith("nn.Module: ") else None
+    return OURS.get(event["cat"])
+
+
+def union(intervals: Iterable[tuple[int, int]]) -> int:
+    total, reached = 0, -(1 << 62)
+    for start, end in sorted(intervals):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+@pytest.mark.skipif(not KINETO.exists(), reason="the shared captures are not here")
+@pytest.mark.parametrize("path", traces(), ids=lambda p: p.name[:70])
+def test_rows_are_those_of_the_file(path: Path) -> None:
+    events = plain(path)
+    found = rows(path, without=_NOT_COMPARED)
+    profile = found["profiles"][0]
+    expected: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for event in events:
+        expected[table_of(event) or ""].append(event)
+    assert {t: len(found[t]) for t in set(OURS.values()) | {"allocations"}} == {
+        t: len(expected[t]) for t in set(OURS.values()) | {"allocations"}}
+    assert profile["events"] == sum(e.get("ph") == "X" for e in events)
+    assert (profile["events_lost"], profile["truncated"], profile["first_bad_byte"]) == (0, False, None)
+    said = {d["code"]: d["count"] for d in found["diagnostics"]}
+    several = len({e["pid"] for e in events if e.get("cat") in ("cpu_op", "cuda_runtime", "user_annotation")}) > 1
+    assert set(said) <= {"events_not_stored", *(["several_processes"] if several else [])}
+    unstored = [e for e in expected[""] if e["ph"] == "X"]
+    assert said.get("events_not_stored", 0) == len(unstored)
+
+    shift = ns(expected["kernels"][0]["ts"]) - found["kernels"][0]["start_ns"] if expected["kernels"] else None
+    for table in ("kernels", "memory_ops", "api_calls", "ranges"):
+        for event, row in zip(expected[table], found[table], strict=True):
+            shift = ns(event["ts"]) - row["start_ns"] if shift is None else shift
+            assert (row["start_ns"] + shift, row["duration_ns"]) == (ns(event["ts"]), ns(event["dur"]))
+            assert row["name"] == (re.sub(r"_v\d+$", "", event["name"]) if table == "api_calls" else event["name"])
+    assert shift is not None and shift % 10**9 == 0
+    base = next((int(m) for m in re.findall(r'"baseTimeNanoseconds": ?(\d+)', _ends(path))), 0)
+    assert profile["origin_epoch_ns"] == base + shift
+    _check_launches(expected, found)
+    _check_oracle(path, found)
+
+
+def _ends(path: Path) -> str:
+    content = path.read_bytes()
+    text = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    return (text[:60_000] + text[-60_000:]).decode()
+
+
+def _check_launches(expected: dict[str, list[dict[str, Any]]], found: Tables) -> None:
+    for event, row in zip(expected["kernels"], found["kernels"], strict=True):
+        args = event["args"]
+        assert (row["device"], row["stream"], row["correlation_id"]) == (args["device"], args["stream"], args["correlation"])
+        assert [row[f"grid_{axis}"] for axis in "xyz"] == args.get("grid", [None] * 3)
+        assert [row[f"block_{axis}"] for axis in "xyz"] == args.get("block", [None] * 3)
+        assert (row["registers_per_thread"], row["shared_bytes"]) == (args.get("registers per thread"), args.get("shared memory"))
+        blocks = args.get("blocks per SM")
+        assert row["blocks_per_sm"] == (None if blocks is None else float(blocks))
+        assert row.get("collective") == args.get("Collective name")
+    for event, row in zip(expected["memory_ops"], found["memory_ops"], strict=True):
+        assert row["bytes"] == event["args"].get("bytes")
+        assert row["kind"] == ("memset" if "emset" in event["cat"] else "memcpy")
+        assert row["direction"] == (event["name"][7:11] if row["kind"] == "memcpy" else None)
+    for event, row in zip(expected["allocations"], found["allocations"], strict=True):
+        assert row["bytes"] == event["args"]["Bytes"]
+    steps = [e["name"] for e in expected["ranges"] if e["name"].startswith("ProfilerStep#") and e["cat"] != "gpu_user_annotation"]
+    assert [f"ProfilerStep#{r['step']}" for r in found["ranges"] if r["kind"] == "step"] == steps
+
+
+def _check_oracle(path: Path, found: Tables) -> None:
+    oracle = json.loads((SHARED / "oracle/exact_intervals_ns.json").read_text())
+    truth = oracle.get(path.relative_to(KINETO).as_posix())
+    if truth is None:
+        return
+    spans = {name: [(r["start_ns"], r["start_ns"] + r["duration_ns"], r["name"]) for r in found[name]]
+             for name in ("kernels", "memory_ops")}
+    assert len(spans["kernels"]) == truth["n_kernels"]
+    assert len(spans["kernels"]) + len(spans["memory_ops"]) == truth["n_gpu_events"]
+    if not truth["n_gpu_events"]:
+        return
+    kernels, copies = ([(a, b) for a, b, _ in spans[name]] for name in ("kernels", "memory_ops"))
+    nccl = [(a, b) for a, b, name in spans["kernels"] if re.match(r"nccl.*Kernel", name)]
+    compute = [(a, b) for a, b, name in spans["kernels"] if not re.match(r"nccl.*Kernel", name)]
+    everything = kernels + copies
+    span = max(b for _, b in everything) - min(a for a, _ in everything)
+    streams = Counter(f"{r['device']}/{r['stream']}" for name in spans for r in found[name])
+    assert {
+        "span_ns": span, "union_gpu_ns": union(everything), "union_kernel_ns": union(kernels),
+        "idle_ns": span - union(everything), "union_compute_kernel_ns": union(compute), "union_nccl_ns": union(nccl),
+        "overlap_nccl_compute_ns": union(compute) + union(nccl) - union(kernels), "union_memcpy_memset_ns": union(copies),
+        "sum_kernel_dur_ns": sum(b - a for a, b in kernels), "streams": dict(streams), "n_nccl_kernels": len(nccl),
+        "n_distinct_kernel_names": len({r["name"] for r in found["kernels"]}),
+        "n_zero_or_negative_dur": sum(b <= a for a, b in everything),
+    }.items() <= truth.items()
+
+
+@pytest.mark.skipif(not KINETO.exists(), reason="the shared captures are not here")
+@pytest.mark.parametrize(("name", "what"), [
+    ("notkineto__AppleDouble_._huvideo_traces_rank_0_step_3.json", "AppleDouble"),
+    ("notkineto__rocprofv3_908_results.json.gz", "rocprofv3"),
+])
+def test_neighbours_are_named(name: str, what: str) -> None:
+    with pytest.raises(UnknownFormatError, match=what):
+        kineto.probe(KINETO / name)
+    with pytest.raises(UnknownFormatError, match=what):
+        list(kineto.read([KINETO / name]))
+
+
+def by_name(name: str) -> Path:
+    path = KINETO / name
+    if not path.exists():
+        pytest.skip("the shared captures are not here")
+    return path
+
+
+def profile_of(path: Path) -> dict[str, Any]:
+    return next(batch.to_pylist()[0] for table, batch in kineto.read([path]) if table == "profiles")
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("AMD-AGI__TraceLens__b200__eager_trace_rank0.json.gz", ("kineto G5", "cuda", "cupti 28", "external_id")),
+    ("AMD-AGI__TraceLens__mi300__torch_compile_triton.json.gz", ("kineto G5", "rocm", "roctracer 4.1", "external_id")),
+    ("AMD-AGI__TraceLens__mi210__gpu_only.json.gz", ("kineto G5", "rocm", "roctracer 4.1", "none")),
+    ("facebookresearch__HolisticTraceAnalysis__amd_mi250_minitoy.json.gz", ("kineto G5", "rocm", None, "external_id")),
+    ("pytorch__kineto__docs_after_fix_trace.json", ("kineto G6", "cuda", "cupti 28", "containment")),
+    ("facebookresearch__HolisticTraceAnalysis__ns_resolution_resnet_rank-0.pt.trace.json.gz",
+     ("kineto G4", "cuda", None, "external_id")),
+    ("astra-sim__astra-sim__megatron-tp8/megatron_kineto_0.json", ("kineto G3", "cuda", None, "containment")),
+    ("facebookresearch__HolisticTraceAnalysis__trace_diff_control_rank3.json.gz", ("kineto G2", "cuda", None, "containment")),
+    ("facebookresearch__HolisticTraceAnalysis__rank_not_found.json.gz", ("kineto G2", "cpu", None, "none")),
+    ("facebookresearch__HolisticTraceAnalysis__old_capitalised_inference_rank_1.json.gz",
+     ("kineto G1", "cuda", None, "external_id")),
+    ("facebookresearch__HolisticTraceAnalysis__cpu_only_rank-34_of_300.json.gz", ("kineto G5", "cpu", None, "none")),
+])
+def test_generation_vendor_and_links_are_told_by_content(name: str, told: tuple[str | None, ...]) -> None:
+    profile = profile_of(by_name(name))
+    assert (profile["format"], profile["vendor"], profile["capture_version"], profile["link_method"]) == told
+
+
+def test_mtia_is_not_a_gpu() -> None:
+    found = rows(by_name("facebookresearch__HolisticTraceAnalysis__cupti_profiler_range.json.gz"))
+    assert not found["kernels"] and not found["devices"]
+    assert "cuda_profiler_range 77" in found["diagnostics"][0]["message"]
+
+
+@pytest.mark.parametrize(("name", "process"), [
+    ("facebookresearch__HolisticTraceAnalysis__simple_add_et_trace.json.gz",  # distributedInfo after the events
+     {"pid": 563677, "rank": 0, "rank_source": "content:distributedInfo", "world_size": None}),
+    ("astra-sim__astra-sim__megatron-tp8/megatron_kineto_5.json", {"rank": 5, "world_size": 8}),
+    ("facebookresearch__HolisticTraceAnalysis__rank_not_found.json.gz", {"rank": None, "rank_source": None}),
+    ("AMD-AGI__TraceLens__mi210__gpu_only.json.gz", {"pid": 44077, "name": "python3", "host": None}),
+    ("facebookresearch__HolisticTraceAnalysis__cpu_only_rank-34_of_300.json.gz",
+     {"pid": 1074, "rank": 34, "world_size": 300, "host": "twshared16453.15.atn5.facebook.com"}),
+])
+def test_process_and_rank(name: str, process: dict[str, Any]) -> None:
+    found = rows(by_name(name))
+    assert len(found["processes"]) == 1
+    assert process.items() <= found["processes"][0].items()
+    for table in ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "devices"):
+        assert {row["process_index"] for row in found[table]} <= {0}
+
+
+@pytest.mark.parametrize(("name", "device"), [
+    ("AMD-AGI__TraceLens__b200__eager_trace_rank0.json.gz",
+     {"device": 0, "name": "NVIDIA B200", "compute_capability": "10.0", "sm_count": 148, "memory_bytes": 191503138816,
+      "threads_per_sm": 2048}),
+    ("AMD-AGI__TraceLens__mi__vllm_decode_hipgraph.json.gz", {"device": 2, "name": None, "compute_capability": "9.4"}),
+    ("AMD-AGI__TraceLens__mi300__torch_compile_triton.json.gz", {"device": 2}),
+])
+def test_only_devices_that_worked_are_rows(name: str, device: dict[str, Any]) -> None:
+    found = rows(by_name(name))
+    assert len(found["devices"]) == 1
+    assert device.items() <= found["devices"][0].items()
+
+
+def test_a_device_beyond_the_list_has_no_properties() -> None:
+    found = rows(by_name("AMD-AGI__TraceLens__mi300__xdit_flux_rank0.json.gz"))
+    assert [(d["device"], d["name"], d["sm_count"]) for d in found["devices"]] == [(2, None, None)]
+
+
+def test_collectives_have_their_message_and_group() -> None:
+    found = rows(by_name("facebookresearch__HolisticTraceAnalysis__nccl_data_rank0.json.gz"))
+    collectives = [k for k in found["kernels"] if k["collective"]]
+    assert Counter(k["collective"] for k in collectives) == {"allreduce": 15, "broadcast": 6}
+    elements = [e["args"]["In msg nelems"] * {"Float": 4, "Long": 8}[e["args"]["dtype"]]
+                for e in plain(KINETO / "facebookresearch__HolisticTraceAnalysis__nccl_data_rank0.json.gz")
+                if e.get("cat") == "kernel" and "dtype" in e["args"]]
+    assert [k["message_bytes"] for k in collectives] == elements
+    assert {(k["group_size"], k["group_name"]) for k in collectives} == {(2, "0")}
+
+
+def test_an_external_id_that_repeats_the_correlation_is_no_link() -> None:
+    """G3: of 9628 kernels 2547 would match an operator's id, none of them rightly."""
+    found = rows(by_name("facebookresearch__param__resnet_kineto.json.gz"))
+    assert {k["external_id"] for k in found["kernels"] + found["api_calls"]} == {None}
+    assert sum(r["external_id"] is not None for r in found["ranges"]) > 39_000
+
+
+def test_secrets_in_metadata_are_not_copied() -> None:
+    tables = [pa.Table.from_batches([batch]) for _, batch in kineto.read([by_name(
+        "facebookresearch__HolisticTraceAnalysis__cpu_only_rank-34_of_300.json.gz")])]
+    text = "".join(str(t.to_pylist()) for t in tables if t.num_rows < 10)
+    assert "twshared16453" in text
+    assert "mast_hpc" not in text and "mojif" not in text

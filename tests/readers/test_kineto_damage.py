@@ -1,0 +1,325 @@
+"""Cuts, flips and hostile texts: what is read is true, what is lost is said, and nothing but ReadError is raised."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from nsightlens.errors import ReadError
+from nsightlens.readers.kineto import crew, reading
+from nsightlens.readers.kineto.mend import Mender, Unmendable
+from tests.readers.kineto_text import Tables, codes, event, kernel, read, trace
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data/kineto"
+REAL = [
+    "Quentin-Anthony__torch-profiling-tutorial__dc3b0e7228dd_851.1752215573993169006.pt.trace.json",
+    "derived/one_line.json", "derived/torch2.13_real_export_quote.json", "derived/windows_backslash_names.json",
+    "derived/trunc_mid_event.json", "derived/nan_inf_args.json", "derived/trunc_stream.json.gz", "derived/trailing_comma.json",
+    "AMD-AGI__TraceLens__mi300__torch_compile_triton.json.gz", "AMD-AGI__TraceLens__h100__bert-small.json.gz",
+    "facebookresearch__HolisticTraceAnalysis__old_capitalised_inference_rank_1.json.gz",
+]
+ROWS = ("kernels", "memory_ops", "api_calls", "ranges", "allocations")
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+
+NESTED = event("cpu_op", "nested", "7.5", args='{"list": [{"name": 1, "ts": 2}, {"ph": "X", "name": 2}, {"ts": 5}], "x": {"args": {}}}')
+TRICKY = event("cpu_op", 'a"}, {"ph": "X", "cat": "kernel"}, ], ] \\ "traceEvents": [', "8.5", args={"Call stack": '}\n], {"name": 1}'})
+LAST = event(None, "Record Window End", "99.0", None, pid="", tid="", ph="i")
+SAMPLE = trace(
+    event("cpu_op", "aten::mm", "1000000.125", "9.5", {"External id": 4, "Input Dims": [[2, 3], []]}), NESTED,
+    event("cuda_runtime", "cudaLaunchKernel", "1000001.125", "1.5", {"correlation": 9, "External id": 4}), kernel(), TRICKY,
+    event("ac2g", "ac2g", "1.0", None, ph="s"), event("user_annotation", "ProfilerStep#3", "1000000.0", "99.125"),
+    *(kernel(f"{n}.250", f"{n}.001", f"kernel {n}", correlation=n) for n in range(1000010, 1000020)), LAST,
+    tail='"distributedInfo": {"rank": 1, "world_size": 2}, "deviceProperties": [{"id": 0, "name": "H100"}], "traceName": "/tmp/x"')
+
+
+def comparable(found: Tables) -> Tables:
+    return {table: found[table] for table in (*ROWS, "processes", "devices", "profiles", "diagnostics")}
+
+
+def real(name: str) -> Path:
+    if not (SHARED / name).exists():
+        pytest.skip("the shared captures are not here")
+    return SHARED / name
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 64, 333, 1024, 1 << 14, 1 << 17])
+def test_pieces_of_any_size_give_the_same(tmp_path: Path, piece_bytes: int) -> None:
+    for content in (SAMPLE.encode(), gzip.compress(SAMPLE.encode()), json.dumps(json.loads(SAMPLE)).encode()):
+        whole = read(tmp_path / "t.json", content)
+        assert len(whole["kernels"]) == 11 and len(whole["ranges"]) == 4
+        assert not codes(whole)
+        assert comparable(read(tmp_path / "t.json", content, piece_bytes=piece_bytes)) == comparable(whole)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_pieces_of_real_traces(tmp_path: Path, name: str) -> None:
+    content = real(name).read_bytes()
+    whole = read(tmp_path / "t.json", content)
+    for piece_bytes in (2000, 70_000):
+        assert comparable(read(tmp_path / "t.json", content, piece_bytes=piece_bytes)) == comparable(whole)
+
+
+@pytest.mark.parametrize("name", REAL[:1] + REAL[3:4] + REAL[6:7] + REAL[9:10])
+def test_helpers_give_the_same(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = real(name).read_bytes()
+    alone = read(tmp_path / "t.json", content, piece_bytes=30_000)
+    monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    started: list[Any] = []
+    monkeypatch.setattr(crew._Helper, "give", lambda self, piece, give=crew._Helper.give: (started.append(self), give(self, piece))[1])
+    assert comparable(read(tmp_path / "t.json", content, piece_bytes=30_000, jobs=2)) == comparable(alone)
+    assert len(set(started)) == 2 and all(helper._process is None for helper in started)
+
+
+@pytest.mark.parametrize("start", ["import sys; sys.exit(3)", "import sys; sys.stdin.buffer.read(5); print('junk')"])
+def test_work_of_dead_helpers_is_done_here(tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = read(tmp_path / "t.json", SAMPLE, piece_bytes=500)
+    monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(crew, "_START", start)
+    assert comparable(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)) == comparable(alone)
+
+
+def test_helpers_do_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    results = []
+    monkeypatch.setattr(crew._Helper, "result", lambda self, take=crew._Helper.result: results.append(take(self)) or results[-1])
+    read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=2)
+    assert len(results) > 3 and None not in results
+
+
+def test_a_reader_that_is_dropped_leaves_no_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    made: list[Any] = []
+    monkeypatch.setattr(crew._Helper, "_send", lambda self, m, send=crew._Helper._send: (made.append(self._process), send(self, m))[1])
+    path = tmp_path / "t.json"
+    path.write_text(SAMPLE)
+    from nsightlens.readers import kineto
+    batches = kineto.read([path], jobs=2, piece_bytes=500)
+    next(batches)
+    batches.close()
+    assert made and all(process.poll() is not None for process in made)
+
+
+def keys(found: Tables) -> Counter[Any]:
+    """Return each row by what cannot shift with the origin."""
+    return Counter((table, row.get("name"), row.get("duration_ns"), row.get("correlation_id"), row.get("bytes"), row.get("stream"))
+                   for table in ROWS for row in found[table])
+
+
+def attempt(path: Path, content: bytes) -> Tables | None:
+    try:
+        return read(path, content)
+    except ReadError as exc:
+        assert exc.reason and exc.what_to_do and exc.code
+        return None
+
+
+@quick
+@given(st.integers(0, len(SAMPLE.encode())))
+def test_a_cut_loses_only_what_was_cut(tmp_path: Path, cut: int) -> None:
+    content = SAMPLE.encode()[:cut]
+    truth, found = read(tmp_path / "w.json", SAMPLE), attempt(tmp_path / "t.json", content)
+    if found is None:
+        assert b'"traceEvents": [' not in content
+        return
+    for table in ROWS:
+        assert found[table] == truth[table][: len(found[table])]
+    profile, is_cut = found["profiles"][0], cut < len(SAMPLE.encode())
+    assert profile["truncated"] == is_cut == ("truncated" in codes(found))
+    in_tricky = SAMPLE.index(TRICKY) < cut < SAMPLE.index(TRICKY) + len(TRICKY)  # a cut name that looks like several events
+    assert in_tricky or codes(found) <= {"truncated", "events_not_stored", "no_epoch", "no_events"}
+    if is_cut:
+        at = profile["first_bad_byte"]
+        assert at <= cut and (cut - at < 1200)
+        complete = content.count(b'"ph"') and json.loads(SAMPLE[SAMPLE.index("["):SAMPLE.rindex("], \"dist")] + "]")
+        missing = sum(map(len, (truth[t] for t in ROWS))) - sum(map(len, (found[t] for t in ROWS)))
+        assert complete == 0 or missing == 0 or profile["events_lost"] is None
+
+
+@quick
+@given(st.integers(1, 2000))
+def test_a_cut_of_gzip_keeps_what_decompresses(tmp_path: Path, cut: int) -> None:
+    packed = gzip.compress(SAMPLE.encode(), mtime=0)
+    truth, found = read(tmp_path / "w.json", SAMPLE), attempt(tmp_path / "t.json.gz", packed[:cut])
+    if found is None:
+        return
+    for table in ROWS:
+        assert found[table] == truth[table][: len(found[table])]
+    assert found["profiles"][0]["truncated"] == (cut < len(packed))
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, len(SAMPLE.encode()) - 1), st.integers(0, 255)), min_size=1, max_size=3))
+@example([(SAMPLE.index('"kernel 1000013"'), 0x20)])
+@example([(SAMPLE.index('}', SAMPLE.index('"kernel 1000013"')), 0x20)])
+@example([(SAMPLE.index('{', SAMPLE.index('"kernel 1000013"')), 0x20)])
+@example([(SAMPLE.index("Record Window End") - 60, 0x7D)])
+def test_flipped_bytes_lose_few_events_and_invent_none(tmp_path: Path, flips: list[tuple[int, int]]) -> None:
+    content = bytearray(SAMPLE.encode())
+    for at, value in flips:
+        content[at] = value
+    truth, found = read(tmp_path / "w.json", SAMPLE), attempt(tmp_path / "t.json", bytes(content))
+    header = SAMPLE.index("[") + 1
+    if found is None:
+        assert any(at < header for at, _ in flips)
+        return
+    changed = keys(found) - keys(truth)
+    missing = keys(truth) - keys(found)
+    assert changed.total() <= len(flips)
+    profile = found["profiles"][0]
+    if profile["events_lost"] is not None and not profile["truncated"]:
+        assert missing.total() <= 2 * len(flips)
+    if not codes(found):
+        assert missing.total() <= len(flips)
+
+
+@quick
+@given(st.binary(max_size=60), st.integers(0, len(SAMPLE)))
+def test_inserted_bytes(tmp_path: Path, junk: bytes, at: int) -> None:
+    content = SAMPLE.encode()
+    found = attempt(tmp_path / "t.json", content[:at] + junk + content[at:])
+    if found is not None and b'"ph"' not in junk:
+        assert (keys(found) - keys(read(tmp_path / "w.json", SAMPLE))).total() <= 1
+
+
+def test_random_damage_of_a_real_trace(tmp_path: Path) -> None:
+    content = real(REAL[0]).read_bytes()
+    truth = keys(read(tmp_path / "w.json", content))
+    chance = random.Random(7)
+    for _ in range(12):
+        damaged = bytearray(content)
+        places = [chance.randrange(8000, len(content) - 200) for _ in range(20)]
+        for at in places:
+            damaged[at] = chance.randrange(256)
+        found = read(tmp_path / "t.json", bytes(damaged), piece_bytes=50_000)
+        assert (keys(found) - truth).total() <= 20
+        assert (truth - keys(found)).total() <= 45
+
+
+def test_lost_events_are_counted_with_the_first_offset(tmp_path: Path) -> None:
+    broken = kernel(name="broken").replace('"device": 0,', '"device": 0, oops: [,')
+    text = trace(kernel(name="a"), broken, kernel(name="b"), broken.replace("3.250", "4"), LAST)
+    found = read(tmp_path / "t.json", text)
+    assert [k["name"] for k in found["kernels"]] == ["a", "b"]
+    profile, said = found["profiles"][0], next(d for d in found["diagnostics"] if d["code"] == "events_lost")
+    assert (profile["events_lost"], profile["first_bad_byte"], profile["truncated"]) == (2, text.index(broken), False)
+    assert (said["count"], said["byte_offset"], said["severity"]) == (2, text.index(broken), "warning")
+    assert profile["events"] == 2
+
+
+@pytest.mark.parametrize(("name", "written"), [
+    ('a"b', 'a"b'), ('"quoted"', '"quoted"'), ('a", "b', 'a", "b'), ('{"a": 1}', '{"a": 1}'), ("C:\\Users\\x", "C:\\Users\\x"),
+    ("torch\\nn\\modules", "torch\\nn\\modules"), ("tab\there", "tab\there"), ("end\\", "end\\"), ("naive 层", "naive 层"),
+    ("half \ufffd", "half \\ud800"), ("pair \U0001f600 \"", 'pair \\ud83d\\ude00 "'),
+])
+def test_names_as_they_were_written(tmp_path: Path, name: str, written: str) -> None:
+    events = [event("user_annotation", "NAME", "1.5", "2.5").replace("NAME", written), kernel()]
+    for text in (trace(*events), trace(*events).replace("\n", "")):
+        found = read(tmp_path / "t.json", text)
+        assert [r["name"] for r in found["ranges"]] == [name]
+        assert len(found["kernels"]) == 1 and found["profiles"][0]["events_lost"] == 0
+
+
+json_values: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), json_values, max_size=5), st.sampled_from([None, 1]), st.booleans())
+def test_mending_leaves_valid_json_as_it_is(value: Any, indent: int | None, ascii_only: bool) -> None:
+    mender = Mender(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
+    assert json.loads(mender.value()) == value
+    assert not mender.mended
+
+
+@settings(deadline=None)
+@given(st.text(alphabet='{}[]",:\\ abu019.-eE\n', max_size=80))
+def test_mending_ends_in_json_or_refusal(text: str) -> None:
+    try:
+        mended = Mender(text).value()
+    except Unmendable:
+        return
+    json.loads(mended)
+
+
+@pytest.mark.parametrize("args", [
+    "[" * 200_000, '{"a": ' * 200_000, '{"a": ' + "[" * 5000 + "]" * 5000 + "}", '"' * 100_000, '{"x": "' + '\\' * 100_000,
+    '{"x": ' + "9" * 200_000 + "}", '{"Input Dims": ' + "[" * 5000 + "]" * 5000 + "}", "}" * 100_000, "}]," * 30_000,
+    '{"x": "' + '", "y' * 30_000, "{" + '"a":1,' * 50_000 + "}", '{"correlation": ' + "9" * 5000 + "}",
+])
+def test_hostile_arguments_cost_one_event(tmp_path: Path, args: str) -> None:
+    begun = time.monotonic()
+    text = trace(kernel(name="a"), event("kernel", "bad", "1.5", args=args), kernel(name="b"), LAST)
+    found = read(tmp_path / "t.json", text)
+    names = [k["name"] for k in found["kernels"]]
+    assert names in (["a", "b"], ["a", "bad", "b"])
+    assert ("events_lost" in codes(found)) == (len(names) == 2)
+    assert time.monotonic() - begun < 60  # only that it is not quadratic in minutes
+
+
+def test_many_categories_do_not_fill_the_memory(tmp_path: Path) -> None:
+    events = [event(f"category {n}", "x", "1.5") for n in range(3000)]
+    found = read(tmp_path / "t.json", trace(*events, kernel()), piece_bytes=20_000)
+    said = next(d for d in found["diagnostics"] if d["code"] == "events_not_stored")
+    assert said["count"] == 3000 and len(said["message"]) < 5000 and "others" in said["message"]
+
+
+def test_an_event_larger_than_any_piece(tmp_path: Path) -> None:
+    big = event("cpu_op", "big", "1.5", args={"Call stack": "x" * 300_000, "Concrete Inputs": ["y" * 100]})
+    for content in (trace(kernel(), big, kernel()).encode(), gzip.compress(trace(kernel(), big, kernel()).encode())):
+        found = read(tmp_path / "t.json", content, piece_bytes=1000)
+        assert (len(found["kernels"]), len(found["ranges"]), codes(found)) == (2, 1, set())
+
+
+def test_metadata_larger_than_any_piece(tmp_path: Path) -> None:
+    filler = json.dumps([{"name": f"n{i}", "ts": i} for i in range(3000)])
+    text = trace(kernel(), head=f'"a": {filler}, "deviceProperties": [],', tail=f'"b": {filler}, "distributedInfo": {{"rank": 6}}')
+    found = read(tmp_path / "t.json", text, piece_bytes=1000)
+    assert (len(found["kernels"]), found["processes"][0]["rank"], codes(found)) == (1, 6, {"no_epoch"})
+
+
+@pytest.mark.parametrize("end", ["", "]", "],", '],\n "traceName": "/tmp', '], "a": {"b": [1, 2', "]\n"])
+def test_a_cut_behind_the_last_event_loses_none(tmp_path: Path, end: str) -> None:
+    text = trace(kernel(), LAST)
+    text = text[: text.rindex("]")] + end
+    found = read(tmp_path / "t.json", text)
+    assert (found["profiles"][0]["events_lost"], found["profiles"][0]["truncated"]) == (0, True)
+    assert found["profiles"][0]["first_bad_byte"] == len(text)
+
+
+def test_a_cut_before_the_events(tmp_path: Path) -> None:
+    with pytest.raises(ReadError) as refused:
+        read(tmp_path / "t.json", SAMPLE[: SAMPLE.index('"traceEvents"') + 5])
+    assert refused.value.code == "truncated"
+
+
+def test_damaged_deflate_data(tmp_path: Path) -> None:
+    text = trace(*(kernel(f"{n}.5", name=f"k{random.Random(n).random()}") for n in range(20_000)))
+    packed = bytearray(gzip.compress(text.encode()))
+    packed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
+    found = read(tmp_path / "t.json.gz", bytes(packed))
+    assert 5_000 < len(found["kernels"]) < 15_000
+    assert "truncated" in codes(found) and codes(found) & {"gzip_damaged", "checksum_mismatch"}
+    truth = read(tmp_path / "w.json", text)
+    assert [k["name"] for k in found["kernels"][:5000]] == [k["name"] for k in truth["kernels"][:5000]]
+
+
+def test_an_unreadable_path(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="cannot be read"):
+        list(reading_of(tmp_path / "absent.json"))
+    with pytest.raises(ReadError, match="cannot be read"):
+        list(reading_of(tmp_path))
+
+
+def reading_of(path: Path) -> Any:
+    from nsightlens.readers import kineto
+    return kineto.read([path])
