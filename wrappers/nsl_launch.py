@@ -116,6 +116,8 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
     seen = {name: env[name] for name in own if name in env}
     if not seen:
         return None
+    if len({int(env[name]) for name in row.rank if env.get(name, "").isdigit()}) > 1:
+        raise refused(" and ".join(f"{name}={env[name]}" for name in row.rank) + " disagree: unset the one that is left over")
     rank, local, size = _number(env, row.rank), _number(env, row.local + row.borrowed), _number(env, row.size)
     if local is None and rank is not None and _in_slurm_step(env) and env.get("SLURM_PROCID") == str(rank):
         local = _number(env, ("SLURM_LOCALID",))   # srun --mpi=pmi2 or pmix: the same task in two words

@@ -33,7 +33,7 @@ exit "${STUB_NSYS_CODE:-0}"
 
 _NCU = r"""#!/usr/bin/env bash
 case ${1-} in
-  --version) printf 'NVIDIA (R) Nsight Compute Command Line Profiler\nVersion 2025.2.0.0 (build 35613519) (public-release)\n'; exit ;;
+  --version) printf 'NVIDIA (R) Nsight Compute\nVersion 2025.2.0.0 (build 35613519)\n'; exit ;;
   --help) echo "${STUB_NCU_HELP---rename-kernels --print-details}"; exit ;;
 esac
 printf '%s\0' "LC_ALL=${LC_ALL-}" "$@" >"$STUB_LOG/ncu.$1.$(date +%s%N).$$"
@@ -82,7 +82,8 @@ for ((r = 0; r < n; r++)); do
   l=$((r % 2)) node=$((r / 2))
   case $me in
     mpiexec) set_=("PMI_RANK=$r" "PMI_SIZE=$n" "PALS_RANKID=$r" "PALS_LOCAL_RANKID=$l" "PALS_NODEID=$node" "PALS_APID=$id") ;;
-    srun) set_=("SLURM_JOB_ID=${SLURM_JOB_ID:-77}" "SLURM_STEP_ID=$$" "SLURM_PROCID=$r" "SLURM_LOCALID=$l" "SLURM_NODEID=$node" "SLURM_STEP_NUM_TASKS=$n") ;;
+    srun) set_=("SLURM_JOB_ID=${SLURM_JOB_ID:-77}" "SLURM_STEP_ID=$$" "SLURM_PROCID=$r" "SLURM_LOCALID=$l" "SLURM_NODEID=$node"
+      "SLURM_STEP_NUM_TASKS=$n") ;;
     torchrun) set_=("TORCHELASTIC_RUN_ID=$id" "RANK=$r" "LOCAL_RANK=$r" "WORLD_SIZE=$n" "LOCAL_WORLD_SIZE=$n" "GROUP_RANK=0") ;;
   esac
   env "${set_[@]}" "$@" & pids+=("$!")
@@ -91,8 +92,10 @@ for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
 exit "$code"
 """
 
-NSYS_HELP = (r"\t-s, --sample=\n\t   Possible values are 'nccl'.\n\n\t-t, --trace=\n\t   Possible values are 'cuda', 'nvtx', 'cublas',\n"
-             r"\t   'mpi', 'osrt', 'cudnn' or 'none'.\n\n\t--trace-fork-before-exec=\n\t   nccl\n")
+NSYS_HELP = (
+    r"\t-s, --sample=\n\t   Possible values are 'nccl'.\n\n\t-t, --trace=\n\t   Possible values are 'cuda', 'nvtx', 'cublas',\n"
+    r"\t   'mpi', 'osrt', 'cudnn' or 'none'.\n\n\t--trace-fork-before-exec=\n\t   nccl\n"
+)
 
 
 @dataclass
@@ -105,8 +108,15 @@ class Stage:
         self.bin, self.log = self.path / "bin", self.path / "log"
         self.bin.mkdir()
         self.log.mkdir()
-        for name, text in {"nsys": _NSYS, "ncu": _NCU, "nvidia-smi": _NVIDIA_SMI, "mpiexec": _LAUNCH, "srun": _LAUNCH,
-                           "torchrun": _LAUNCH, "nsightlens": '#!/bin/sh\necho "ingest $*" >>"$STUB_LOG/ingested"\n'}.items():
+        for name, text in {
+            "nsys": _NSYS,
+            "ncu": _NCU,
+            "nvidia-smi": _NVIDIA_SMI,
+            "mpiexec": _LAUNCH,
+            "srun": _LAUNCH,
+            "torchrun": _LAUNCH,
+            "nsightlens": '#!/bin/sh\necho "ingest $*" >>"$STUB_LOG/ingested"\n',
+        }.items():
             self.stub(name, text)
         for name in ("python", "python3"):
             self.stub(name, f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -121,18 +131,40 @@ class Stage:
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment: nothing of the caller's launcher, job or tools."""
-        return {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.path), "STUB_LOG": str(self.log), "STUB_NSYS_HELP": NSYS_HELP,
-                "TMPDIR": str(self.path / "log"), **more}
+        return {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "HOME": str(self.path),
+            "STUB_LOG": str(self.log),
+            "STUB_NSYS_HELP": NSYS_HELP,
+            "TMPDIR": str(self.path / "log"),
+            **more,
+        }
 
     def start(self, *words: str | bytes, **env: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(words, cwd=self.path, env=self.environment(**env), text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            words,
+            cwd=self.path,
+            env=self.environment(**env),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def run(self, script: str, *words: str | bytes, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a wrapper (or, with a /, any program) to its end."""
         program = script if "/" in script else str(WRAPPERS / script)
-        return subprocess.run([program, *words], cwd=self.path, env=self.environment(**env), text=True, errors="replace",
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        return subprocess.run(
+            [program, *words],
+            cwd=self.path,
+            env=self.environment(**env),
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
 
     def bash(self, script: str, **env: str) -> subprocess.CompletedProcess[str]:
         return self.run("/bin/bash", "-c", script, **env)
@@ -148,8 +180,11 @@ class Stage:
 
     def files(self) -> list[str]:
         """Return what was written, other than the stubs' own."""
-        return sorted(str(p.relative_to(self.path)) for p in self.path.rglob("*")
-                      if p.is_file() and not str(p.relative_to(self.path)).startswith(("bin/", "log/")))
+        return sorted(
+            str(p.relative_to(self.path))
+            for p in self.path.rglob("*")
+            if p.is_file() and not str(p.relative_to(self.path)).startswith(("bin/", "log/"))
+        )
 
 
 def leftovers(stage: Stage) -> list[str]:

@@ -53,7 +53,9 @@ def test_four_captures_of_one_run(whole: Stage) -> None:
 
 
 def test_with_a_launcher_each_tool_has_one_execution_of_all_ranks(whole: Stage) -> None:
-    done = capture(whole, "--run-dir", "r", "--launcher", "torchrun --standalone --no-python --nproc-per-node 2", "--", "python", "train.py")
+    done = capture(
+        whole, "--run-dir", "r", "--launcher", "torchrun --standalone --no-python --nproc-per-node 2", "--", "python", "train.py"
+    )
     assert done.returncode == 0, done.stderr
     both = [[read_sidecar(whole.path / f"r/{tool}/rank000{rank}.run.json") for rank in (0, 1)] for tool in ("plain", "nsys")]
     assert all(a.execution == b.execution and (a.rank, b.rank) == (0, 1) for a, b in both)
@@ -112,8 +114,13 @@ def test_the_readme_shows_each_wrapper() -> None:
     assert all(name in shown for name in ("nsys_wrapper.sh", "ncu_wrapper.sh", "plain_wrapper.sh", "capture_all.sh"))
 
 
-JOBS = {"polaris.pbs": ("mpiexec", 8), "slurm_modules.sbatch": ("srun", 1), "slurm_apptainer.sbatch": ("srun", 1),
-        "torchrun_standalone.sh": ("torchrun", 4), "torchrun_multinode.sbatch": ("torchrun", 2)}
+JOBS = {
+    "polaris.pbs": ("mpiexec", 8),
+    "slurm_modules.sbatch": ("srun", 1),
+    "slurm_apptainer.sbatch": ("srun", 1),
+    "torchrun_standalone.sh": ("torchrun", 4),
+    "torchrun_multinode.sbatch": ("torchrun", 2),
+}
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (WRAPPERS / "jobs").iterdir()))
@@ -124,13 +131,25 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     whole.stub("scontrol", "#!/bin/sh\necho node-1\n")
     whole.stub("apptainer", '#!/bin/bash\nwhile [[ $1 != *.sif ]]; do shift; done; shift\nexec "$@"\n')
     (whole.path / "nodes").write_text("a\nb\na\n")
-    done = whole.run("/bin/bash", f"wrappers/jobs/{name}", PBS_O_WORKDIR=str(whole.path), PBS_NODEFILE=str(whole.path / "nodes"), PBS_JOBID="9.p",
-                     SLURM_SUBMIT_DIR=str(whole.path), SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="2", SLURM_JOB_NODELIST="node-[1-2]",
-                     SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_NTASKS="8")
+    done = whole.run(
+        "/bin/bash",
+        f"wrappers/jobs/{name}",
+        PBS_O_WORKDIR=str(whole.path),
+        PBS_NODEFILE=str(whole.path / "nodes"),
+        PBS_JOBID="9.p",
+        SLURM_SUBMIT_DIR=str(whole.path),
+        SLURM_JOB_ID="7",
+        SLURM_JOB_NUM_NODES="2",
+        SLURM_JOB_NODELIST="node-[1-2]",
+        SLURM_PROCID="0",
+        SLURM_LOCALID="0",
+        SLURM_NTASKS="8",
+    )
     assert done.returncode == 0, done.stderr
     found = [read_sidecar(p) for p in (whole.path / "runs").glob("*/nsys/*.run.json")]
     assert len(whole.calls(launcher)) >= 1 and len({f.rank for f in found}) == len(found) == min(
-        ranks, 1 if "local0" in (WRAPPERS / "jobs" / name).read_text() else ranks)
+        ranks, 1 if "local0" in (WRAPPERS / "jobs" / name).read_text() else ranks
+    )
     assert len({(f.run, f.execution) for f in found}) == 1 and found[0].execution
     (folder,) = (whole.path / "runs").iterdir()
     assert (whole.log / "ingested").read_text().split() == ["ingest", "ingest", str(folder)]

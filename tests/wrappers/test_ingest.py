@@ -16,13 +16,22 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/simulated_resnet18_dd
 def test_two_ranks_under_torchrun_into_the_table(stage: Stage) -> None:
     real = (stage.bin / "nsys").read_text()
     stage.stub("nsys", real.replace('echo sqlite >"$out"', f'cp "{FIXTURES}/nsys/rank$RANK.sqlite" "$out"'))
-    done = stage.run("/bin/sh", "-c", 'exec torchrun --standalone --no-python --nproc-per-node 2 "$0" --run-dir captured --run-id base true',
-                     str(Path(__file__).resolve().parents[2] / "wrappers/nsys_wrapper.sh"))
+    done = stage.run(
+        "/bin/sh",
+        "-c",
+        'exec torchrun --standalone --no-python --nproc-per-node 2 "$0" --run-dir captured --run-id base true',
+        str(Path(__file__).resolve().parents[2] / "wrappers/nsys_wrapper.sh"),
+    )
     assert done.returncode == 0, done.stderr
-    for rank in (0, 1):   # the stub's report is text; a real one is set aside beside its export
+    for rank in (0, 1):  # the stub's report is text; a real one is set aside beside its export
         (stage.path / f"captured/nsys/rank000{rank}.nsys-rep").unlink()
-    ingest = subprocess.run([sys.executable, "-m", "nsightlens", "ingest", "captured", "--store", "store"], cwd=stage.path,
-                            capture_output=True, text=True, check=False)
+    ingest = subprocess.run(
+        [sys.executable, "-m", "nsightlens", "ingest", "captured", "--store", "store"],
+        cwd=stage.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ingest.returncode == 0, ingest.stderr
     with duckdb.connect(str(stage.path / "store/nsightlens.duckdb"), read_only=True) as store:
         ranks = store.sql("SELECT rank, world_size, rank_source FROM processes WHERE rank IS NOT NULL ORDER BY ALL").fetchall()

@@ -15,17 +15,56 @@ def option(call: list[str], name: str) -> str:
 
 
 def test_what_is_asked_is_run_and_written_down(stage: Stage) -> None:
-    done = stage.run("ncu_wrapper.sh", "--set", "detailed", "-k", "ampere_sgemm_128x64_nn", "-s", "3", "-c", "4", "--clock-control", "none",
-                     "--cache-control=none", "--replay-mode", "application", "--run-dir", "r", "sh", "-c", "exit 3", STUB_NCU_CODE="0")
+    done = stage.run(
+        "ncu_wrapper.sh",
+        "--set",
+        "detailed",
+        "-k",
+        "ampere_sgemm_128x64_nn",
+        "-s",
+        "3",
+        "-c",
+        "4",
+        "--clock-control",
+        "none",
+        "--cache-control=none",
+        "--replay-mode",
+        "application",
+        "--run-dir",
+        "r",
+        "sh",
+        "-c",
+        "exit 3",
+        STUB_NCU_CODE="0",
+    )
     assert done.returncode == 3
     (call,) = stage.calls("ncu.--set")
-    asked = {"--set": "detailed", "--kernel-name": "ampere_sgemm_128x64_nn", "--launch-skip": "3", "--launch-count": "4",
-             "--clock-control": "none", "--cache-control": "none", "--replay-mode": "application", "--kernel-name-base": "function",
-             "--target-processes": "all"}
+    asked = {
+        "--set": "detailed",
+        "--kernel-name": "ampere_sgemm_128x64_nn",
+        "--launch-skip": "3",
+        "--launch-count": "4",
+        "--clock-control": "none",
+        "--cache-control": "none",
+        "--replay-mode": "application",
+        "--kernel-name-base": "function",
+        "--target-processes": "all",
+    }
     assert {name: option(call, name) for name in asked} == asked
     written = stage.sidecar("r/ncu/rank0000.run.json")
-    assert written["options"] | {"set": "detailed", "kernel_name": "ampere_sgemm_128x64_nn", "launch_skip": "3", "launch_count": "4",
-                                 "clock_control": "none", "cache_control": "none", "replay_mode": "application"} == written["options"]
+    assert (
+        written["options"]
+        | {
+            "set": "detailed",
+            "kernel_name": "ampere_sgemm_128x64_nn",
+            "launch_skip": "3",
+            "launch_count": "4",
+            "clock_control": "none",
+            "cache_control": "none",
+            "replay_mode": "application",
+        }
+        == written["options"]
+    )
     assert (written["tool"], written["tool_version"], written["exit_code"]) == ("ncu", "2025.2.0.0", 3)
 
 
@@ -33,7 +72,7 @@ def test_pages_in_the_c_locale_and_base_units(stage: Stage) -> None:
     stage.run("ncu_wrapper.sh", "--run-dir", "r", "env", LC_ALL="C.UTF-8")
     profile, pages = stage.calls("ncu.--set"), stage.calls("ncu.--import")
     report = str(stage.path / "r/ncu/rank0000.ncu-rep")
-    assert profile[0][0] == "LC_ALL=C.UTF-8"   # the application keeps its locale
+    assert profile[0][0] == "LC_ALL=C.UTF-8"  # the application keeps its locale
     common = ["LC_ALL=C", "--import", report, "--csv", "--print-units", "base", "--rename-kernels", "off", "--page"]
     assert pages == [[*common, "raw"], [*common, "details", "--print-details", "all"]]
     assert {"r/ncu/rank0000.raw.csv", "r/ncu/rank0000.details.csv"} <= set(stage.files())
@@ -49,19 +88,39 @@ def test_the_minimal_list(stage: Stage) -> None:
     stage.run("ncu_wrapper.sh", "--set", "minimal", "--run-dir", "r", "true")
     (call,) = stage.calls("ncu.--metrics")
     names = option(call, "--metrics").split(",")
-    assert "--set" not in call and len(names) == len(set(names)) and all(re.fullmatch(r"[a-z][a-z0-9_.]+", name) for name in names)
-    assert {"gpu__time_duration.sum", "dram__bytes.sum", "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained",
-            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "l1tex__lsu_writeback_active_mem_lgds.sum"} <= set(names)
+    assert (
+        "--set" not in call and len(names) == len(set(names)) and all(re.fullmatch(r"[a-z][a-z0-9_.]+", name) for name in names)
+    )
+    assert {
+        "gpu__time_duration.sum",
+        "dram__bytes.sum",
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained",
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+        "l1tex__lsu_writeback_active_mem_lgds.sum",
+    } <= set(names)
 
 
-COLLECTIVES = ["ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)", "ncclKernel_AllGather_RING_LL",
-               "cross_device_reduce_1stage", "multimem_all_reduce_kernel", "nvshmemi_transfer", "reduce_scatter_kernel"]
+COLLECTIVES = [
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)",
+    "ncclKernel_AllGather_RING_LL",
+    "cross_device_reduce_1stage",
+    "multimem_all_reduce_kernel",
+    "nvshmemi_transfer",
+    "reduce_scatter_kernel",
+]
 KERNELS = ["ampere_sgemm_128x64_nn", "vectorized_elementwise_kernel", "void cutlass::Kernel2<cutlass_80_tensorop_x>(T1::Params)"]
 
 
-@pytest.mark.parametrize(("asked", "matches"), [((), KERNELS), (("-k", "regex:gemm"), KERNELS[:1]), (("-k", "regex:^void"), KERNELS[2:]),
-                                                (("-k", "cutlass_80_tensorop_x"), KERNELS[2:]),
-                                                (("-k", "regex:kernel|Kernel|Dev"), KERNELS[1:])])
+@pytest.mark.parametrize(
+    ("asked", "matches"),
+    [
+        ((), KERNELS),
+        (("-k", "regex:gemm"), KERNELS[:1]),
+        (("-k", "regex:^void"), KERNELS[2:]),
+        (("-k", "cutlass_80_tensorop_x"), KERNELS[2:]),
+        (("-k", "regex:kernel|Kernel|Dev"), KERNELS[1:]),
+    ],
+)
 def test_a_collective_kernel_is_never_measured(stage: Stage, asked: tuple[str, ...], matches: list[str]) -> None:
     stage.run("ncu_wrapper.sh", *asked, "--run-dir", "r", "true")
     expression = option(stage.calls("ncu.--set")[0], "--kernel-name").removeprefix("regex:")
@@ -75,11 +134,15 @@ def test_asking_for_a_collective_is_refused(stage: Stage, name: str) -> None:
     assert (done.returncode, done.stdout) == (2, "") and "collective" in done.stderr
 
 
-@pytest.mark.parametrize(("name", "base", "expected"), [
-    ("gemm_kernel", "function", "gemm_kernel"),
-    ("cutlass_80_tensorop_s16816gemm", "demangled", None),
-    ("void foo<int, (bool)1>(T1*)", "demangled", r"void foo<int, \(bool\)1>\(T1\*\)"),
-    ("at::native::reduce_kernel", "demangled", None)])
+@pytest.mark.parametrize(
+    ("name", "base", "expected"),
+    [
+        ("gemm_kernel", "function", "gemm_kernel"),
+        ("cutlass_80_tensorop_s16816gemm", "demangled", None),
+        ("void foo<int, (bool)1>(T1*)", "demangled", r"void foo<int, \(bool\)1>\(T1\*\)"),
+        ("at::native::reduce_kernel", "demangled", None),
+    ],
+)
 def test_names_are_compared_with_what_they_are(stage: Stage, name: str, base: str, expected: str | None) -> None:
     stage.run("ncu_wrapper.sh", "-k", name, "--run-dir", "r", "true")
     (call,) = stage.calls("ncu.--set")
@@ -91,8 +154,13 @@ def test_the_base_name_of_cutlass_is_warned_of(stage: Stage) -> None:
     assert "every CUTLASS kernel" in stage.run("ncu_wrapper.sh", "-k", "Kernel2", "--run-dir", "r", "true").stderr
 
 
-@pytest.mark.parametrize(("what", "words"), [
-    ("permission", ["ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"]), ("nothing", ["none matched -k nope", "--launch-skip 9"])])
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("permission", ["ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"]),
+        ("nothing", ["none matched -k nope", "--launch-skip 9"]),
+    ],
+)
 def test_no_report_has_a_last_line_with_the_fix(stage: Stage, what: str, words: list[str]) -> None:
     done = stage.run("ncu_wrapper.sh", "-k", "nope", "-s", "9", "--run-dir", "r", "sh", "-c", "exit 5", STUB_NCU=what)
     assert done.returncode == 5

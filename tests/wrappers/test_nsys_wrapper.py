@@ -20,13 +20,30 @@ def test_arguments_arrive_as_they_were(stage: Stage) -> None:
 
 
 def test_the_command_and_the_export(stage: Stage) -> None:
-    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "--cuda-graph-trace=node", "--stats", "true", "--nsys-option=--sample=none",
-                     "sh", "-c", "exit 7", **SLURM)
+    done = stage.run(
+        "nsys_wrapper.sh",
+        "--run-dir",
+        "r",
+        "--cuda-graph-trace=node",
+        "--stats",
+        "true",
+        "--nsys-option=--sample=none",
+        "sh",
+        "-c",
+        "exit 7",
+        **SLURM,
+    )
     assert done.returncode == 7
     (call,), (export,) = stage.calls("nsys.profile"), stage.calls("nsys.export")
     stem = str(stage.path / "r/nsys/rank0003")
-    assert {"--trace=cuda,nvtx,osrt,cudnn,cublas", f"--output={stem}", "--cuda-graph-trace=node", "--stats=true", "--show-output=true",
-            "--sample=none"} <= set(call)
+    assert {
+        "--trace=cuda,nvtx,osrt,cudnn,cublas",
+        f"--output={stem}",
+        "--cuda-graph-trace=node",
+        "--stats=true",
+        "--show-output=true",
+        "--sample=none",
+    } <= set(call)
     assert export[1:] == ["--type=sqlite", "--force-overwrite=true", f"--output={stem}.sqlite", f"{stem}.nsys-rep"]
     (tmpdir,) = [p.read_text() for p in stage.log.glob("nsys.tmpdir.*")]
     assert tmpdir.strip().endswith("-r0003")
@@ -44,7 +61,7 @@ def test_dry_run_prints_what_a_run_does_and_does_nothing(stage: Stage) -> None:
     assert profile[0] == "nsys"
 
     def steady(line: list[str]) -> list[str]:
-        return [word for word in line if "-r0000" not in word]   # the folder for temporary files carries the process id
+        return [word for word in line if "-r0000" not in word]  # the folder for temporary files carries the process id
 
     assert steady(profile[1:]) == steady(call)
     assert [line for line in lines if "export" in line and "nsys" in line] == [["nsys", *stage.calls("nsys.export")[0]]]
@@ -57,18 +74,37 @@ def test_dry_run_can_be_pasted_into_a_shell(stage: Stage) -> None:
     assert done.stdout == "a  'b\n" and (stage.path / "r s/nsys/rank0000.sqlite").exists()
 
 
-@pytest.mark.parametrize(("help_", "launcher", "expected"), [
-    ("-t, --trace=\\n  Possible values are 'cuda', 'nvtx', 'osrt', 'nccl', 'mpi'.\\n", {}, "cuda,nvtx,osrt,nccl"),
-    ("-t, --trace=\\n  'cuda', 'nvtx', 'mpi'.\\n-x\\n 'nccl'", {"PMI_RANK": "0", "PMI_SIZE": "1", "PALS_LOCAL_RANKID": "0"}, "cuda,nvtx,mpi"),
-    ("something else", {}, "cuda,nvtx,osrt,cudnn,cublas")])
+@pytest.mark.parametrize(
+    ("help_", "launcher", "expected"),
+    [
+        ("-t, --trace=\\n  Possible values are 'cuda', 'nvtx', 'osrt', 'nccl', 'mpi'.\\n", {}, "cuda,nvtx,osrt,nccl"),
+        (
+            "-t, --trace=\\n  'cuda', 'nvtx', 'mpi'.\\n-x\\n 'nccl'",
+            {"PMI_RANK": "0", "PMI_SIZE": "1", "PALS_LOCAL_RANKID": "0"},
+            "cuda,nvtx,mpi",
+        ),
+        ("something else", {}, "cuda,nvtx,osrt,cudnn,cublas"),
+    ],
+)
 def test_trace_follows_the_installed_version(stage: Stage, help_: str, launcher: dict[str, str], expected: str) -> None:
     stage.run("nsys_wrapper.sh", "--run-dir", "r", "true", STUB_NSYS_HELP=help_, **launcher)
     assert f"--trace={expected}" in stage.calls("nsys.profile")[0]
     assert stage.sidecar("r/nsys/rank0000.run.json")["options"]["trace"] == expected
 
 
-@pytest.mark.parametrize("options", [("--capture-range", "nvtx"), ("--capture-range", "none", "--nvtx-capture", "x"), ("--stats", "maybe"),
-                                     ("--cuda-graph-trace", "all"), ("--nonsense",), ("--run-dir",), ("--dry-run=yes",), ()])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--capture-range", "nvtx"),
+        ("--capture-range", "none", "--nvtx-capture", "x"),
+        ("--stats", "maybe"),
+        ("--cuda-graph-trace", "all"),
+        ("--nonsense",),
+        ("--run-dir",),
+        ("--dry-run=yes",),
+        (),
+    ],
+)
 def test_what_was_asked_wrongly_starts_nothing(stage: Stage, options: tuple[str, ...]) -> None:
     done = stage.run("nsys_wrapper.sh", *options, *(["echo", "started"] if options[-1:] != ("--run-dir",) and options else []))
     assert (done.returncode, done.stdout) == (2, "")

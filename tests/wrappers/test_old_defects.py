@@ -6,13 +6,20 @@ import pytest
 
 from tests.wrappers.stage import WRAPPERS, Stage
 
-CHOSEN = (f'source "{WRAPPERS}/launch.sh"; nsl_settle_selection all; nsl_find_rank; '
-          'if nsl_selected; then echo yes; else echo no; fi')
+CHOSEN = (
+    f'source "{WRAPPERS}/launch.sh"; nsl_settle_selection all; nsl_find_rank; if nsl_selected; then echo yes; else echo no; fi'
+)
 
 
 def slurm(rank: int, per_node: int, world: int = 64) -> dict[str, str]:
-    return {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank % per_node), "SLURM_NODEID": str(rank // per_node),
-            "SLURM_STEP_ID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_NUM_TASKS": str(world)}
+    return {
+        "SLURM_PROCID": str(rank),
+        "SLURM_LOCALID": str(rank % per_node),
+        "SLURM_NODEID": str(rank // per_node),
+        "SLURM_STEP_ID": "0",
+        "SLURM_JOB_ID": "7",
+        "SLURM_STEP_NUM_TASKS": str(world),
+    }
 
 
 def test_ncu_runs_with_the_options_that_were_asked_for(stage: Stage) -> None:
@@ -28,14 +35,17 @@ def test_ncu_runs_with_the_options_that_were_asked_for(stage: Stage) -> None:
 
 def test_unset_local_rank_is_not_zero(stage: Stage) -> None:
     """`[[ $PALS_LOCAL_RANKID -eq 0 && $PMI_RANK -lt 8 ]]`: under Slurm both are unset, so every rank was profiled."""
-    chosen = [rank for rank in range(8)
-              if stage.bash(CHOSEN.replace("nsl_settle", "nsl_ranks=local0; nsl_settle"), **slurm(rank, 4)).stdout == "yes\n"]
+    chosen = [
+        rank
+        for rank in range(8)
+        if stage.bash(CHOSEN.replace("nsl_settle", "nsl_ranks=local0; nsl_settle"), **slurm(rank, 4)).stdout == "yes\n"
+    ]
     assert chosen == [0, 4]
 
 
 def test_all_ranks_share_run_and_execution_whatever_their_clocks_say(stage: Stage) -> None:
     """A timestamp per rank put ranks that straddle a second into different directories."""
-    stage.stub("date", '#!/bin/sh\necho "$SLURM_PROCID$SLURM_PROCID"\n')   # a clock that differs on each rank
+    stage.stub("date", '#!/bin/sh\necho "$SLURM_PROCID$SLURM_PROCID"\n')  # a clock that differs on each rank
     for rank in range(3):
         stage.run("nsys_wrapper.sh", "true", **slurm(rank, 4, 3))
     found = [stage.sidecar(f"nsightlens-runs/7/nsys/rank000{rank}.run.json") for rank in range(3)]
@@ -48,20 +58,41 @@ def test_all_ranks_share_run_and_execution_whatever_their_clocks_say(stage: Stag
 def test_cutoff_counts_profiled_ranks_on_any_number_per_node(stage: Stage, per_node: int) -> None:
     """`PMI_RANK -lt 8` profiled two nodes of four ranks, but one of eight."""
     chosen = []
-    loop = "".join(f'SLURM_PROCID={r} SLURM_LOCALID={r % per_node} SLURM_NODEID={r // per_node}; nsl_find_rank; '
-                   f'if nsl_selected; then echo {r}; fi; ' for r in range(32))
-    done = stage.bash(f'source "{WRAPPERS}/launch.sh"; nsl_settle_selection all; {loop}', PROFRANK="0", RANKCUTOFF="2", **slurm(0, per_node))
+    loop = "".join(
+        f"SLURM_PROCID={r} SLURM_LOCALID={r % per_node} SLURM_NODEID={r // per_node}; nsl_find_rank; "
+        f"if nsl_selected; then echo {r}; fi; "
+        for r in range(32)
+    )
+    done = stage.bash(
+        f'source "{WRAPPERS}/launch.sh"; nsl_settle_selection all; {loop}', PROFRANK="0", RANKCUTOFF="2", **slurm(0, per_node)
+    )
     chosen = [int(line) for line in done.stdout.split()]
     assert chosen == [0, per_node]
 
 
-@pytest.mark.parametrize(("which", "cut", "expected"), [
-    ("all", "", list(range(16))), ("0", "", [0]), ("0,8", "", [0, 8]), ("8,0", "1", [8]), ("all", "3", [0, 1, 2]), ("local0", "", [0, 4, 8, 12]),
-    ("local0", "3", [0, 4, 8]), ("local3", "", [3, 7, 11, 15]), ("99", "", []), ("all", "0", [])])
+@pytest.mark.parametrize(
+    ("which", "cut", "expected"),
+    [
+        ("all", "", list(range(16))),
+        ("0", "", [0]),
+        ("0,8", "", [0, 8]),
+        ("8,0", "1", [8]),
+        ("all", "3", [0, 1, 2]),
+        ("local0", "", [0, 4, 8, 12]),
+        ("local0", "3", [0, 4, 8]),
+        ("local3", "", [3, 7, 11, 15]),
+        ("99", "", []),
+        ("all", "0", []),
+    ],
+)
 def test_selection(stage: Stage, which: str, cut: str, expected: list[int]) -> None:
-    loop = "".join(f'SLURM_PROCID={r} SLURM_LOCALID={r % 4} SLURM_NODEID={r // 4}; nsl_find_rank; if nsl_selected; then echo {r}; fi; '
-                   for r in range(16))
-    done = stage.bash(f'source "{WRAPPERS}/launch.sh"; nsl_ranks={which} nsl_max_ranks={cut}; nsl_settle_selection all; {loop}', **slurm(0, 4))
+    loop = "".join(
+        f"SLURM_PROCID={r} SLURM_LOCALID={r % 4} SLURM_NODEID={r // 4}; nsl_find_rank; if nsl_selected; then echo {r}; fi; "
+        for r in range(16)
+    )
+    done = stage.bash(
+        f'source "{WRAPPERS}/launch.sh"; nsl_ranks={which} nsl_max_ranks={cut}; nsl_settle_selection all; {loop}', **slurm(0, 4)
+    )
     assert [int(line) for line in done.stdout.split()] == expected, done.stderr
 
 
@@ -72,8 +103,19 @@ def test_a_selection_that_is_none_is_refused(stage: Stage, which: str) -> None:
 
 
 def test_options_win_over_variables(stage: Stage) -> None:
-    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "--ranks", "1", "--max-ranks", "1", "true",
-                     PROFRANK="0", RANKCUTOFF="0", **slurm(1, 4))
+    done = stage.run(
+        "nsys_wrapper.sh",
+        "--run-dir",
+        "r",
+        "--ranks",
+        "1",
+        "--max-ranks",
+        "1",
+        "true",
+        PROFRANK="0",
+        RANKCUTOFF="0",
+        **slurm(1, 4),
+    )
     assert done.returncode == 0
     assert (stage.path / "r/nsys/rank0001.run.json").exists()
 
@@ -90,12 +132,24 @@ def test_an_unprofiled_rank_runs_untouched(stage: Stage) -> None:
 
 EXECUTIONS = {
     "slurm": ({**slurm(1, 4), "SLURM_STEP_ID": "3"}, "slurm-7.3-nsys"),
-    "pals": ({"PMI_RANK": "1", "PMI_SIZE": "2", "PALS_LOCAL_RANKID": "1", "PALS_APID": "ap", "PBS_JOBID": "9.x"}, "pals-9.x.ap-nsys"),
-    "openmpi": ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
-                 "PMIX_NAMESPACE": "prterun-a-1@1"}, "openmpi-prterun-a-1@1-nsys"),
+    "pals": (
+        {"PMI_RANK": "1", "PMI_SIZE": "2", "PALS_LOCAL_RANKID": "1", "PALS_APID": "ap", "PBS_JOBID": "9.x"},
+        "pals-9.x.ap-nsys",
+    ),
+    "openmpi": (
+        {
+            "OMPI_COMM_WORLD_RANK": "1",
+            "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+            "OMPI_COMM_WORLD_SIZE": "2",
+            "PMIX_NAMESPACE": "prterun-a-1@1",
+        },
+        "openmpi-prterun-a-1@1-nsys",
+    ),
     "torchrun": ({"TORCHELASTIC_RUN_ID": "abc", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}, "torchrun-abc-nsys"),
-    "torchrun, restarted": ({"TORCHELASTIC_RUN_ID": "abc", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2",
-                             "TORCHELASTIC_RESTART_COUNT": "2"}, "torchrun-abc-restart2-nsys"),
+    "torchrun, restarted": (
+        {"TORCHELASTIC_RUN_ID": "abc", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "2"},
+        "torchrun-abc-restart2-nsys",
+    ),
     "torchrun without id": ({"TORCHELASTIC_RUN_ID": "none", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}, None),
     "told": ({**slurm(1, 4), "NSIGHTLENS_EXECUTION_ID": "mine"}, "mine"),
 }

@@ -6,8 +6,9 @@ import pytest
 
 from tests.wrappers.stage import WRAPPERS, Stage
 
-ASK = (f'source "{WRAPPERS}/launch.sh"; nsl_find_rank; '
-       'echo "$nsl_launcher $nsl_rank ${nsl_local_rank:-?} ${nsl_world_size:-?}"')
+ASK = (
+    f'source "{WRAPPERS}/launch.sh"; nsl_find_rank; echo "$nsl_launcher $nsl_rank ${{nsl_local_rank:-?}} ${{nsl_world_size:-?}}"'
+)
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "abc", "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}
 PALS = {"PMI_RANK": "5", "PMI_SIZE": "8", "PALS_RANKID": "5", "PALS_LOCAL_RANKID": "1"}
@@ -29,15 +30,31 @@ KNOWN = {
     "torchrun under srun": ({**STEP, **TORCHRUN, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, "torchrun 5 1 8"),
     "torchrun under mpiexec": ({**PALS, **TORCHRUN, "PMI_RANK": "1", "PALS_RANKID": "1"}, "torchrun 5 1 8"),
     "by hand": ({"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}, "environment 5 1 8"),
-    "our own word wins": ({**PALS, "NSIGHTLENS_RANK": "2", "NSIGHTLENS_LOCAL_RANK": "0", "NSIGHTLENS_WORLD_SIZE": "4"},
-                          "nsightlens 2 0 4"),
+    "our own word wins": (
+        {**PALS, "NSIGHTLENS_RANK": "2", "NSIGHTLENS_LOCAL_RANK": "0", "NSIGHTLENS_WORLD_SIZE": "4"},
+        "nsightlens 2 0 4",
+    ),
     "hydra's daemon under srun is not the rank": (
-        {**STEP, "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "2",
-         "PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}, "mpich 5 1 8"),
+        {
+            **STEP,
+            "SLURM_PROCID": "0",
+            "SLURM_LOCALID": "0",
+            "SLURM_STEP_NUM_TASKS": "2",
+            "PMI_RANK": "5",
+            "PMI_SIZE": "8",
+            "MPI_LOCALRANKID": "1",
+        },
+        "mpich 5 1 8",
+    ),
     "mpirun in a batch script": ({**OMPI, "SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, "openmpi 5 1 8"),
-    "deepspeed in a batch script": ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1",
-                                     "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}, "environment 5 1 8"),
-    "batch script, no srun": ({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "8"}, "slurm 0 0 ?"),
+    "deepspeed in a batch script": (
+        {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1", "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"},
+        "environment 5 1 8",
+    ),
+    "batch script, no srun": (
+        {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "8"},
+        "slurm 0 0 ?",
+    ),
     "salloc shell": ({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "8"}, "none 0 0 1"),
     "leading zero is decimal": ({**PALS, "PMI_RANK": "08", "PALS_RANKID": "8", "PMI_SIZE": "16"}, "pals 8 1 16"),
     "WORLD_SIZE exported beside srun": ({**STEP, "WORLD_SIZE": "8"}, "slurm 5 1 8"),
@@ -92,17 +109,21 @@ def test_no_launcher_is_said(stage: Stage) -> None:
 
 def test_a_thousand_ranks_have_a_thousand_names_in_order(stage: Stage) -> None:
     """Numbers of four digits sort as text; one more digit is no other rank's name."""
-    done = stage.bash(f'source "{WRAPPERS}/launch.sh"; nsl_tool=nsys; for ((i = 0; i <= 1000; i++)); do '
-                      'SLURM_PROCID=$i SLURM_LOCALID=$((i % 4)) SLURM_STEP_NUM_TASKS=10001 SLURM_STEP_ID=0 SLURM_JOB_ID=7; '
-                      'nsl_run_dir=""; nsl_find_rank; nsl_find_places app; echo "$nsl_rank ${nsl_stem##*/}"; done; '
-                      'SLURM_PROCID=10000; nsl_find_rank; nsl_find_places app; echo "$nsl_rank ${nsl_stem##*/}"')
+    done = stage.bash(
+        f'source "{WRAPPERS}/launch.sh"; nsl_tool=nsys; for ((i = 0; i <= 1000; i++)); do '
+        "SLURM_PROCID=$i SLURM_LOCALID=$((i % 4)) SLURM_STEP_NUM_TASKS=10001 SLURM_STEP_ID=0 SLURM_JOB_ID=7; "
+        'nsl_run_dir=""; nsl_find_rank; nsl_find_places app; echo "$nsl_rank ${nsl_stem##*/}"; done; '
+        'SLURM_PROCID=10000; nsl_find_rank; nsl_find_places app; echo "$nsl_rank ${nsl_stem##*/}"'
+    )
     lines = done.stdout.split("\n")[:-1]
     assert lines == [f"{i} rank{i:04d}" for i in [*range(1001), 10000]], done.stderr
 
 
 def test_rank_variables_of_the_application_stay(stage: Stage) -> None:
     """The wrapper's own names must not change the environment of the application."""
-    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "env", run="mine", rank="mine", trace="mine", stats="mine", TMPDIR=str(stage.path))
+    done = stage.run(
+        "nsys_wrapper.sh", "--run-dir", "r", "env", run="mine", rank="mine", trace="mine", stats="mine", TMPDIR=str(stage.path)
+    )
     seen = set(done.stdout.splitlines())
     assert {"run=mine", "rank=mine", f"TMPDIR={stage.path}"} <= seen, done.stderr
     assert {"trace=mine", "stats=mine"} <= seen

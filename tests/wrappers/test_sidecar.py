@@ -16,48 +16,121 @@ def test_fields(stage: Stage) -> None:
     before = time.time_ns()
     (stage.path / "torch").mkdir()
     (stage.path / "torch/__init__.py").write_text("raise SystemExit('torch must not be imported to ask its version')")
-    (stage.path / "torch/version.py").write_text("from typing import Optional\n__version__ = '2.7.1+cu126'\ncuda: Optional[str] = '12.6'\n")
+    (stage.path / "torch/version.py").write_text(
+        "from typing import Optional\n__version__ = '2.7.1+cu126'\ncuda: Optional[str] = '12.6'\n"
+    )
     subprocess.run(["git", "init", "-q", str(stage.path)], check=True)
-    subprocess.run(["git", "-C", str(stage.path), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"],
-                   check=True)
-    stage.run("nsys_wrapper.sh", "--run-dir", "r", "--run-id", "resnet18-bf16", "python", "-c", "pass", PYTHONPATH=str(stage.path),
-              SLURM_PROCID="3", SLURM_LOCALID="1", SLURM_STEP_ID="0", SLURM_JOB_ID="7", SLURM_STEP_NUM_TASKS="8", HOSTNAME="node-1")
+    subprocess.run(
+        ["git", "-C", str(stage.path), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"],
+        check=True,
+    )
+    stage.run(
+        "nsys_wrapper.sh",
+        "--run-dir",
+        "r",
+        "--run-id",
+        "resnet18-bf16",
+        "python",
+        "-c",
+        "pass",
+        PYTHONPATH=str(stage.path),
+        SLURM_PROCID="3",
+        SLURM_LOCALID="1",
+        SLURM_STEP_ID="0",
+        SLURM_JOB_ID="7",
+        SLURM_STEP_NUM_TASKS="8",
+        HOSTNAME="node-1",
+    )
     found = stage.sidecar("r/nsys/rank0003.run.json")
-    commit = subprocess.run(["git", "-C", str(stage.path), "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    expected = {"run": "resnet18-bf16", "execution_id": "slurm-7.0-nsys", "rank": 3, "world_size": 8, "local_rank": 1, "host": "node-1",
-                "launcher": "slurm", "tool": "nsys", "tool_version": "2025.3.1.90-253135822126v0", "command": ["python", "-c", "pass"],
-                "driver_version": "550.54.15", "cuda_version": "12.4", "torch_version": "2.7.1+cu126", "torch_cuda_version": "12.6",
-                "git_commit": commit, "exit_code": 0, "report": "rank0003.nsys-rep"}
+    commit = subprocess.run(
+        ["git", "-C", str(stage.path), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    expected = {
+        "run": "resnet18-bf16",
+        "execution_id": "slurm-7.0-nsys",
+        "rank": 3,
+        "world_size": 8,
+        "local_rank": 1,
+        "host": "node-1",
+        "launcher": "slurm",
+        "tool": "nsys",
+        "tool_version": "2025.3.1.90-253135822126v0",
+        "command": ["python", "-c", "pass"],
+        "driver_version": "550.54.15",
+        "cuda_version": "12.4",
+        "torch_version": "2.7.1+cu126",
+        "torch_cuda_version": "12.6",
+        "git_commit": commit,
+        "exit_code": 0,
+        "report": "rank0003.nsys-rep",
+    }
     assert {name: found[name] for name in expected} == expected
     assert before < found["started_epoch_ns"] < found["ended_epoch_ns"] < time.time_ns()
-    assert found["gpus"][0] == {"index": 0, "name": "NVIDIA A100-SXM4-40GB", "uuid": "GPU-aaaa", "sm_clock_mhz": 210,
-                                "max_sm_clock_mhz": 1410, "memory_clock_mhz": 1215, "max_memory_clock_mhz": 1215, "power_limit_w": 400.0}
+    assert found["gpus"][0] == {
+        "index": 0,
+        "name": "NVIDIA A100-SXM4-40GB",
+        "uuid": "GPU-aaaa",
+        "sm_clock_mhz": 210,
+        "max_sm_clock_mhz": 1410,
+        "memory_clock_mhz": 1215,
+        "max_memory_clock_mhz": 1215,
+        "power_limit_w": 400.0,
+    }
     assert found["gpus"][1]["memory_clock_mhz"] is None and found["gpus"][1]["power_limit_w"] is None
     sidecar = sidecar_path(stage.path / "r/nsys/rank0003.sqlite")
     assert sidecar
     read = read_sidecar(sidecar)
     assert (read.run, read.execution, read.rank, read.world_size, read.local_rank, read.host) == (
-        "resnet18-bf16", "slurm-7.0-nsys", 3, 8, 1, "node-1")
+        "resnet18-bf16",
+        "slurm-7.0-nsys",
+        3,
+        8,
+        1,
+        "node-1",
+    )
 
 
 def test_unknown_is_null_without_nvidia_smi_and_git(stage: Stage) -> None:
     stage.without("nvidia-smi")
     stage.run("plain_wrapper.sh", "--run-dir", "r", "true")
     found = stage.sidecar("r/plain/rank0000.run.json")
-    assert {found[n] for n in ("gpus", "driver_version", "cuda_version", "torch_version", "git_commit", "tool_version", "report")
-            if not isinstance(found[n], list)} == {None}
+    assert {
+        found[n]
+        for n in ("gpus", "driver_version", "cuda_version", "torch_version", "git_commit", "tool_version", "report")
+        if not isinstance(found[n], list)
+    } == {None}
 
 
 SECRETS = {
-    ("--token=s3cret",): ["--token=***"], ("--password", "s3cret"): ["--password", "***"], ("--hf_token", "-s3cret"): ["--hf_token", "***"],
-    ("WANDB_API_KEY=s3cret",): ["WANDB_API_KEY=***"], ("KEY=s3cret",): ["KEY=***"], ("+auth.token=s3cret",): ["+auth.token=***"],
-    ("https://me:s3cret@host/x",): ["https://***@host/x"], ("sh", "export TOKEN=s3cret; go"): ["sh", "export TOKEN=***; go"],
-    ("-H", "Authorization: Bearer s3cret"): ["-H", "Authorization: ***"], ("x --api-key 's3cret' y",): ["x --api-key *** y"],
-    ("hf_s3cretabcdefghijk",): ["***"], ("--dsn=postgres://u:s3cret@db",): ["--dsn=postgres://***@db"],
-    ("--client-secret", "s3cret", "--lr", "1"): ["--client-secret", "***", "--lr", "1"], ("--passphrase=a s3cret b",): ["--passphrase=***"],
+    ("--token=s3cret",): ["--token=***"],
+    ("--password", "s3cret"): ["--password", "***"],
+    ("--hf_token", "-s3cret"): ["--hf_token", "***"],
+    ("WANDB_API_KEY=s3cret",): ["WANDB_API_KEY=***"],
+    ("KEY=s3cret",): ["KEY=***"],
+    ("+auth.token=s3cret",): ["+auth.token=***"],
+    ("https://me:s3cret@host/x",): ["https://***@host/x"],
+    ("sh", "export TOKEN=s3cret; go"): ["sh", "export TOKEN=***; go"],
+    ("-H", "Authorization: Bearer s3cret"): ["-H", "Authorization: ***"],
+    ("x --api-key 's3cret' y",): ["x --api-key *** y"],
+    ("hf_s3cretabcdefghijk",): ["***"],
+    ("--dsn=postgres://u:s3cret@db",): ["--dsn=postgres://***@db"],
+    ("--client-secret", "s3cret", "--lr", "1"): ["--client-secret", "***", "--lr", "1"],
+    ("--passphrase=a s3cret b",): ["--passphrase=***"],
 }
-HARMLESS = ["--max-tokens=512", "--tokenizer=gpt2", "--num_tokens", "100", "--keys=a", "--token", "--lr", "a=b", "monkey", "x: y", "--bypass=1",
-            "task-abcdefghijklmnopqrst"]
+HARMLESS = [
+    "--max-tokens=512",
+    "--tokenizer=gpt2",
+    "--num_tokens",
+    "100",
+    "--keys=a",
+    "--token",
+    "--lr",
+    "a=b",
+    "monkey",
+    "x: y",
+    "--bypass=1",
+    "task-abcdefghijklmnopqrst",
+]
 
 
 @pytest.mark.parametrize("words", SECRETS)
@@ -75,7 +148,16 @@ def test_what_is_no_secret_stays(stage: Stage) -> None:
 
 def test_any_bytes_are_json(stage: Stage) -> None:
     good = 'tab\t "quoted" back\\slash \x01\x7f\n é 漢 😀 end'
-    stage.run("plain_wrapper.sh", "--run-dir", "r", "true", good, b"bad \xff\xc3 \xed\xa0\x80 \xc0\xaf end", "y" * 5000, LC_ALL="C.UTF-8")
+    stage.run(
+        "plain_wrapper.sh",
+        "--run-dir",
+        "r",
+        "true",
+        good,
+        b"bad \xff\xc3 \xed\xa0\x80 \xc0\xaf end",
+        "y" * 5000,
+        LC_ALL="C.UTF-8",
+    )
     command = stage.sidecar("r/plain/rank0000.run.json")["command"]
     assert command[1] == good
     assert command[2] == b"bad \xff\xc3 \xed\xa0\x80 \xc0\xaf end".decode(errors="replace")
@@ -91,6 +173,9 @@ def test_a_long_command_line_keeps_below_what_ingest_reads(stage: Stage) -> None
 def test_wrappers_need_no_python_and_nothing_newer_than_bash_4_2() -> None:
     import re
 
-    newer = re.compile(r"\$\{[^}]*@[QEPAaKkUuL]\}|\bwait -[np]|\b(?:local|declare) -[a-z]*n\b|EPOCHREALTIME|\$\{[A-Za-z_]+\[-1\]|mapfile -d|shopt -s inherit")
+    newer = re.compile(
+        r"\$\{[^}]*@[QEPAaKkUuL]\}|\bwait -[np]|\b(?:local|declare) -[a-z]*n\b|EPOCHREALTIME"
+        r"|\$\{[A-Za-z_]+\[-1\]|mapfile -d|shopt -s inherit"
+    )
     for path in WRAPPERS.glob("*.sh"):
         assert not newer.search(path.read_text()), path.name

@@ -57,7 +57,7 @@ def test_a_signal_while_the_profiler_starts_is_not_lost(stage: Stage) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    assert process.returncode in (40 + signal.SIGTERM, 128 + signal.SIGTERM)   # Python may not have had its handler yet
+    assert process.returncode in (40 + signal.SIGTERM, 128 + signal.SIGTERM)  # Python may not have had its handler yet
     assert stage.sidecar("r/nsys/rank0000.run.json")["report"] == "rank0000.nsys-rep"
 
 

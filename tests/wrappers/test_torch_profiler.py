@@ -1,0 +1,187 @@
+"""What the Python wrappers do before torch comes in: ranks, names, places, secrets, options. With torch: tests/workloads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nsl_launch
+import pytest
+import torch_profiler
+from nsl_launch import Launch, capture, find_launch, selected, without_secrets
+
+from nsightlens.ranks import read_sidecar
+from tests.wrappers.stage import WRAPPERS
+
+ELASTIC = {"TORCHELASTIC_RUN_ID": "abc", "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4",
+           "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "1"}
+OPENMPI = {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "8",
+           "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
+PALS = {"PMI_RANK": "7", "PALS_RANKID": "7", "PALS_LOCAL_RANKID": "3", "PMI_SIZE": "16", "PALS_APID": "x", "PALS_NODEID": "1"}
+STEP = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "2", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "2",
+        "SLURM_LOCALID": "0", "SLURM_NODEID": "1"}
+BATCH = {"SLURM_JOB_ID": "77", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4", "SLURM_NODEID": "0"}
+FULL = {
+    "none": ({}, (0, 0, 1)),
+    "torchrun": (ELASTIC, (3, 1, 4)),
+    "torchrun below srun": (ELASTIC | STEP, (3, 1, 4)),
+    "openmpi": (OPENMPI, (5, 1, 8)),
+    "openmpi with pmix": (OPENMPI | {"PMIX_RANK": "5"}, (5, 1, 8)),
+    "pals": (PALS, (7, 3, 16)),
+    "intel": ({"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1"}, (1, 1, 2)),
+    "mvapich": ({"MV2_COMM_WORLD_RANK": "9", "MV2_COMM_WORLD_LOCAL_RANK": "1", "MV2_COMM_WORLD_SIZE": "12"}, (9, 1, 12)),
+    "srun": (STEP, (2, 0, 4)),
+    "srun with pmix": (STEP | {"PMIX_RANK": "2"}, (2, 0, 4)),
+    "srun with pmi2": (STEP | {"PMI_RANK": "2", "PMI_SIZE": "4"}, (2, 0, 4)),
+    "by variables": ({"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}, (1, 1, 2)),
+    "by hand": (OPENMPI | {"NSIGHTLENS_RANK": "0", "NSIGHTLENS_LOCAL_RANK": "0", "NSIGHTLENS_WORLD_SIZE": "2"}, (0, 0, 2)),
+    "leading zeros": (OPENMPI | {"OMPI_COMM_WORLD_RANK": "007"}, (7, 1, 8)),
+    "variables agree": (OPENMPI | {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}, (5, 1, 8)),
+    "rank alone agrees with nothing": (OPENMPI | {"RANK": "2"}, (5, 1, 8)),
+}
+REFUSED = {
+    "local rank without rank": {"PALS_LOCAL_RANKID": "0"},
+    "rank without local rank": {"PMI_RANK": "3", "PMI_SIZE": "4"},
+    "empty": {"OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_LOCAL_RANK": ""},
+    "a word": OPENMPI | {"OMPI_COMM_WORLD_RANK": "first"},
+    "negative": OPENMPI | {"OMPI_COMM_WORLD_RANK": "-1"},
+    "rank of too few": OPENMPI | {"OMPI_COMM_WORLD_RANK": "8"},
+    "two disagree": OPENMPI | {"MV2_COMM_WORLD_RANK": "9", "MV2_COMM_WORLD_LOCAL_RANK": "1"},
+    "PMI and PALS disagree": PALS | {"PALS_RANKID": "6"},
+    "variables disagree": OPENMPI | {"RANK": "4", "LOCAL_RANK": "1", "WORLD_SIZE": "8"},
+    "half of torchrun": {"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "LOCAL_RANK": "0"},
+    "rank only": {"RANK": "0"},
+    "half by hand": {"NSIGHTLENS_RANK": "0"},
+    "pmix alone": {"PMIX_RANK": "0"},
+}
+
+
+@pytest.mark.parametrize("case", FULL)
+def test_the_rank_of_each_launcher(case: str) -> None:
+    env, expected = FULL[case]
+    launch = find_launch(env)
+    assert (launch.rank, launch.local_rank, launch.world_size) == expected
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_launcher_that_is_half_set_is_an_error(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        find_launch(REFUSED[case])
+    assert refused.value.code == 2
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", [*FULL, *REFUSED])
+def test_the_shell_says_the_same(case: str) -> None:
+    env = FULL[case][0] if case in FULL else REFUSED[case]
+    program = 'source "$0"; nsl_find_rank; echo "$nsl_rank $nsl_local_rank $nsl_world_size"'
+    shell = ["bash", "-c", program, str(WRAPPERS / "launch.sh")]
+    done = subprocess.run(shell, env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, text=True, check=False)
+    if case in FULL:
+        assert done.stdout.split() == [str(number) for number in FULL[case][1]], done.stderr
+    else:
+        assert done.returncode == 2
+
+
+def test_a_batch_script_is_one_process() -> None:
+    assert find_launch(BATCH) == Launch()
+
+
+def test_which_ranks() -> None:
+    ranks = [Launch("x", r, r % 4, 16, 4, r // 4) for r in range(16)]
+
+    def chosen(words: str, most: int | None = None) -> list[int]:
+        return [r.rank for r in ranks if selected(r, words, most)]
+
+    assert chosen("all") == list(range(16))
+    assert chosen("all", 3) == [0, 1, 2]
+    assert chosen("0,8") == [0, 8]
+    assert chosen("8,0", 1) == [8]
+    assert chosen("local0") == [0, 4, 8, 12]
+    assert chosen("local1", 2) == [1, 5]
+    with pytest.raises(SystemExit):
+        chosen("first")
+
+
+def test_local_ranks_with_a_cutoff_need_a_node() -> None:
+    with pytest.raises(SystemExit):
+        selected(Launch("pmix", 4, 0, 8, None, None), "local0", 2)
+
+
+def test_all_ranks_share_run_and_execution() -> None:
+    told = {}
+    for rank in (0, 3):
+        env = ELASTIC | {"RANK": str(rank), "LOCAL_RANK": str(rank % 2), "HOSTNAME": f"node{rank // 2}"}
+        here = capture(find_launch(env), "torch", ["train.py"], env=env)
+        told[rank] = (here.run, here.execution_id)
+    assert told[0] == told[3] == ("abc", "torchrun-abc-torch")
+
+
+def test_a_restart_is_another_execution() -> None:
+    env = ELASTIC | {"TORCHELASTIC_RESTART_COUNT": "2"}
+    assert capture(find_launch(env), "torch", ["t"], env=env).execution_id == "torchrun-abc-restart2-torch"
+
+
+def test_ranks_without_a_common_name_are_refused_and_times_not_compared() -> None:
+    env = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}
+    with pytest.raises(SystemExit):
+        capture(find_launch(env), "torch", ["t"], env=env)
+    assert capture(find_launch(env), "torch", ["t"], run_dir="runs/base", env=env).execution_id is None
+
+
+def test_options_win_over_variables(tmp_path: Path) -> None:
+    env = STEP | {"NSIGHTLENS_RUN_ID": "run", "NSIGHTLENS_EXECUTION_ID": "first", "NSIGHTLENS_RUN_DIR": str(tmp_path / "a")}
+    launch = find_launch(env)
+    here = capture(launch, "nsys", ["t"], env=env)
+    assert (here.run, here.execution_id, here.stem) == ("run", "first", tmp_path / "a" / "nsys" / "rank0002")
+    here = capture(launch, "nsys", ["t"], run_dir=str(tmp_path / "b"), run_id="other", execution_id="second", env=env)
+    assert (here.run, here.execution_id, here.run_dir) == ("other", "second", tmp_path / "b")
+
+
+def test_ingest_reads_the_sidecar(tmp_path: Path) -> None:
+    env = STEP | {"HOSTNAME": "node7"}
+    here = capture(find_launch(env), "torch", ["train.py", "--lr", "0.1"], run_dir=str(tmp_path), env=env)
+    path = tmp_path / "rank0002.run.json"
+    nsl_launch.write_json(path, here.facts())
+    sidecar = read_sidecar(path)
+    assert (sidecar.run, sidecar.rank, sidecar.world_size, sidecar.local_rank) == ("77", 2, 4, 0)
+    assert (sidecar.host, sidecar.execution) == ("node7", "slurm-77.2-torch")
+
+
+def test_secrets_are_struck_out() -> None:
+    words = ["train.py", "--token", "abc", "--api-key=xyz", "WANDB_API_KEY=1", "--lr", "0.1", "https://me:pw@host/x",
+             "hf_abcdefghijklmnop", "--tokens", "512", "--password", "--verbose"]
+    assert without_secrets(words) == [
+        "train.py", "--token", "***", "--api-key=***", "WANDB_API_KEY=***", "--lr", "0.1", "https://***@host/x", "***",
+        "--tokens", "512", "--password", "--verbose"]
+
+
+def test_the_environment_reaches_no_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "hush-hush")
+    assert "hush-hush" not in json.dumps(capture(Launch(), "torch", ["t"], run_dir=str(tmp_path)).facts())
+
+
+def test_options_and_the_variables_of_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROFRANK", "0")
+    monkeypatch.setenv("RANKCUTOFF", "8")
+    found = torch_profiler._parser().parse_args(["--active", "2", "--no-record-shapes", "train.py", "--active", "9", "x y"])
+    assert (found.ranks, found.max_ranks, found.active, found.record_shapes) == ("local0", 8, 2, False)
+    assert (found.script, found.arguments) == ("train.py", ["--active", "9", "x y"])
+
+
+@pytest.mark.parametrize(("words", "code"), [(["missing.py"], 127), (["--steps-from", "nowhere", "x.py"], 2), ([], 2)])
+def test_wrong_words_are_told_before_anything_starts(words: list[str], code: int) -> None:
+    program = [sys.executable, "-S", str(WRAPPERS / "torch_profiler.py"), *words]   # -S: no site-packages, hence no torch
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+def test_the_wrappers_import_nothing_of_ours_and_no_torch_at_import() -> None:
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import torch_profiler; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, str(WRAPPERS)], capture_output=True, text=True, check=True)
+    assert not {"torch", "nvtx", "numpy"} & set(done.stdout.split())
+    for path in WRAPPERS.rglob("*.py"):
+        assert "import nsightlens" not in path.read_text() and "from nsightlens" not in path.read_text()
