@@ -16,7 +16,7 @@ INT32_MAX = 2**31 - 1
 
 
 # The metrics that become columns of kernels and devices.
-WANTED = re.compile(r"launch__|device__attribute_|gpu__time_duration\.|profiler__replayer_passes$")
+_WANTED = re.compile(r"launch__|device__attribute_|gpu__time_duration\.|profiler__replayer_passes$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Counters:
     def of_report(cls, report: Report, notes: Notes) -> Counters:
         """Pick them out; the printed precision is needed only where values were scaled."""
         entries = report.entries
-        codes = {name: i for i, name in enumerate(entries.names) if isinstance(name, str) and WANTED.match(name)}
+        codes = {name: i for i, name in enumerate(entries.names) if isinstance(name, str) and _WANTED.match(name)}
         wanted = np.zeros(len(entries.names), dtype=np.bool_)
         wanted[list(codes.values())] = True
         at = np.flatnonzero(wanted[entries.metric])

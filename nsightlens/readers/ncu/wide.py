@@ -86,7 +86,7 @@ class WideCells:
         ids = IdColumns.of(header)
         columns = rows.columns.table().columns
         printed = [columns[i].to_pylist() if i in ids.all else [""] * rows.count for i in range(max(ids.all) + 1)]
-        launches = [ids.launch(row) if row[0] is not None else None for row in zip(*printed, strict=True)]
+        launches = [None if None in row else ids.launch(row) for row in zip(*printed, strict=True)]
         metrics = [i for i, name in enumerate(header) if i not in ids.all and name]
         strings = [columns[i].combine_chunks() for i in metrics]
         doubles = {i: plain for i, column in enumerate(strings) if (plain := _plain(column)) is not None}
