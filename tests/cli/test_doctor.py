@@ -1,0 +1,155 @@
+"""nsightlens doctor, on machines made of stub programs and a /proc of their own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nsightlens import doctor
+from nsightlens.cli.doctor import command
+from nsightlens.doctor import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
+from tests.captures import kineto
+
+TORCH = '{"version": "2.13.0", "cuda": "13.0", "seen": true, "kineto": true, "nvtx": true}'
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with nothing on it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return folder
+
+
+def stub(folder: Path, name: str, says: str, code: int = 0) -> None:
+    script = folder / name
+    script.write_text(f"#!/bin/sh\nwhile read -r line; do echo \"$line\"; done <<'END'\n{says}\nEND\nexit {code}\n")
+    script.chmod(0o755)
+
+
+def machine(root: Path, **files: str) -> Machine:
+    for name, text in files.items():
+        target = root / "proc" / name.replace("__", "/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return Machine(root)
+
+
+def by_subject(findings: list[Finding]) -> dict[str, Finding]:
+    return {f.subject: f for f in findings}
+
+
+def test_a_machine_with_nothing(path: Path, tmp_path: Path) -> None:
+    findings = list(examine(tmp_path / "run", machine(tmp_path / "root")))
+    found = by_subject(findings)
+    assert [found[s].state for s in ("GPU", "nsys", "ncu", "GPU counters", "torch")] == [NOTE, BAD, BAD, NOTE, BAD]
+    assert all(f.mend for f in findings if f.state != GOOD)
+    assert not any(f.mend for f in findings if f.state == GOOD)
+    assert verdict(findings) == "No profiler can record here; captures from elsewhere can be read."
+
+
+def test_a_machine_with_everything(path: Path, tmp_path: Path) -> None:
+    stub(path, "nvidia-smi", "NVIDIA A100-SXM4-40GB, 570.1, Disabled\nNVIDIA A100-SXM4-40GB, 570.1, Disabled")
+    stub(path, "nsys", "NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0")
+    stub(path, "ncu", "Version 2025.2.0.0 (build 35613519)")
+    stub(path, "python", TORCH)
+    files = {"driver__nvidia__params": "A: 1\nRmProfilingAdminOnly: 0\n", "sys__kernel__perf_event_paranoid": "1\n"}
+    root = machine(tmp_path / "root", **files)
+    findings = list(examine(None, root))
+    found = by_subject(findings)
+    assert found["GPU"].found == "2 x NVIDIA A100-SXM4-40GB, driver 570.1"
+    assert (found["nsys"].found, found["ncu"].found) == ("Nsight Systems 2025.3.1.90", "Nsight Compute 2025.2.0.0")
+    assert {f.state for f in findings if f.subject not in ("RUN_DIR", "TMPDIR", "processors")} == {GOOD}
+    assert verdict(findings) == "Can record here: nsys, ncu, torch.profiler."
+
+
+def test_counters_for_administrators_only(path: Path, tmp_path: Path) -> None:
+    root = machine(tmp_path / "a", driver__nvidia__params="RmProfilingAdminOnly: 1\n", self__status="CapEff:\t0000000000000000\n")
+    found = doctor.counter_finding(root, True)
+    assert found.state == BAD and "ERR_NVGPUCTRPERM" in found.found and "NVreg_RestrictProfilingToAdminUsers=0" in found.mend
+    root = machine(tmp_path / "b", driver__nvidia__params="RmProfilingAdminOnly: 1\n", self__status="CapEff:\t000001ffffffffff\n")
+    assert doctor.counter_finding(root, True).state == GOOD
+
+
+def test_ncu_is_out_where_the_counters_are(path: Path, tmp_path: Path) -> None:
+    findings = [Finding(s, GOOD, "") for s in ("GPU", "nsys", "ncu", "RUN_DIR", "TMPDIR")]
+    findings += [Finding("GPU counters", BAD, "", "ask", usable=False), Finding("torch", NOTE, "", "activate", usable=False)]
+    assert verdict(findings) == "Can record here: nsys."
+
+
+def test_dcgm_holds_the_counters(path: Path, tmp_path: Path) -> None:
+    root = machine(tmp_path / "root", **{"17__comm": "bash\n", "42__comm": "nv-hostengine\n"})
+    assert [f.mend for f in examine(None, root) if "DCGM" in f.found and "dcgmi profile --pause" in f.mend]
+
+
+def test_a_tool_beside_the_path_is_found(path: Path, tmp_path: Path) -> None:
+    for version in ("2024.1.1", "2025.3.1"):
+        folder = tmp_path / "root" / "opt" / "nvidia" / "nsight-compute" / version
+        folder.mkdir(parents=True)
+        stub(folder, "ncu", "x")
+    found = doctor.tool_finding("ncu", Machine(tmp_path / "root"))
+    assert found.state == BAD and found.mend.startswith("export PATH=") and "2025.3.1" in found.mend
+
+
+def test_a_tool_that_does_not_start(path: Path, tmp_path: Path) -> None:
+    stub(path, "nsys", "error: libfoo.so is missing", code=127)
+    found = doctor.tool_finding("nsys", Machine(tmp_path))
+    assert found.state == BAD and "libfoo.so is missing" in found.found
+
+
+@pytest.mark.parametrize(("says", "code", "state", "word"), [
+    (TORCH, 0, GOOD, "CUDA 13.0"),
+    (TORCH.replace('"13.0"', "null"), 0, NOTE, "without CUDA"),
+    (TORCH.replace('"seen": true', '"seen": false'), 0, NOTE, "sees no GPU"),
+    (TORCH.replace('"kineto": true', '"kineto": false'), 0, BAD, "Kineto"),
+    ("ModuleNotFoundError: No module named 'torch'", 1, NOTE, "has no PyTorch"),
+    ("ImportError: libcudart.so.13", 1, BAD, "libcudart.so.13"),
+    ("not json", 0, BAD, "does not import"),
+])
+def test_torch(path: Path, says: str, code: int, state: str, word: str) -> None:
+    stub(path, "python", says, code)
+    found = doctor.torch_finding(Machine())
+    assert (found.state, word in found.found) == (state, True), found
+
+
+def test_mig_is_told(path: Path) -> None:
+    assert doctor.gpu_finding(["NVIDIA H200, 570.1, Enabled"]).state == NOTE
+
+
+def test_a_full_or_closed_disk(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    closed = by_subject(list(doctor.place_findings(tmp_path / "file" / "run")))
+    assert closed["RUN_DIR"].state == BAD and verdict(list(closed.values())).startswith("Nothing can be recorded")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))   # type: ignore[attr-defined]
+    assert {f.state for f in doctor.place_findings(tmp_path)} == {BAD}
+
+
+def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for rank in (0, 1, 3):
+        kineto(run / "torch" / f"rank{rank:04d}.pt.trace.json")
+        (run / "torch" / f"rank{rank:04d}.run.json").write_text(json.dumps({"run": "x", "rank": rank, "world_size": 5}))
+    (run / "torch" / "broken.json").write_text("")
+    found = list(doctor.capture_findings(run))
+    assert [f.found for f in found if f.state == NOTE] == ["kineto: 3 files, ranks 0-1, 3 of 5; missing: 2, 4"]
+    assert [f.found for f in found if f.state == BAD] == ["torch/broken.json: there is nothing in it"]
+
+
+def test_it_reads_well_with_nothing_installed(path: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, [str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert any(line.startswith("bad   nsys") for line in lines)
+    assert lines[-1] == "No profiler can record here; captures from elsewhere can be read."
+    assert max(map(len, lines)) <= 160
+
+
+def test_it_is_a_table_for_programs(path: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["--format", "json"])
+    assert {row["subject"] for row in json.loads(done.output)} >= {"GPU", "nsys", "ncu", "torch", "RUN_DIR", "TMPDIR"}
