@@ -10,8 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from nsightlens import schema, views
+from nsightlens import schema, star, views
 from nsightlens.errors import StoreError
+from nsightlens.kinds import kinds_of
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 
 STORAGE_VERSION = "v1.2.0"
@@ -53,6 +54,7 @@ def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{_WRITE_MEMORY}'")
     connection.execute("SET temp_directory = ?", [str(scratch)])
+    connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET autoinstall_known_extensions = false")
     literal = "'" + str(path).replace("'", "''") + "'"
     connection.execute(f"ATTACH {literal} AS catalogue (STORAGE_VERSION '{STORAGE_VERSION}')")
@@ -63,19 +65,37 @@ def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
 def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
     """Create the empty tables of a new store, with their documentation."""
     for table in TABLES.values():
-        connection.execute(_table_ddl(table))
-        connection.execute(f"COMMENT ON TABLE {table.name} IS {_literal(table.doc)}")
-        for column in table.columns:
-            unit = f" [{column.unit}]" if column.unit else ""
-            connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
+        if materialise and table.varying:
+            star.create(connection, table, _types(table))
+        else:
+            connection.execute(_table_ddl(table))
+        _document(connection, table)
     connection.execute(_PRIVATE)
     connection.execute("INSERT INTO _store VALUES (?, ?)", [SCHEMA_VERSION, materialise])
     with resources.as_file(resources.files("nsightlens") / "gpus.csv") as peaks:
         connection.execute("CREATE TABLE gpu_peaks AS SELECT * FROM read_csv(?, header = true)", [str(peaks)])
 
 
+def _document(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    kind = "VIEW" if _is_view(connection, table.name) else "TABLE"
+    connection.execute(f"COMMENT ON {kind} {table.name} IS {_literal(table.doc)}")
+    for column in table.columns:
+        unit = f" [{column.unit}]" if column.unit else ""
+        connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
+
+
+def _is_view(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    query = "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'catalogue' AND table_name = ?"
+    kind = connection.execute(query, [name]).fetchone()
+    return bool(kind and kind[0] == "VIEW")
+
+
+def _types(table: Table) -> dict[str, str]:
+    return {c.name: _TYPES[c.type] for c in table.columns}
+
+
 def _table_ddl(table: Table) -> str:
-    columns = ", ".join(f'"{c.name}" {_TYPES[c.type]}' for c in table.columns)
+    columns = ", ".join(f'"{name}" {type_}' for name, type_ in _types(table).items())
     return f"CREATE TABLE {table.name} ({columns})"
 
 
@@ -89,11 +109,14 @@ def apply(
     """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at."""
     materialised = _materialised(connection)
     gone = sorted(change.removed | {added[0] for added in change.added})
-    held = [name for name in TABLES if name != "files" and (materialised or name in _SMALL)]
-    for name in [*held, "_parts", "_signatures"]:
+    flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
+    if materialised:
+        flat = [name for name in flat if not TABLES[name].varying]
+        _replace_kinds(connection, gone, moved, root)
+    for name in [*flat, "_parts", "_signatures"]:
         connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
     for table, run, _, path, _ in moved:
-        if table in held:
+        if table in flat:
             connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
                                [run, str(root / path)])
     if moved:
@@ -105,6 +128,23 @@ def apply(
     connection.execute(_RANK_CONFLICTS)
 
 
+def _replace_kinds(
+    connection: duckdb.DuckDBPyConnection, gone: list[str], moved: list[tuple[str, str, str, str, int]], root: Path,
+) -> None:
+    """Replace the profiles in the tables that are stored as kinds."""
+    parts = {(table, profile): (run, root / path) for table, run, profile, path, _ in moved}
+    for table in star.tables():
+        star.delete(connection, table, gone)
+        changed = False
+        for (name, profile), (run, rows) in parts.items():
+            if name == table.name:
+                kinds = parts[kinds_of(name), profile][1]
+                changed |= star.insert(connection, table, _types(table), run, rows, kinds)
+        if changed:
+            star.create_view(connection, table, _types(table))
+            _document(connection, table)
+
+
 _RANK_CONFLICTS = """
 INSERT INTO diagnostics BY NAME
 WITH spans AS (
@@ -114,8 +154,9 @@ WITH spans AS (
     WHERE c.rank IS NOT NULL AND p.origin_epoch_ns IS NOT NULL AND p.gpu_first_ns IS NOT NULL
 )
 SELECT DISTINCT a.run, a.tool, a.profile_id, 'warning' AS severity, 'rank_conflict' AS code, 1 AS count,
-    'rank ' || a.rank || ' is claimed by ' || a.process_id || ' and by ' || b.process_id || ' at the same time; both are kept, so '
-    || 'sums over that rank count both. Name the ranks with sidecars or --rank-pattern, or give the runs different names' AS message
+    'rank ' || a.rank || ' is claimed by ' || a.process_id || ' and by ' || b.process_id || ' at the same time; both are kept, '
+    || 'so sums over that rank count both. Name the ranks with sidecars or --rank-pattern, or give the runs different names'
+    AS message
 FROM spans AS a JOIN spans AS b ON a.run = b.run AND a.tool = b.tool AND a.rank = b.rank AND a.process_id < b.process_id
     AND a.execution_id IS NOT DISTINCT FROM b.execution_id AND a.first_ns < b.last_ns AND b.first_ns < a.last_ns
 """
@@ -155,9 +196,7 @@ def make_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
 
 def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path) -> None:
     found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
-    query = "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'catalogue' AND table_name = ?"
-    kind = connection.execute(query, [name]).fetchone()
-    is_view = bool(kind and kind[0] == "VIEW")
+    is_view = _is_view(connection, name)
     if not found and not is_view:
         return
     connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")

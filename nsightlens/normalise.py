@@ -56,8 +56,8 @@ class Names:
 
     def _of_name(self, name: pa.DictionaryArray) -> npt.NDArray[np.int32]:
         codes = np.array([self._code(n, None) for n in [*name.dictionary.to_pylist(), None]], dtype=np.int32)
-        indices = pc.fill_null(name.indices, len(codes) - 1).to_numpy(zero_copy_only=False)
-        return codes[indices]
+        found: npt.NDArray[np.int32] = codes[pc.fill_null(name.indices, len(codes) - 1).to_numpy(zero_copy_only=False)]
+        return found
 
     def _code(self, name: str | None, mangled: str | None) -> int:
         return self._codes.setdefault((name, mangled), len(self._codes))
@@ -98,29 +98,53 @@ def _mix(value: Hash) -> Hash:
 
 
 class Narrow:
-    """The few integer columns of a profile that whole-profile derivations need, gathered while the rows stream by."""
+    """The few integer columns of a profile that whole-profile derivations need, gathered while the rows stream by.
 
-    _WANTED: ClassVar[dict[str, tuple[str, ...]]] = {
-        "kernels": ("process_index", "correlation_id", "start_ns", "ncu_id"),
-        "memory_ops": ("process_index", "correlation_id", "start_ns"),
-        "graph_executions": ("process_index",),
-        "api_calls": ("process_index", "correlation_id", "start_ns", "duration_ns"),
+    What rows of one kind have in common is gathered per kind.
+    """
+
+    _PER_ROW: ClassVar[dict[str, tuple[str, ...]]] = {
+        "kernels": ("correlation_id", "start_ns", "ncu_id"),
+        "memory_ops": ("correlation_id", "start_ns"),
+        "api_calls": ("correlation_id", "start_ns", "duration_ns"),
     }
+    _GPU_WORK = ("kernels", "memory_ops", "graph_executions")
 
     def __init__(self, tool: str) -> None:
         self.names = Names(tool)
         self.window_rows: list[dict[str, int]] = []
+        self.kernel_ns = 0
+        self.gpu_spans: list[tuple[int, int] | None] = [None]
+        """Per window: earliest start and latest end of GPU work, as its clock tells them."""
         self._gathered: dict[tuple[str, str], list[Any]] = {}
         self._rows: dict[str, int] = {}
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
-        """Gather from one batch."""
+        """Gather from one batch of rows."""
         self._rows[table] = self._rows.get(table, 0) + batch.num_rows
-        for column in self._WANTED.get(table, ()):
+        for column in self._PER_ROW.get(table, ()):
             self._keep(table, column, integers(batch, column))
+        if table in self._GPU_WORK:
+            self._add_time(table, batch.column("start_ns"), batch.column("duration_ns"))
+
+    def add_kinds(self, table: str, codes: npt.NDArray[np.int32], new: pa.RecordBatch) -> None:
+        """Gather the kind of each row of a batch, and the kinds that are new with it."""
+        if table in self._PER_ROW:
+            self._keep(table, "kind", codes)
+        if new.num_rows:
+            self._keep(table, "process_index", integers(new, "process_index"))
+            if table == "kernels":
+                self._keep(table, "name", self.names.encode(new))
+                self._keep(table, "configuration", configuration(new))
+
+    def _add_time(self, table: str, start: pa.Array, duration: pa.Array) -> None:
         if table == "kernels":
-            self._keep(table, "name", self.names.encode(batch))
-            self._keep(table, "configuration", configuration(batch))
+            self.kernel_ns += pc.sum(duration).as_py() or 0
+        first = pc.min(start).as_py()
+        if first is not None:
+            last = pc.max(pc.add(start, pc.fill_null(duration, 0))).as_py()
+            before = self.gpu_spans[-1] or (first, last)
+            self.gpu_spans[-1] = min(first, before[0]), max(last, before[1])
 
     def _keep(self, table: str, column: str, values: Any) -> None:
         self._gathered.setdefault((table, column), []).append(values)
@@ -128,6 +152,7 @@ class Narrow:
     def end_window(self) -> None:
         """Remember how many rows each table had when the window ended."""
         self.window_rows.append(self._rows)
+        self.gpu_spans.append(None)
         self._rows = {}
 
     def rows(self, table: str) -> int:
@@ -142,16 +167,6 @@ class Narrow:
         """Return a gathered column over all windows, and forget it."""
         pieces = self._gathered.pop((table, column), [])
         return np.concatenate(pieces) if pieces else np.zeros(0, dtype=kind)
-
-    def workers(self) -> list[set[int]]:
-        """Return, per window, the process positions that put work on a GPU. Call it before anything is taken."""
-        found: list[set[int]] = [set() for _ in self.window_rows]
-        for table in ("kernels", "memory_ops", "graph_executions"):
-            local = np.concatenate([np.zeros(0, dtype=np.int64), *self._gathered.get((table, "process_index"), [])])
-            ends = np.cumsum([rows.get(table, 0) for rows in self.window_rows])
-            for window, one in enumerate(np.split(local, ends[:-1])):
-                found[window] |= set(np.unique(one).tolist())
-        return found
 
     def per_window(self, table: str, values: Sequence[int]) -> Int:
         """Return, per row of `table`, the value of its window."""

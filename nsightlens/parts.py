@@ -5,60 +5,20 @@ Everything here runs in a worker process, for one profile at a time, and knows n
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nsightlens import normalise, processes, schema
-from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, nullable
-from nsightlens.ranks import Sidecar
-from nsightlens.readers import READERS, Batch, diagnostic
+from nsightlens import schema
+from nsightlens.assembly import SMALL, Assembly, Profile, Window, stored_kind_schema, stored_schema
+from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
+from nsightlens.normalise import Narrow
+from nsightlens.readers import READERS, Batch
 from nsightlens.schema import TABLES, Table
 from nsightlens.staging import Spool, write_part
 
-_ID_BITS = 32
-_NO_DEVICE = 0xFFFFFFFF
-_SMALL = ("profiles", "processes", "devices", "diagnostics")
-_GPU_WORK = ("kernels", "memory_ops", "graph_executions")
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What is to be read as one profile: the files of each of its windows, and what is known from outside of them."""
-
-    profile_id: str
-    run: str
-    tool: str
-    windows: tuple[tuple[Path, ...], ...]
-    sidecar: Sidecar | None = None
-    rank_hint: tuple[int | None, str | None] = (None, None)
-
-
-@dataclass(slots=True)
-class _Window:
-    """What one window left: spooled rows per table, its small tables, and where its processes stand in the profile."""
-
-    spools: dict[str, Spool]
-    small: dict[str, list[dict[str, Any]]]
-    processes: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    shift: int = 0
-
-
-def id_base(profile_id: str) -> int:
-    """Return the first id of the profile's rows: 31 bits of its name, then 32 bits to count with."""
-    digest = hashlib.sha256(profile_id.encode()).digest()
-    return (int.from_bytes(digest[:4], "big") >> 1) << _ID_BITS
-
-
-def stored_schema(table: Table) -> pa.Schema:
-    """Return the columns of a table's parts: all but `run`, which the folder tells."""
-    return pa.schema([(c.name, c.type) for c in table.columns if c.name != "run"])
+__all__ = ["Profile", "write"]
 
 
 def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]:
@@ -69,221 +29,49 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
     directory.mkdir(parents=True, exist_ok=True)
     reader = next(r for r in READERS if profile.tool == r.TOOL)
     narrow = Narrow(profile.tool)
+    kinds = {
+        name: Kinds(kind_schema(table), Spool(directory / f".{name}.kinds.arrows", kind_schema(table)))
+        for name, table in TABLES.items() if table.varying
+    }
     windows = []
     for index, paths in enumerate(profile.windows):
-        windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow))
+        windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow, kinds))
         narrow.end_window()
-    assembly = _Assembly(profile, windows, narrow)
+    assembly = Assembly(profile, windows, narrow, kinds)
     written = {}
     for name, table in TABLES.items():
         rows = write_part(directory / f"{name}.parquet", stored_schema(table), assembly.rows(table))
         if rows:
             written[name] = rows
-    for window in windows:
-        for spool in window.spools.values():
-            spool.remove()
+        if rows and table.varying:
+            part = kinds_of(name)
+            written[part] = write_part(directory / f"{part}.parquet", stored_kind_schema(table), assembly.kinds(table))
+    for spool in [*(s for window in windows for s in window.spools.values()), *(k.spool for k in kinds.values())]:
+        spool.remove()
     return written
 
 
-def _read_window(batches: Iterable[Batch], directory: Path, index: int, narrow: Narrow) -> _Window:
-    window = _Window({}, {name: [] for name in _SMALL})
+def _read_window(
+    batches: Iterable[Batch], directory: Path, index: int, narrow: Narrow, kinds: dict[str, Kinds],
+) -> Window:
+    window = Window({}, {name: [] for name in SMALL})
     for name, batch in batches:
         table = TABLES[name]
         conformed = schema.conform(batch, table.reader_schema, name)
-        if name in _SMALL:
+        if name in SMALL:
             window.small[name].extend(conformed.to_pylist())
             continue
-        if name not in window.spools:
-            window.spools[name] = Spool(directory / f".{name}.{index}.arrows", table.reader_schema)
         narrow.add(name, conformed)
+        if table.varying:
+            codes, new = kinds[name].encode(conformed, index)
+            narrow.add_kinds(name, codes, new)
+            conformed = _without_kind_columns(conformed, table, codes)
+        if name not in window.spools:
+            window.spools[name] = Spool(directory / f".{name}.{index}.arrows", conformed.schema)
         window.spools[name].append(conformed)
     return window
 
 
-class _Assembly:
-    """Spooled rows -> rows of the stored tables."""
-
-    def __init__(self, profile: Profile, windows: list[_Window], narrow: Narrow) -> None:
-        self.profile = profile
-        self.windows = windows
-        self.base = id_base(profile.profile_id)
-        self._narrow = narrow
-        self._align()
-        self.processes, places = processes.merge(profile.profile_id, [w.small["processes"] for w in windows])
-        for window, place, workers in zip(windows, places, narrow.workers(), strict=True):
-            window.processes = np.array(place, dtype=np.int64)
-            for worker in workers:
-                self.processes[place[worker]].works = True
-        self.warnings = processes.resolve_ranks(self.processes, profile.sidecar, profile.rank_hint)
-        self.devices = processes.identify_devices(self.processes, [w.small["devices"] for w in windows], places)
-        self._derive()
-
-    def _align(self) -> None:
-        """Shift the later windows onto the origin of the first."""
-        origins = [w.small["profiles"][0]["origin_epoch_ns"] if w.small["profiles"] else None for w in self.windows]
-        for window, origin in zip(self.windows, origins, strict=True):
-            if origin is not None and origins[0] is not None:
-                window.shift = origin - origins[0]
-
-    def _take_work(self, table: str) -> tuple[Int, Int, Int]:
-        """Return process number, correlation id and start of each row of `table`."""
-        sizes = [len(w.processes) for w in self.windows]
-        offsets = [sum(sizes[:i]) for i in range(len(sizes))]
-        local = self._narrow.take(table, "process_index") + self._narrow.per_window(table, offsets)
-        process = np.concatenate([w.processes for w in self.windows])[local]
-        start = self._narrow.take(table, "start_ns")
-        shift = self._narrow.per_window(table, [w.shift for w in self.windows])
-        return process, self._narrow.take(table, "correlation_id"), np.where(start == MISSING, MISSING, start + shift)
-
-    def _derive(self) -> None:
-        process, correlation, start = self._take_work("api_calls")
-        duration = self._narrow.take("api_calls", "duration_ns")
-        end = np.where((start != MISSING) & (duration != MISSING), start + duration, MISSING)
-        calls = Calls(process, correlation, start, end)
-        del duration
-        process, correlation, start = self._take_work("memory_ops")
-        self.memory_links = normalise.link(process, correlation, calls, start)
-        process, correlation, start = self._take_work("kernels")
-        self.kernel_links = normalise.link(process, correlation, calls, start)
-        del calls, end
-        self.codes = self._narrow.take("kernels", "name", np.int32)
-        self.derived = self._narrow.names.derived()
-        like = self._narrow.take("kernels", "configuration", np.uint64)
-        like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
-        ncu_id = self._narrow.take("kernels", "ncu_id")
-        self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, like)
-
-    def rows(self, table: Table) -> Iterator[pa.RecordBatch]:
-        """Yield the stored rows of one table."""
-        if table.name in _SMALL:
-            yield self._small(table)
-            return
-        done = 0
-        for index, window in enumerate(self.windows):
-            for batch in window.spools.get(table.name, ()):
-                yield self._assemble(table, batch, index, done)
-                done += batch.num_rows
-
-    def _assemble(self, table: Table, batch: pa.RecordBatch, index: int, done: int) -> pa.RecordBatch:
-        rows, window = batch.num_rows, self.windows[index]
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        process = columns.pop("process_index", None)
-        kernel_row = columns.pop("kernel_row", None)
-        columns["tool"] = _constant(self.profile.tool, rows)
-        columns["profile_id"] = _constant(self.profile.profile_id, rows)
-        columns["window_index"] = pa.array(np.full(rows, index, dtype=np.int32))
-        if table.row_id:
-            columns[table.row_id] = pa.array(np.arange(done, done + rows, dtype=np.int64) + self.base)
-        if process is not None:
-            self._add_process(columns, window, process)
-        if kernel_row is not None:
-            first = self._narrow.first_row("kernels", index)
-            columns["kernel_id"] = pa.array(self.order.place[kernel_row.to_numpy() + first] + self.base)
-        for time in ("start_ns", "at_ns"):
-            if window.shift and time in columns:
-                columns[time] = pc.add(columns[time], window.shift)
-        self._add_derived(table.name, columns, slice(done, done + rows))
-        target = stored_schema(table)
-        wanted = {name: columns[name] for name in target.names if name in columns}
-        return schema.conform(pa.RecordBatch.from_pydict(wanted), target, table.name)
-
-    def _add_process(self, columns: dict[str, pa.Array], window: _Window, process: pa.Array) -> None:
-        numbers = window.processes[process.to_numpy(zero_copy_only=False)]
-        columns["process_id"] = normalise.lookup(numbers, [p.process_id for p in self.processes])
-        columns["host"] = normalise.lookup(numbers, [p.row["host"] for p in self.processes])
-        for name in ("rank", "pid"):
-            values = np.array([MISSING if p.row[name] is None else p.row[name] for p in self.processes], dtype=np.int64)
-            columns[name] = nullable(values[numbers])
-        if "device" in columns:
-            places, found = self._device_places(numbers, columns["device"])
-            columns["device_id"] = normalise.lookup(places, [d["device_id"] for d in found])
-            columns["gpu"] = normalise.lookup(places, [d["name"] for d in found])
-
-    def _device_places(self, numbers: Int, device: pa.Array) -> tuple[Int, list[dict[str, Any]]]:
-        """Return per row a position in a list of devices, and that list."""
-        ordinal = pc.fill_null(device, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        pairs, places = np.unique((numbers << 32) | (ordinal & _NO_DEVICE), return_inverse=True)
-        found = []
-        for pair in pairs.tolist():
-            process, number = pair >> 32, pair & _NO_DEVICE
-            ordinal_or_none = None if number == _NO_DEVICE else number
-            unknown = {"device_id": processes.unnamed_device(self.processes[process].process_id, ordinal_or_none), "name": None}
-            found.append(self.devices.get((process, number), unknown))
-        return places.reshape(-1), found
-
-    def _add_derived(self, table: str, columns: dict[str, pa.Array], rows: slice) -> None:
-        if table == "kernels":
-            for name, values in self.derived.items():
-                if name != "name" or columns["name"].null_count:
-                    columns[name] = normalise.lookup(self.codes[rows], values)
-            columns["kernel_id"] = pa.array(self.order.place[rows] + self.base)
-            columns["launch_index"] = pa.array(self.order.launch_index[rows])
-            columns["nth"] = pa.array(self.order.nth[rows])
-            both = pc.add(columns["static_shared_bytes"], columns["dynamic_shared_bytes"])
-            columns["shared_bytes"] = pc.coalesce(columns["shared_bytes"], both)
-            self._add_links(columns, self.kernel_links, rows)
-        elif table == "memory_ops":
-            self._add_links(columns, self.memory_links, rows)
-        elif table == "metric_summaries":
-            named = columns["name"].dictionary.to_pylist()
-            keys = [normalise.names.kernel_key(name, self.profile.tool) for name in named]
-            columns["kernel_key"] = normalise.lookup(columns["name"].indices.to_numpy(zero_copy_only=False), keys)
-
-    def _add_links(self, columns: dict[str, pa.Array], links: Launched, rows: slice) -> None:
-        call = links.call[rows].astype(np.int64)
-        columns["launch_id"] = nullable(np.where(call >= 0, call + self.base, MISSING))
-        columns["queue_delay_ns"] = nullable(links.queue_delay[rows])
-
-    def _small(self, table: Table) -> pa.RecordBatch:
-        listed: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
-            "processes": lambda: ({**p.row, "process_id": p.process_id} for p in self.processes),
-            "devices": self.devices.values,
-            "profiles": lambda: [self._profile_row()],
-            "diagnostics": self._diagnostics,
-        }
-        stamp = {"tool": self.profile.tool, "profile_id": self.profile.profile_id}
-        return schema.rows_to_batch([{**row, **stamp} for row in listed[table.name]()], stored_schema(table), table.name)
-
-    def _profile_row(self) -> dict[str, Any]:
-        heads = [w.small["profiles"][0] for w in self.windows if w.small["profiles"]]
-        row = dict(heads[0]) if heads else {}
-        for total in ("events", "events_lost"):
-            counted = [h[total] for h in heads]
-            row[total] = sum(counted) if counted and None not in counted else None
-        row["truncated"] = any(h["truncated"] for h in heads)
-        row["first_bad_byte"] = next((h["first_bad_byte"] for h in heads if h["first_bad_byte"] is not None), None)
-        for name in ("kernels", "memory_ops", "api_calls", "ranges"):
-            row[name] = self._narrow.rows(name)
-        sidecar = self.profile.sidecar
-        return row | self._gpu_totals() | {
-            "execution_id": sidecar.execution if sidecar else None,
-            "simulated": sidecar.simulated if sidecar else False,
-            "windows": len(self.windows),
-            "rules_version": normalise.RULES_VERSION,
-        }
-
-    def _gpu_totals(self) -> dict[str, int | None]:
-        total, first, last = 0, [], []
-        for window in self.windows:
-            for name in _GPU_WORK:
-                for batch in window.spools.get(name, ()):
-                    start, duration = batch.column("start_ns"), batch.column("duration_ns")
-                    if name == "kernels":
-                        total += pc.sum(duration).as_py() or 0
-                    earliest, latest = pc.min(start).as_py(), pc.max(pc.add(start, pc.fill_null(duration, 0))).as_py()
-                    if earliest is not None:
-                        first.append(earliest + window.shift)
-                        last.append(latest + window.shift)
-        return {"kernel_ns": total, "gpu_first_ns": min(first, default=None), "gpu_last_ns": max(last, default=None)}
-
-    def _diagnostics(self) -> list[dict[str, Any]]:
-        rows = []
-        for code, message in self.warnings:
-            rows.extend(diagnostic("warning", code, message)[1].to_pylist())
-        for window, paths in zip(self.windows, self.profile.windows, strict=True):
-            rows.extend({"path": str(paths[0]), **row} for row in window.small["diagnostics"])
-        return [{"path": str(self.profile.windows[0][0]), **row} for row in rows]
-
-
-def _constant(value: str, rows: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([value]))
+def _without_kind_columns(batch: pa.RecordBatch, table: Table, codes: Codes) -> pa.RecordBatch:
+    names = [name for name in batch.schema.names if name in table.varying]
+    return pa.RecordBatch.from_arrays([*(batch.column(n) for n in names), pa.array(codes)], names=[*names, KIND])

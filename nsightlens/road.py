@@ -20,8 +20,9 @@ from nsightlens.catalogue import Change
 from nsightlens.discover import Fingerprint, Found, find, fingerprint, look_at
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.grouping import Group, Grouping, group, profile_id
+from nsightlens.kinds import KIND
 from nsightlens.readers.ncu import mergeable
-from nsightlens.schema import SCHEMA_VERSION
+from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store import Known, Writing, locate
 
 State = Literal["new", "replaced", "unchanged", "refused"]
@@ -239,8 +240,9 @@ def _settle(plan: _Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Ch
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "unchanged"))
             continue
         change.added.append((name, one.run, plan.signatures[name], plan.folder(name), plan.written[name]))
+        rows = {table: count for table, count in plan.written[name].items() if table in TABLES}
         again = name in plan.known.signatures or any(before.get(str(p)) for p in paths)
-        report.outcomes.append(Outcome(name, one.run, one.tool, paths, "replaced" if again else "new", plan.written[name]))
+        report.outcomes.append(Outcome(name, one.run, one.tool, paths, "replaced" if again else "new", rows))
     change.removed -= plan.groups.keys() - plan.errors.keys()
     refused = {Path(e.path): e for e in plan.errors.values()}
     for file in found:
@@ -300,7 +302,10 @@ def read_one(path: str | Path) -> dict[str, pa.Table]:
         profile = parts.Profile(profile_id(one, prints), one.run, one.tool, ((file.path,),), file.sidecar, file.rank_hint)
         export = Path(folder) / f"export{file.report.suffix}" if file.report else None
         rows = _read(_Task(profile, Path(folder) / "parts", file.report, export), workers.available())
-        return {name: pq.read_table(Path(folder) / "parts" / f"{name}.parquet") for name in rows}
+        return {
+            name: pq.read_table(Path(folder) / "parts" / f"{name}.parquet").drop_columns([KIND] if table.varying else [])
+            for name, table in TABLES.items() if name in rows
+        }
 
 
 def _rows_known(known: Known, change: Change) -> list[dict[str, Any]]:

@@ -44,12 +44,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: what a row is, its columns in order, and which column numbers its rows within a profile."""
+    """One table: what a row is, its columns in order, and which column numbers its rows within a profile.
+
+    varying: the columns that differ from row to row; rows that agree in all others are of one kind (nsightlens/kinds.py).
+    Empty for tables that are stored as they are. This changes how a table is stored, never what it holds.
+    """
 
     name: str
     doc: str
     columns: tuple[Column, ...]
     row_id: str | None = None
+    varying: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -163,6 +168,8 @@ KERNELS = Table(
         _c("section_set", TEXT, "reader", "ncu set or sections, where known."),
     ),
     "kernel_id",
+    ("kernel_id", "start_ns", "duration_ns", "launch_index", "nth", "correlation_id", "launch_id", "queue_delay_ns",
+     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "group_seq", "metrics", "ncu_id"),
 )
 
 MEMORY_OPS = Table(
@@ -186,6 +193,8 @@ MEMORY_OPS = Table(
         *_WHY,
     ),
     "memory_op_id",
+    ("memory_op_id", "start_ns", "duration_ns", "bytes", "correlation_id", "launch_id", "queue_delay_ns", "external_id",
+     "graph_node_id", "step", "op_range_id", "range_id", "step_id"),
 )
 
 GRAPH_EXECUTIONS = Table(
@@ -202,6 +211,7 @@ GRAPH_EXECUTIONS = Table(
         _c("correlation_id", INT64, "reader", "CUPTI correlation id of the launch."),
     ),
     "graph_execution_id",
+    ("graph_execution_id", "start_ns", "duration_ns", "correlation_id"),
 )
 
 API_CALLS = Table(
@@ -220,6 +230,7 @@ API_CALLS = Table(
         _c("external_id", INT64, "reader", "Kineto's External id where it is a real link to an operator, else NULL."),
     ),
     "launch_id",
+    ("launch_id", "start_ns", "duration_ns", "correlation_id", "external_id"),
 )
 
 RANGES = Table(
@@ -249,6 +260,7 @@ RANGES = Table(
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
     ),
     "range_id",
+    ("range_id", "parent_id", "start_ns", "duration_ns", "step", "sequence", "external_id"),
 )
 
 ALLOCATIONS = Table(

@@ -194,9 +194,7 @@ class Writing:
         with contextlib.closing(catalogue.open_for_writing(fresh, self.staging)) as connection:
             if not old.is_file():
                 catalogue.create(connection, self._materialise)
-            connection.execute("BEGIN")
             catalogue.apply(connection, change, moved, self.path)
-            connection.execute("COMMIT")
             catalogue.make_views(connection, self.path)
             connection.execute("CHECKPOINT")
             live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}

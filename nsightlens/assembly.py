@@ -1,0 +1,298 @@
+"""Spooled rows of one profile -> rows of the stored tables, with what follows from the profile as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens import names, normalise, processes, schema
+from nsightlens.kinds import KIND, Codes, Kinds, expand
+from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, nullable
+from nsightlens.ranks import Sidecar
+from nsightlens.readers import diagnostic
+from nsightlens.schema import Table
+from nsightlens.staging import Spool
+
+SMALL = ("profiles", "processes", "devices", "diagnostics")
+_ID_BITS = 32
+_NO_DEVICE = 0xFFFFFFFF
+_GPU_WORK = ("kernels", "memory_ops", "graph_executions")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is to be read as one profile: the files of each of its windows, and what is known from outside of them."""
+
+    profile_id: str
+    run: str
+    tool: str
+    windows: tuple[tuple[Path, ...], ...]
+    sidecar: Sidecar | None = None
+    rank_hint: tuple[int | None, str | None] = (None, None)
+
+
+@dataclass(slots=True)
+class Window:
+    """What one window left: spooled rows per table, its small tables, and where its processes stand in the profile."""
+
+    spools: dict[str, Spool]
+    small: dict[str, list[dict[str, Any]]]
+    processes: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    shift: int = 0
+
+
+def id_base(profile_id: str) -> int:
+    """Return the first id of the profile's rows: 31 bits of its name, then 32 bits to count with."""
+    digest = hashlib.sha256(profile_id.encode()).digest()
+    return (int.from_bytes(digest[:4], "big") >> 1) << _ID_BITS
+
+
+def stored_schema(table: Table) -> pa.Schema:
+    """Return the columns of a table's parts: all but `run`, which the folder tells, and the number of the kind."""
+    columns = [(c.name, c.type) for c in table.columns if c.name != "run"]
+    return pa.schema([*columns, (KIND, pa.int32())] if table.varying else columns)
+
+
+def stored_kind_schema(table: Table) -> pa.Schema:
+    """Return the columns of the part that holds a table's kinds."""
+    return pa.schema([f for f in stored_schema(table) if f.name not in table.varying])
+
+
+class Assembly:
+    """Spooled rows -> rows of the stored tables."""
+
+    def __init__(self, profile: Profile, windows: list[Window], narrow: Narrow, kinds: dict[str, Kinds]) -> None:
+        self.profile = profile
+        self.windows = windows
+        self.base = id_base(profile.profile_id)
+        self._narrow = narrow
+        self._kinds = kinds
+        self._align()
+        self.processes, places = processes.merge(profile.profile_id, [w.small["processes"] for w in windows])
+        for window, place in zip(windows, places, strict=True):
+            window.processes = np.array(place, dtype=np.int64)
+        self._process = {name: self._processes_of_kinds(name) for name in kinds}
+        for number in {n for name in _GPU_WORK for n in np.unique(self._process[name]).tolist()}:
+            self.processes[number].works = True
+        self.warnings = processes.resolve_ranks(self.processes, profile.sidecar, profile.rank_hint)
+        self.devices = processes.identify_devices(self.processes, [w.small["devices"] for w in windows], places)
+        self._derive()
+
+    def _processes_of_kinds(self, table: str) -> Int:
+        """Return the process number of each kind."""
+        local = self._narrow.take(table, "process_index")
+        found = [self.windows[window].processes[local[first:end]] for window, first, end in self._kinds[table].stretches()]
+        return np.concatenate(found)
+
+    def _align(self) -> None:
+        """Shift the later windows onto the origin of the first."""
+        origins = [w.small["profiles"][0]["origin_epoch_ns"] if w.small["profiles"] else None for w in self.windows]
+        for window, origin in zip(self.windows, origins, strict=True):
+            if origin is not None and origins[0] is not None:
+                window.shift = origin - origins[0]
+
+    def _take_work(self, table: str, kind: Codes) -> tuple[Int, Int, Int]:
+        """Return process number, correlation id and start of each row of `table`."""
+        process = self._process[table][kind]
+        start = self._narrow.take(table, "start_ns")
+        shift = self._narrow.per_window(table, [w.shift for w in self.windows])
+        return process, self._narrow.take(table, "correlation_id"), np.where(start == MISSING, MISSING, start + shift)
+
+    def _derive(self) -> None:
+        process, correlation, start = self._take_work("api_calls", self._narrow.take("api_calls", "kind", np.int32))
+        duration = self._narrow.take("api_calls", "duration_ns")
+        end = np.where((start != MISSING) & (duration != MISSING), start + duration, MISSING)
+        calls = Calls(process, correlation, start, end)
+        del duration
+        process, correlation, start = self._take_work("memory_ops", self._narrow.take("memory_ops", "kind", np.int32))
+        self.memory_links = normalise.link(process, correlation, calls, start)
+        kind = self._narrow.take("kernels", "kind", np.int32)
+        process, correlation, start = self._take_work("kernels", kind)
+        self.kernel_links = normalise.link(process, correlation, calls, start)
+        del calls, end
+        self.codes = self._narrow.take("kernels", "name", np.int32)
+        self.derived = self._narrow.names.derived()
+        like = self._narrow.take("kernels", "configuration", np.uint64)
+        like = (like ^ normalise.hash_of(self.derived["kernel_key"])[self.codes])[kind]
+        ncu_id = self._narrow.take("kernels", "ncu_id")
+        self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, like)
+
+    def rows(self, table: Table) -> Iterator[pa.RecordBatch]:
+        """Yield the stored rows of one table."""
+        if table.name in SMALL:
+            yield self._small(table)
+            return
+        done = 0
+        kinds = self._generations(table) if table.varying else iter(())
+        first, known = 0, None
+        for index, window in enumerate(self.windows):
+            for batch in window.spools.get(table.name, ()):
+                if not table.varying:
+                    yield self._assemble(table, batch, index, done)
+                else:
+                    codes = batch.column(KIND).to_numpy()
+                    while len(codes) and (known is None or codes[0] >= first + known.num_rows):
+                        first, known = next(kinds)
+                    if known is not None:
+                        yield self._assemble_of_kinds(table, batch, window, done, expand(known, codes - first))
+                done += batch.num_rows
+
+    def kinds(self, table: Table) -> Iterator[pa.RecordBatch]:
+        """Yield the stored kinds of one table, in the order of their numbers."""
+        return (kinds for _, kinds in self._generations(table))
+
+    def _generations(self, table: Table) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield (number of the first, kinds) per stretch of kinds that were remembered together."""
+        target = stored_kind_schema(table)
+        for window, first, batch in self._kinds[table.name].read():
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            rows = slice(first, first + batch.num_rows)
+            self._stamp(columns, batch.num_rows, window)
+            columns.pop("process_index")
+            self._add_process(columns, self._process[table.name][rows])
+            if table.name == "kernels":
+                self._name(columns, rows)
+            columns[KIND] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int32))
+            yield first, _conformed(columns, target, table.name)
+
+    def _assemble_of_kinds(
+        self, table: Table, batch: pa.RecordBatch, window: Window, done: int, columns: dict[str, pa.Array],
+    ) -> pa.RecordBatch:
+        columns |= {name: batch.column(name) for name in batch.schema.names}
+        if window.shift:
+            columns["start_ns"] = pc.add(columns["start_ns"], window.shift)
+        rows = slice(done, done + batch.num_rows)
+        if table.name == "kernels":
+            columns["kernel_id"] = pa.array(self.order.place[rows] + self.base)
+            columns["launch_index"] = pa.array(self.order.launch_index[rows])
+            columns["nth"] = pa.array(self.order.nth[rows])
+            self._add_links(columns, self.kernel_links, rows)
+        else:
+            columns[str(table.row_id)] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int64) + self.base)
+        if table.name == "memory_ops":
+            self._add_links(columns, self.memory_links, rows)
+        return _conformed(columns, stored_schema(table), table.name)
+
+    def _assemble(self, table: Table, batch: pa.RecordBatch, index: int, done: int) -> pa.RecordBatch:
+        rows, window = batch.num_rows, self.windows[index]
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        process = columns.pop("process_index", None)
+        kernel_row = columns.pop("kernel_row", None)
+        self._stamp(columns, rows, index)
+        if table.row_id:
+            columns[table.row_id] = pa.array(np.arange(done, done + rows, dtype=np.int64) + self.base)
+        if process is not None:
+            self._add_process(columns, window.processes[process.to_numpy(zero_copy_only=False)])
+        if kernel_row is not None:
+            first = self._narrow.first_row("kernels", index)
+            columns["kernel_id"] = pa.array(self.order.place[kernel_row.to_numpy() + first] + self.base)
+        for time in ("start_ns", "at_ns"):
+            if window.shift and time in columns:
+                columns[time] = pc.add(columns[time], window.shift)
+        if table.name == "metric_summaries":
+            named = columns["name"].dictionary.to_pylist()
+            keys = [names.kernel_key(name, self.profile.tool) for name in named]
+            columns["kernel_key"] = normalise.lookup(columns["name"].indices.to_numpy(zero_copy_only=False), keys)
+        return _conformed(columns, stored_schema(table), table.name)
+
+    def _stamp(self, columns: dict[str, pa.Array], rows: int, window: int) -> None:
+        columns["tool"] = _constant(self.profile.tool, rows)
+        columns["profile_id"] = _constant(self.profile.profile_id, rows)
+        columns["window_index"] = pa.array(np.full(rows, window, dtype=np.int32))
+
+    def _add_process(self, columns: dict[str, pa.Array], numbers: Int) -> None:
+        columns["process_id"] = normalise.lookup(numbers, [p.process_id for p in self.processes])
+        columns["host"] = normalise.lookup(numbers, [p.row["host"] for p in self.processes])
+        for name in ("rank", "pid"):
+            values = np.array([MISSING if p.row[name] is None else p.row[name] for p in self.processes], dtype=np.int64)
+            columns[name] = nullable(values[numbers])
+        if "device" in columns:
+            places, found = self._device_places(numbers, columns["device"])
+            columns["device_id"] = normalise.lookup(places, [d["device_id"] for d in found])
+            columns["gpu"] = normalise.lookup(places, [d["name"] for d in found])
+
+    def _device_places(self, numbers: Int, device: pa.Array) -> tuple[Int, list[dict[str, Any]]]:
+        """Return per row a position in a list of devices, and that list."""
+        ordinal = pc.fill_null(device, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs, places = np.unique((numbers << 32) | (ordinal & _NO_DEVICE), return_inverse=True)
+        found = []
+        for pair in pairs.tolist():
+            process, number = pair >> 32, pair & _NO_DEVICE
+            ordinal_or_none = None if number == _NO_DEVICE else number
+            unknown = {"device_id": processes.unnamed_device(self.processes[process].process_id, ordinal_or_none), "name": None}
+            found.append(self.devices.get((process, number), unknown))
+        return places.reshape(-1), found
+
+    def _name(self, columns: dict[str, pa.Array], kinds: slice) -> None:
+        """Add what follows from the kernel's name alone, and shared_bytes from its parts."""
+        for name, values in self.derived.items():
+            if name != "name" or columns["name"].null_count:
+                columns[name] = normalise.lookup(self.codes[kinds], values)
+        both = pc.add(columns["static_shared_bytes"], columns["dynamic_shared_bytes"])
+        columns["shared_bytes"] = pc.coalesce(columns["shared_bytes"], both)
+
+    def _add_links(self, columns: dict[str, pa.Array], links: Launched, rows: slice) -> None:
+        call = links.call[rows].astype(np.int64)
+        columns["launch_id"] = nullable(np.where(call >= 0, call + self.base, MISSING))
+        columns["queue_delay_ns"] = nullable(links.queue_delay[rows])
+
+    def _small(self, table: Table) -> pa.RecordBatch:
+        listed: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
+            "processes": lambda: ({**p.row, "process_id": p.process_id} for p in self.processes),
+            "devices": self.devices.values,
+            "profiles": lambda: [self._profile_row()],
+            "diagnostics": self._diagnostics,
+        }
+        stamp = {"tool": self.profile.tool, "profile_id": self.profile.profile_id}
+        return schema.rows_to_batch([{**row, **stamp} for row in listed[table.name]()], stored_schema(table), table.name)
+
+    def _profile_row(self) -> dict[str, Any]:
+        heads = [w.small["profiles"][0] for w in self.windows if w.small["profiles"]]
+        row = dict(heads[0]) if heads else {}
+        for total in ("events", "events_lost"):
+            counted = [h[total] for h in heads]
+            row[total] = sum(counted) if counted and None not in counted else None
+        row["truncated"] = any(h["truncated"] for h in heads)
+        row["first_bad_byte"] = next((h["first_bad_byte"] for h in heads if h["first_bad_byte"] is not None), None)
+        for name in ("kernels", "memory_ops", "api_calls", "ranges"):
+            row[name] = self._narrow.rows(name)
+        sidecar = self.profile.sidecar
+        return row | self._gpu_totals() | {
+            "execution_id": sidecar.execution if sidecar else None,
+            "simulated": sidecar.simulated if sidecar else False,
+            "windows": len(self.windows),
+            "rules_version": normalise.RULES_VERSION,
+        }
+
+    def _gpu_totals(self) -> dict[str, int | None]:
+        spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
+        shifted = [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
+        return {
+            "kernel_ns": self._narrow.kernel_ns,
+            "gpu_first_ns": min((first for first, _ in shifted), default=None),
+            "gpu_last_ns": max((last for _, last in shifted), default=None),
+        }
+
+    def _diagnostics(self) -> list[dict[str, Any]]:
+        rows = []
+        for code, message in self.warnings:
+            rows.extend(diagnostic("warning", code, message)[1].to_pylist())
+        for window, paths in zip(self.windows, self.profile.windows, strict=True):
+            rows.extend({"path": str(paths[0]), **row} for row in window.small["diagnostics"])
+        return [{"path": str(self.profile.windows[0][0]), **row} for row in rows]
+
+
+def _constant(value: str, rows: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([value]))
+
+
+def _conformed(columns: dict[str, pa.Array], target: pa.Schema, table: str) -> pa.RecordBatch:
+    wanted = {name: columns[name] for name in target.names if name in columns}
+    return schema.conform(pa.RecordBatch.from_pydict(wanted), target, table)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsightlens as nl
+from nsightlens import kinds
+from nsightlens.kinds import Kinds, expand
+from nsightlens.schema import TABLES, TEXT
+from nsightlens.staging import Spool
+
+RUN = Path(__file__).resolve().parents[1] / "fixtures" / "simulated_resnet18_ddp"
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int32()), ("c", TEXT), ("d", pa.float64())])
+Row = tuple[Any, ...]
+
+LEAST = -(1 << 63)
+ROW = st.tuples(
+    st.sampled_from([None, 0, 1, LEAST]), st.sampled_from([None, 0, 7]), st.sampled_from([None, "", "x", "y"]),
+    st.sampled_from([None, 0.0, -0.0, 0.5]),
+)
+
+
+def _batch(rows: list[Row]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [[]] * len(SCHEMA)
+    plain = [pa.string() if f.type == TEXT else f.type for f in SCHEMA]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, plain, strict=True)]
+    coded = [a.dictionary_encode() if pa.types.is_string(a.type) else a for a in arrays]
+    return pa.RecordBatch.from_arrays(coded, schema=SCHEMA)
+
+
+def _there_and_back(batches: list[list[Row]], folder: Path) -> tuple[list[Row], int]:
+    """Every row as its kind tells it, and how many kinds there are."""
+    found = Kinds(SCHEMA, Spool(folder / "kinds.arrows", SCHEMA))
+    coded = [found.encode(_batch(rows), 0)[0] for rows in batches]
+    read = [kind for _, _, kinds in found.read() for kind in _rows(kinds)]
+    assert len(read) == found.count
+    return [read[code] for codes in coded for code in codes], found.count
+
+
+def _rows(batch: pa.RecordBatch) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(ROW, max_size=12), max_size=5))
+def test_each_row_is_as_its_kind_says(tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> None:
+    back, _ = _there_and_back(batches, tmp_path_factory.getbasetemp())
+    assert list(map(repr, back)) == [repr(row) for rows in batches for row in rows]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=1, max_size=5))
+def test_also_when_all_hashes_collide(tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "_hash", lambda columns, rows: np.zeros(rows, dtype=np.uint64))
+        back, _ = _there_and_back(batches, tmp_path_factory.getbasetemp())
+    assert list(map(repr, back)) == [repr(row) for rows in batches for row in rows]
+
+
+def test_kinds_are_few(tmp_path: Path) -> None:
+    rows = [(i % 3, i % 2, f"n{i % 3}", 0.5) for i in range(600)]
+    assert _there_and_back([rows[:300], rows[300:]], tmp_path)[1] == 6
+
+
+def test_forgotten_kinds_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "MOST", 4)
+    rows = [(i, 0, None, None) for i in range(10)]
+    back, count = _there_and_back([rows, rows], tmp_path)
+    assert (back, count) == (rows * 2, 20)
+
+
+def test_windows_do_not_share_kinds(tmp_path: Path) -> None:
+    found = Kinds(SCHEMA, Spool(tmp_path / "kinds.arrows", SCHEMA))
+    codes = [found.encode(_batch([(1, 1, "x", None)]), window)[0].tolist() for window in (0, 1)]
+    assert codes == [[0], [1]]
+    assert [(window, first) for window, first, _ in found.read()] == [(0, 0), (1, 1)]
+
+
+def test_expand_gives_the_columns_of_the_kinds() -> None:
+    columns = expand(_batch([(1, None, "x", 0.5), (2, None, "y", None)]), np.array([1, 0, 1], dtype=np.int32))
+    assert {name: column.to_pylist() for name, column in columns.items()} == {
+        "a": [2, 1, 2], "b": [None] * 3, "c": ["y", "x", "y"], "d": [None, 0.5, None]}
+
+
+def test_the_catalogue_holds_what_the_parts_hold(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    nl.ingest([RUN], store=store)
+    with nl.open(store) as opened:
+        for name, table in TABLES.items():
+            described = opened.sql(f"DESCRIBE {name}").to_pylist()
+            assert [row["column_name"] for row in described] == [c.name for c in table.columns]
+            if table.varying and (store / "parts" / name).is_dir():
+                columns = ", ".join(f'"{c.name}"' for c in table.columns)
+                stored = f"SELECT {columns} FROM {name}"
+                parts = f"SELECT {columns} FROM read_parquet('{store.resolve()}/parts/{name}/*/*.parquet')"
+                assert opened.sql(f"SELECT count(*) FROM ({stored} EXCEPT ALL {parts})").to_pylist() == [{"count_star()": 0}]
+                assert opened.sql(f"SELECT count(*) FROM ({parts} EXCEPT ALL {stored})").to_pylist() == [{"count_star()": 0}]
+
+
+def test_the_views_of_tables_are_documented(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    nl.ingest([RUN], store=store)
+    with nl.open(store) as opened:
+        for table in (t for t in TABLES.values() if t.varying):
+            found = opened.sql(f"SELECT column_name, comment FROM duckdb_columns() WHERE table_name = '{table.name}'").to_pylist()
+            assert {row["column_name"] for row in found if row["comment"]} == {c.name for c in table.columns}
+            comment = opened.sql(f"SELECT comment FROM duckdb_views() WHERE view_name = '{table.name}'").to_pylist()
+            assert comment == [{"comment": table.doc}]
