@@ -349,3 +349,11 @@ def test_body_item_column_position_is_read_from_the_header(tmp_path: Path) -> No
     header = (*IDS, "Body Item Label", "Section Name", *METRIC_ALL[2:], *RULE)
     text = [line(header), line((*ids(), "", SOL, "Duration", "ns", "1000")) + ","]
     assert read(save(tmp_path, text))["kernels"][0]["duration_ns"] == 1000
+
+
+def test_many_launches_come_in_several_batches(tmp_path: Path) -> None:
+    columns = [(f"a__{i:03}.sum", "") for i in range(200)]
+    rows = [[f"{launch}.5"] * 200 for launch in range(700)]
+    tables = read(save(tmp_path, raw(columns, *rows)))
+    assert [k["ncu_id"] for k in tables["kernels"]] == list(range(700))
+    assert all(set(k["metrics"].values()) == {k["ncu_id"] + 0.5} and len(k["metrics"]) == 200 for k in tables["kernels"])

@@ -18,7 +18,7 @@ from nsightlens.readers.ncu.merge import Report
 from nsightlens.readers.ncu.page import Entries, Name, whole
 from nsightlens.schema import METRICS, TABLES, conform
 
-_ENTRIES_PER_BATCH = 500_000
+_ENTRIES_PER_BATCH = 1 << 16  # small enough that the memory of one batch serves the next
 _DIMENSIONS = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?", re.ASCII)
 # A GPU has one unit of gpu__time_duration, so that each roll-up is the duration; .sum is what ncu's own pages print.
 _DURATIONS = tuple(f"gpu__time_duration.{rollup}" for rollup in ("sum", "avg", "max", "min"))
