@@ -6,7 +6,9 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+_F = TypeVar("_F")
 
 
 @functools.cache
@@ -30,9 +32,10 @@ class _Range:
         self._in_trace = in_trace
         self._open: list[tuple[Any, Callable[[], Any] | None]] = []
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: _F) -> _F:
         """Return the function inside the range; its name is the default."""
-        return _decorated(function, self.name)
+        decorated: _F = _decorated(function, self.name)
+        return decorated
 
     def __enter__(self) -> _Range:
         if self.name is None:
@@ -57,6 +60,10 @@ class _Range:
             pop()
 
 
+@overload
+def annotate(what: str | None = None) -> _Range: ...
+@overload
+def annotate(what: _F) -> _F: ...
 def annotate(what: Any = None) -> Any:
     """Return a range in PyTorch's trace and in NVTX: `@annotate`, `@annotate("name")` or `with annotate("name"):`.
 
@@ -68,7 +75,7 @@ def annotate(what: Any = None) -> Any:
     return _decorated(what, None)
 
 
-def step_range(number: int) -> Any:
+def step_range(number: int) -> _Range:
     """Return the NVTX range of one step under torch.profiler's name for it; into its own trace it writes that name itself."""
     return _Range(f"ProfilerStep#{number}", in_trace=False)
 

@@ -126,7 +126,7 @@ def test_a_full_or_closed_disk(path: Path, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "file").write_text("")
     closed = by_subject(list(doctor.place_findings(tmp_path / "file" / "run")))
     assert closed["RUN_DIR"].state == BAD and verdict(list(closed.values())).startswith("Nothing can be recorded")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))   # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))
     assert {f.state for f in doctor.place_findings(tmp_path)} == {BAD}
 
 

@@ -123,10 +123,11 @@ def test_the_exit_code_is_the_scripts(script: Path, tmp_path: Path, line: str, c
 
 def test_sigterm_leaves_the_open_window(script: Path, tmp_path: Path) -> None:
     endless = "import itertools, time\nfor batch in itertools.cycle(data):\n    time.sleep(0.01)"
-    script.write_text(LOOP.replace("for batch in data:", endless).replace("optimizer.zero_grad()", "print('step', flush=True)"))
+    loop = LOOP.replace("for batch in data:", endless)
+    script.write_text(loop.replace("optimizer.zero_grad()", "print('step', flush=True)"))
     schedule = ["--skip-first", "0", "--wait", "0", "--active", "100000"]
-    words = [PROFILER, "--run-dir", tmp_path / "run", *schedule, script, "--train"]
-    with subprocess.Popen([sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+    words = [sys.executable, PROFILER, "--run-dir", tmp_path / "run", *schedule, script, "--train"]
+    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
         assert job.stdout is not None
         for _ in range(5):
             job.stdout.readline()
@@ -137,7 +138,7 @@ def test_sigterm_leaves_the_open_window(script: Path, tmp_path: Path) -> None:
 
 
 def test_an_earlier_capture_is_kept_unless_told(script: Path, tmp_path: Path) -> None:
-    words = [PROFILER, "--run-dir", tmp_path / "run", *QUICK]
+    words: list[str | Path] = [PROFILER, "--run-dir", tmp_path / "run", *QUICK]
     assert run(*words, script, "--train").returncode == 0
     again = run(*words, script, "--train")
     assert again.returncode == 1 and "--overwrite" in again.stderr and again.stdout == ""
@@ -201,8 +202,8 @@ def test_annotate_costs_little_where_nobody_listens() -> None:
 def test_two_ranks_through_torchrun_into_the_table(tmp_path: Path) -> None:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     training = ["--batch-size", "2", "--image-size", "32", "--warmup", "1", "--steps", "3", "--threads", "1"]
-    done = run(PROFILER, "--run-dir", tmp_path / "ddp", "--run-id", "ddp", *QUICK, WRAPPERS / "workloads" / "resnet18.py", *training,
-               launcher=launcher)
+    where = ["--run-dir", str(tmp_path / "ddp"), "--run-id", "ddp"]
+    done = run(PROFILER, *where, *QUICK, WRAPPERS / "workloads" / "resnet18.py", *training, launcher=launcher)
     assert done.returncode == 0, done.stderr
     assert "on 2 x cpu" in done.stdout
     with nl.ingest([tmp_path / "ddp"], store=tmp_path / "store") as store:

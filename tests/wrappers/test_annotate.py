@@ -40,8 +40,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         version=SimpleNamespace(cuda=None), compiler=SimpleNamespace(is_compiling=lambda: False),
         autograd=SimpleNamespace(_profiler_enabled=lambda: True),
         profiler=SimpleNamespace(record_function=lambda name: Record(told, name)))
-    monkeypatch.setitem(sys.modules, "nvtx", nvtx)   # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "torch", torch)   # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "nvtx", nvtx)
+    monkeypatch.setitem(sys.modules, "torch", torch)
     nsl_annotate._nvtx.cache_clear()
     yield told
     assert not stack
@@ -124,7 +124,7 @@ def test_no_profiler_no_record(log: list[str], monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_torch_and_nvtx_nothing_happens(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
-    monkeypatch.setitem(sys.modules, "nvtx", None)   # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "nvtx", None)
     nsl_annotate._nvtx.cache_clear()
     with annotate("x"):
         pass
