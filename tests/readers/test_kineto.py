@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +26,55 @@ OURS = {
     "cpu_op": "ranges", "Operator": "ranges", "user_annotation": "ranges", "gpu_user_annotation": "ranges",
 }
 Tables = dict[str, list[dict[str, Any]]]
-_NOT_COMPARED = ("shapes", "types", "concrete_inputs", "sequence", "forward_thread", "thread", "external_id", "context",
-                 "total_allocated_bytes", "total_reserved_bytes", "process_index")
 
 
 def traces() -> list[Path]:
     return sorted(p for p in KINETO.rglob("*.json*") if p.parent.name != "derived" and not p.name.startswith("notkineto"))
 
 
-def rows(path: Path, without: tuple[str, ...] = (), **options: Any) -> Tables:
-    """Return the rows of every table, each batch held against the reader's schema."""
+def rows(path: Path) -> Tables:
+    """Return the rows of every table."""
     found: Tables = defaultdict(list)
-    for table, batch in kineto.read([path], **options):
-        assert conform(batch, TABLES[table].reader_schema, table).num_rows == batch.num_rows
-        found[table] += batch.drop_columns([name for name in without if name in batch.schema.names]).to_pylist()
+    for table, batch in kineto.read([path]):
+        found[table] += conform(batch, TABLES[table].reader_schema, table).to_pylist()
     return found
 
 
+class Columns:
+    """The columns of every table of a trace, as lists; each batch is held against the reader's schema."""
+
+    def __init__(self, path: Path) -> None:
+        self._batches: dict[str, list[pa.RecordBatch]] = defaultdict(list)
+        for table, batch in kineto.read([path]):
+            self._batches[table].append(conform(batch, TABLES[table].reader_schema, table))
+
+    def __call__(self, table: str, *names: str) -> list[Any]:
+        """Return a column as a list; of several columns, a list of tuples."""
+        columns = [[value for batch in self._batches[table] for value in batch.column(name).to_pylist()] for name in names]
+        return columns[0] if len(names) == 1 else list(zip(*columns, strict=True))
+
+    def rows(self, table: str) -> int:
+        return sum(batch.num_rows for batch in self._batches[table])
+
+
 def plain(path: Path) -> list[dict[str, Any]]:
-    content = path.read_bytes()
-    text = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    loaded = json.loads(text, parse_float=str)
+    loaded = json.loads(decompressed(path), parse_float=str)
     assert isinstance(loaded["traceEvents"], list)
     return loaded["traceEvents"]
 
 
+def decompressed(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
 def ns(us: Any) -> int:
-    return int(us) * 1000 if isinstance(us, int) else int((Decimal(us) * 1000).to_integral_value())
+    """Return microseconds (an int, or the text of a decimal number) in ns."""
+    if isinstance(us, int):
+        return us * 1000
+    whole, _, fraction = us.partition(".")
+    assert len(fraction) <= 3 and "e" not in us and not whole.startswith("-")
+    return int(whole) * 1000 + int(fraction.ljust(3, "0"))
 
 
 def table_of(event: dict[str, Any]) -> str | None:
@@ -78,83 +99,73 @@ def union(intervals: Iterable[tuple[int, int]]) -> int:
 @pytest.mark.parametrize("path", traces(), ids=lambda p: p.name[:70])
 def test_rows_are_those_of_the_file(path: Path) -> None:
     events = plain(path)
-    found = rows(path, without=_NOT_COMPARED)
-    profile = found["profiles"][0]
+    found = Columns(path)
     expected: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for event in events:
         expected[table_of(event) or ""].append(event)
-    assert {t: len(found[t]) for t in set(OURS.values()) | {"allocations"}} == {
-        t: len(expected[t]) for t in set(OURS.values()) | {"allocations"}}
-    assert profile["events"] == sum(e.get("ph") == "X" for e in events)
-    assert (profile["events_lost"], profile["truncated"], profile["first_bad_byte"]) == (0, False, None)
-    said = {d["code"]: d["count"] for d in found["diagnostics"]}
+    tables = ["kernels", "memory_ops", "api_calls", "ranges", "allocations"]
+    assert {t: found.rows(t) for t in tables} == {t: len(expected[t]) for t in tables}
+    complete = sum(e.get("ph") == "X" for e in events)
+    assert found("profiles", "events", "events_lost", "truncated", "first_bad_byte") == [(complete, 0, False, None)]
+    said = dict(found("diagnostics", "code", "count"))
     several = len({e["pid"] for e in events if e.get("cat") in ("cpu_op", "cuda_runtime", "user_annotation")}) > 1
     assert set(said) <= {"events_not_stored", *(["several_processes"] if several else [])}
-    unstored = [e for e in expected[""] if e["ph"] == "X"]
-    assert said.get("events_not_stored", 0) == len(unstored)
-
-    shift = ns(expected["kernels"][0]["ts"]) - found["kernels"][0]["start_ns"] if expected["kernels"] else None
-    for table in ("kernels", "memory_ops", "api_calls", "ranges"):
-        for event, row in zip(expected[table], found[table], strict=True):
-            shift = ns(event["ts"]) - row["start_ns"] if shift is None else shift
-            assert (row["start_ns"] + shift, row["duration_ns"]) == (ns(event["ts"]), ns(event["dur"]))
-            assert row["name"] == (re.sub(r"_v\d+$", "", event["name"]) if table == "api_calls" else event["name"])
-    assert shift is not None and shift % 10**9 == 0
-    base = next((int(m) for m in re.findall(r'"baseTimeNanoseconds": ?(\d+)', _ends(path))), 0)
-    assert profile["origin_epoch_ns"] == base + shift
+    assert said.get("events_not_stored", 0) == sum(e["ph"] == "X" for e in expected[""])
+    _check_times(path, expected, found)
     _check_launches(expected, found)
     _check_oracle(path, found)
 
 
-def _ends(path: Path) -> str:
-    content = path.read_bytes()
-    text = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    return (text[:60_000] + text[-60_000:]).decode()
-
-
-def _check_launches(expected: dict[str, list[dict[str, Any]]], found: Tables) -> None:
-    for event, row in zip(expected["kernels"], found["kernels"], strict=True):
-        args = event["args"]
-        assert (row["device"], row["stream"], row["correlation_id"]) == (args["device"], args["stream"], args["correlation"])
-        assert [row[f"grid_{axis}"] for axis in "xyz"] == args.get("grid", [None] * 3)
-        assert [row[f"block_{axis}"] for axis in "xyz"] == args.get("block", [None] * 3)
-        assert (row["registers_per_thread"], row["shared_bytes"]) == (args.get("registers per thread"), args.get("shared memory"))
-        blocks = args.get("blocks per SM")
-        assert row["blocks_per_sm"] == (None if blocks is None else float(blocks))
-        assert row.get("collective") == args.get("Collective name")
-    for event, row in zip(expected["memory_ops"], found["memory_ops"], strict=True):
-        assert row["bytes"] == event["args"].get("bytes")
-        assert row["kind"] == ("memset" if "emset" in event["cat"] else "memcpy")
-        assert row["direction"] == (event["name"][7:11] if row["kind"] == "memcpy" else None)
-    for event, row in zip(expected["allocations"], found["allocations"], strict=True):
-        assert row["bytes"] == event["args"]["Bytes"]
+def _check_times(path: Path, expected: dict[str, list[dict[str, Any]]], found: Columns) -> None:
+    base = next((int(m) for m in re.findall(rb'"baseTimeNanoseconds": ?(\d+)', decompressed(path))), 0)
+    shift = found("profiles", "origin_epoch_ns")[0] - base
+    assert shift % 10**9 == 0
+    for table in ("kernels", "memory_ops", "api_calls", "ranges"):
+        told = [(ns(e["ts"]) - shift, ns(e["dur"]), re.sub(r"_v\d+$", "", e["name"]) if table == "api_calls" else e["name"])
+                for e in expected[table]]
+        assert found(table, "start_ns", "duration_ns", "name") == told
+    assert found("allocations", "at_ns", "bytes") == [(ns(e["ts"]) - shift, e["args"]["Bytes"]) for e in expected["allocations"]]
     steps = [e["name"] for e in expected["ranges"] if e["name"].startswith("ProfilerStep#") and e["cat"] != "gpu_user_annotation"]
-    assert [f"ProfilerStep#{r['step']}" for r in found["ranges"] if r["kind"] == "step"] == steps
+    assert [f"ProfilerStep#{step}" for step, kind in found("ranges", "step", "kind") if kind == "step"] == steps
 
 
-def _check_oracle(path: Path, found: Tables) -> None:
+def _check_launches(expected: dict[str, list[dict[str, Any]]], found: Columns) -> None:
+    wanted = ("device", "stream", "correlation", "context", "registers per thread", "shared memory", "Collective name")
+    columns = ("device", "stream", "correlation_id", "context", "registers_per_thread", "shared_bytes", "collective")
+    args = [event["args"] for event in expected["kernels"]]
+    assert found("kernels", *columns) == [tuple(a.get(name) for name in wanted) for a in args]
+    for what in ("grid", "block"):
+        assert found("kernels", *(f"{what}_{axis}" for axis in "xyz")) == [tuple(a.get(what, [None] * 3)) for a in args]
+    blocks = [a.get("blocks per SM") for a in args]
+    assert found("kernels", "blocks_per_sm") == [None if one is None else float(one) for one in blocks]
+    copies = [(e["args"].get("bytes"), *(("memset", None) if "emset" in e["cat"] else ("memcpy", e["name"][7:11])))
+              for e in expected["memory_ops"]]
+    assert found("memory_ops", "bytes", "kind", "direction") == copies
+
+
+def _check_oracle(path: Path, found: Columns) -> None:
     oracle = json.loads((SHARED / "oracle/exact_intervals_ns.json").read_text())
     truth = oracle.get(path.relative_to(KINETO).as_posix())
     if truth is None:
         return
-    spans = {name: [(r["start_ns"], r["start_ns"] + r["duration_ns"], r["name"]) for r in found[name]]
-             for name in ("kernels", "memory_ops")}
+    spans = {table: [(start, start + duration, name) for start, duration, name in found(table, "start_ns", "duration_ns", "name")]
+             for table in ("kernels", "memory_ops")}
     assert len(spans["kernels"]) == truth["n_kernels"]
     assert len(spans["kernels"]) + len(spans["memory_ops"]) == truth["n_gpu_events"]
     if not truth["n_gpu_events"]:
         return
-    kernels, copies = ([(a, b) for a, b, _ in spans[name]] for name in ("kernels", "memory_ops"))
+    kernels, copies = ([(a, b) for a, b, _ in spans[table]] for table in ("kernels", "memory_ops"))
     nccl = [(a, b) for a, b, name in spans["kernels"] if re.match(r"nccl.*Kernel", name)]
     compute = [(a, b) for a, b, name in spans["kernels"] if not re.match(r"nccl.*Kernel", name)]
     everything = kernels + copies
     span = max(b for _, b in everything) - min(a for a, _ in everything)
-    streams = Counter(f"{r['device']}/{r['stream']}" for name in spans for r in found[name])
+    streams = Counter(f"{device}/{stream}" for table in spans for device, stream in found(table, "device", "stream"))
     assert {
         "span_ns": span, "union_gpu_ns": union(everything), "union_kernel_ns": union(kernels),
         "idle_ns": span - union(everything), "union_compute_kernel_ns": union(compute), "union_nccl_ns": union(nccl),
         "overlap_nccl_compute_ns": union(compute) + union(nccl) - union(kernels), "union_memcpy_memset_ns": union(copies),
         "sum_kernel_dur_ns": sum(b - a for a, b in kernels), "streams": dict(streams), "n_nccl_kernels": len(nccl),
-        "n_distinct_kernel_names": len({r["name"] for r in found["kernels"]}),
+        "n_distinct_kernel_names": len(set(found("kernels", "name"))),
         "n_zero_or_negative_dur": sum(b <= a for a, b in everything),
     }.items() <= truth.items()
 

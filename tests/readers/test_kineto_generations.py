@@ -109,7 +109,8 @@ def test_a_clamped_first_time_does_not_move_the_origin(path: Path) -> None:
 ])
 def test_old_spellings_mean_the_new_ones(path: Path, old: str, new: str) -> None:
     args = {"device": 0, "stream": 7, "correlation": 3}
-    one, other = (read(path, trace(event(cat, "Memcpy HtoD (Pinned -> Device)", "1.5", args=args, pid=0, tid=7))) for cat in (old, new))
+    texts = [trace(event(cat, "Memcpy HtoD (Pinned -> Device)", "1.5", args=args, pid=0, tid=7)) for cat in (old, new)]
+    one, other = (read(path, text) for text in texts)
     for table in ("kernels", "memory_ops", "api_calls", "ranges"):
         assert one[table] == other[table]
     assert sum(len(one[t]) for t in ("kernels", "memory_ops", "api_calls", "ranges")) == 1
@@ -117,11 +118,12 @@ def test_old_spellings_mean_the_new_ones(path: Path, old: str, new: str) -> None
 
 def test_g1_spellings(path: Path) -> None:
     """Capitalised categories, `external id`, thread ids as text, [memory] without a category."""
+    launched = {"correlation": 11, "external id": 4}
     found = read(path, trace(
-        event("Operator", "aten::add", 1623142623460016, 9, {"External id": 4, "Input Dims": [[2, 3], []]}, pid=25738, tid="25738"),
-        event("Runtime", "cudaLaunchKernel", 1623142623460020, 3, {"correlation": 11, "external id": 4}, pid=25738, tid="25738"),
-        event("Kernel", "k", 1623142623460030, 0, {"device": 1, "stream": 7, "correlation": 11, "external id": 4}, pid=1, tid="stream 7"),
-        event(None, "[memory]", 1623142623460017, None, {"Device Type": 1, "Device Id": 0, "Bytes": -512}, 25738, 25738, ph="i"),
+        event("Operator", "aten::add", 1623142623460016, 9, {"External id": 4, "Input Dims": [[2, 3], []]}, 25738, "25738"),
+        event("Runtime", "cudaLaunchKernel", 1623142623460020, 3, launched, 25738, "25738"),
+        event("Kernel", "k", 1623142623460030, 0, {"device": 1, "stream": 7, **launched}, 1, "stream 7"),
+        event(None, "[memory]", 1623142623460017, None, {"Device Type": 1, "Device Id": 0, "Bytes": -512}, 25738, 25738, "i"),
         head=""))
     assert found["profiles"][0]["format"] == "kineto G1"
     assert found["profiles"][0]["link_method"] == "external_id"
@@ -196,8 +198,8 @@ def test_shapes_are_spaced_one_way_however_the_file_was_written(path: Path) -> N
 
 def test_kernel_arguments(path: Path) -> None:
     found = read(path, trace(kernel(**{
-        "registers per thread": 32, "shared memory": 49152, "blocks per SM": 0.06, "warps per SM": 1, "est. achieved occupancy %": 2,
-        "graph id": 3, "graph node id": 17, "External id": 5, "queued": 0, "priority": 0,
+        "registers per thread": 32, "shared memory": 49152, "blocks per SM": 0.06, "warps per SM": 1,
+        "est. achieved occupancy %": 2, "graph id": 3, "graph node id": 17, "External id": 5, "queued": 0, "priority": 0,
         "occupancy": {"activeBlocksPerMultiprocessor": 1, "limitingFactors": "WARPS"}})))
     assert {
         "grid_x": 4, "grid_y": 2, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1, "registers_per_thread": 32,
@@ -207,15 +209,18 @@ def test_kernel_arguments(path: Path) -> None:
     assert found["profiles"][0]["format"] == "kineto G6"
 
 
-@pytest.mark.parametrize("written", ['"inf"', "inf", "-inf", "NaN", "nan", "N/A", "Infinity", "1e999", "null", '"N/A"', "-nan(ind)"])
+@pytest.mark.parametrize("written", [
+    '"inf"', "inf", "-inf", "NaN", "nan", "N/A", "Infinity", "1e999", "null", '"N/A"', "-nan(ind)"])
 def test_an_infinite_number_of_blocks_is_unknown(path: Path, written: str) -> None:
     """numSms unknown: bare inf in old builds, "inf" in new ones."""
-    found = read(path, trace(kernel(name="a"), kernel().replace('"grid"', f'"blocks per SM": {written}, "grid"'), kernel(name="c")))
-    assert [(k["name"], k["blocks_per_sm"], k["grid_x"]) for k in found["kernels"]] == [("a", None, 4), ("k", None, 4), ("c", None, 4)]
+    odd = kernel(name="b").replace('"grid"', f'"blocks per SM": {written}, "grid"')
+    found = read(path, trace(kernel(name="a"), odd, kernel(name="c")))
+    assert [(k["name"], k["blocks_per_sm"], k["grid_x"]) for k in found["kernels"]] == [(name, None, 4) for name in "abc"]
     assert found["profiles"][0]["events_lost"] == 0
 
 
-@pytest.mark.parametrize("grid", [[1, 2], [1, 2, 3, 4], "grid(100,)", [1, 2, "3"], [1, 2, 1 << 40], None, {}, [1.5, 2, 3], [None, 1, 2], 7])
+@pytest.mark.parametrize("grid", [
+    [1, 2], [1, 2, 3, 4], "grid(100,)", [1, 2, "3"], [1, 2, 1 << 40], None, {}, [1.5, 2, 3], [None, 1, 2], 7])
 def test_a_grid_that_is_no_grid_is_unknown(path: Path, grid: Any) -> None:
     row = read(path, trace(kernel(grid=grid), kernel()))["kernels"][0]
     assert (row["grid_x"], row["grid_y"], row["grid_z"]) == ((None, 1, 2) if grid == [None, 1, 2] else (None, None, None))
@@ -298,15 +303,17 @@ def test_allocations(path: Path) -> None:
         return event("cpu_instant_event", "[memory]", "1.5", None, args, ph="i")
     found = read(path, trace(
         memory(Bytes=64, Addr=(1 << 64) - 16, **{"Device Type": 0, "Device Id": -1, "Total Allocated": 64, "Total Reserved": 0}),
-        memory(Bytes=-64, Addr=140_000, **{"Device Type": 1, "Device Id": 2}), memory(Bytes=1, **{"Device Type": 20, "Device Id": 0})))
-    assert [(a["device_type"], a["device"], a["bytes"], a["address"], a["total_allocated_bytes"]) for a in found["allocations"]] == [
+        memory(Bytes=-64, Addr=140_000, **{"Device Type": 1, "Device Id": 2}),
+        memory(Bytes=1, **{"Device Type": 20, "Device Id": 0})))
+    wanted = ("device_type", "device", "bytes", "address", "total_allocated_bytes")
+    assert [tuple(a[name] for name in wanted) for a in found["allocations"]] == [
         ("cpu", None, 64, -16, 64), ("cuda", 2, -64, 140_000, None), ("20", 0, 1, None, None)]
     assert found["profiles"][0]["events"] == 0 and "no_events" not in codes(found)
 
 
 def test_pids_that_are_names_are_no_processes(path: Path) -> None:
-    found = read(path, trace(event("cpu_op", "a", "1.0", pid="777", tid="778"), event("user_annotation", "b", "1.0", pid="Traces", tid="x"),
-                             kernel()))
+    found = read(path, trace(event("cpu_op", "a", "1.0", pid="777", tid="778"),
+                             event("user_annotation", "b", "1.0", pid="Traces", tid="x"), kernel()))
     assert [(p["pid"]) for p in found["processes"]] == [777]
     assert [(r["thread"], r["process_index"]) for r in found["ranges"]] == [(778, 0), (None, 0)]
 
@@ -357,7 +364,8 @@ def test_host_by_content_and_by_worker_name(tmp_path: Path) -> None:
     '"a": [{"b": {}}], "schemaVersion": 1,',
 ])
 def test_the_events_are_found_in_any_envelope(path: Path, head: str) -> None:
-    found = read(path, "\ufeff\n  " + trace(kernel(), head=head, tail=f'"baseTimeNanoseconds": {BASE}, "traceName": "/tmp/x"') + "\n\n")
+    tail = f'"baseTimeNanoseconds": {BASE}, "traceName": "/tmp/x"'
+    found = read(path, "\ufeff\n  " + trace(kernel(), head=head, tail=tail) + "\n\n")
     assert len(found["kernels"]) == 1
     assert found["profiles"][0]["origin_epoch_ns"] == BASE + 2 * 10**9
 

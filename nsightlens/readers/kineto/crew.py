@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -92,8 +93,7 @@ class _Helper:
     def __init__(self, work: Work) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         with suppress(OSError):
-            command = [sys.executable, "-c", _START]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
         self._send(sys.path)
         self._send(work)
 

@@ -71,7 +71,7 @@ def _whole(buffer: bytes, reader: Decoder) -> Found | None:
     if not BEHIND_ARRAY.match(buffer, used):
         return None
     try:
-        return Found(reader.all(b"[%b" % memoryview(buffer)[:used]), used, closed=True)
+        return Found(reader.all(b"".join((b"[", memoryview(buffer)[:used]))), used, closed=True)
     except REFUSED:
         return None
 
@@ -80,7 +80,7 @@ def _as_list(buffer: bytes) -> bytes:
     """Return the events of `buffer` in brackets, without the comma after the last; copies once, since that is what costs."""
     end = buffer[-_GAP_BYTES:]
     extra = len(end) - len(end.rstrip().removesuffix(b","))
-    return b"[%b]" % memoryview(buffer)[: len(buffer) - extra]
+    return b"".join((b"[", memoryview(buffer)[: len(buffer) - extra], b"]"))
 
 
 def _with_bare_words(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
