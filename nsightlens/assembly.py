@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,29 +100,41 @@ class Assembly:
 
     def _take_work(self, table: str, kind: Codes) -> tuple[Int, Int, Int]:
         """Return process number, correlation id and start of each row of `table`."""
-        process = self._process[table][kind]
+        owner = self._process[table]
+        process = np.broadcast_to(owner[0], len(kind)) if len(owner) and (owner == owner[0]).all() else owner[kind]
         start = self._narrow.take(table, "start_ns")
-        shift = self._narrow.per_window(table, [w.shift for w in self.windows])
-        return process, self._narrow.take(table, "correlation_id"), np.where(start == MISSING, MISSING, start + shift)
+        shifts = [w.shift for w in self.windows]
+        if any(shifts) and start.flags.writeable:
+            start[start != MISSING] += self._narrow.per_window(table, shifts)[start != MISSING]
+        return process, self._narrow.take(table, "correlation_id"), start
+
+    def _calls(self) -> Calls:
+        process, correlation, start = self._take_work("api_calls", self._narrow.take("api_calls", "kind", np.int32))
+        end = self._narrow.take("api_calls", "duration_ns")
+        if not end.flags.writeable:
+            end = end.copy()
+        known = (start != MISSING) & (end != MISSING)
+        np.add(end, start, out=end, where=known)
+        end[~known] = MISSING
+        return Calls(process, correlation, start, end)
 
     def _derive(self) -> None:
-        process, correlation, start = self._take_work("api_calls", self._narrow.take("api_calls", "kind", np.int32))
-        duration = self._narrow.take("api_calls", "duration_ns")
-        end = np.where((start != MISSING) & (duration != MISSING), start + duration, MISSING)
-        calls = Calls(process, correlation, start, end)
-        del duration
+        calls = self._calls()
         process, correlation, start = self._take_work("memory_ops", self._narrow.take("memory_ops", "kind", np.int32))
         self.memory_links = normalise.link(process, correlation, calls, start)
         kind = self._narrow.take("kernels", "kind", np.int32)
         process, correlation, start = self._take_work("kernels", kind)
         self.kernel_links = normalise.link(process, correlation, calls, start)
-        del calls, end
+        del calls
         self.codes = self._narrow.take("kernels", "name", np.int32)
         self.derived = self._narrow.names.derived()
         like = self._narrow.take("kernels", "configuration", np.uint64)
-        like = (like ^ normalise.hash_of(self.derived["kernel_key"])[self.codes])[kind]
+        like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
+        alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
+        del kind
         ncu_id = self._narrow.take("kernels", "ncu_id")
-        self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, like)
+        self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
+        self.kernel_links = replace(self.kernel_links, start=start[:0])  # no longer needed, and large
 
     def rows(self, table: Table) -> Iterator[pa.RecordBatch]:
         """Yield the stored rows of one table."""
@@ -170,9 +182,9 @@ class Assembly:
             columns["start_ns"] = pc.add(columns["start_ns"], window.shift)
         rows = slice(done, done + batch.num_rows)
         if table.name == "kernels":
-            columns["kernel_id"] = pa.array(self.order.place[rows] + self.base)
-            columns["launch_index"] = pa.array(self.order.launch_index[rows])
-            columns["nth"] = pa.array(self.order.nth[rows])
+            columns["kernel_id"] = pa.array(self.order.place[rows].astype(np.int64) + self.base)
+            columns["launch_index"] = pa.array(self.order.launch_index[rows].astype(np.int64))
+            columns["nth"] = pa.array(self.order.nth[rows].astype(np.int64))
             self._add_links(columns, self.kernel_links, rows)
         else:
             columns[str(table.row_id)] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int64) + self.base)
@@ -192,7 +204,7 @@ class Assembly:
             self._add_process(columns, window.processes[process.to_numpy(zero_copy_only=False)])
         if kernel_row is not None:
             first = self._narrow.first_row("kernels", index)
-            columns["kernel_id"] = pa.array(self.order.place[kernel_row.to_numpy() + first] + self.base)
+            columns["kernel_id"] = pa.array(self.order.place[kernel_row.to_numpy() + first].astype(np.int64) + self.base)
         for time in ("start_ns", "at_ns"):
             if window.shift and time in columns:
                 columns[time] = pc.add(columns[time], window.shift)

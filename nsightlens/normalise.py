@@ -20,9 +20,11 @@ RULES_VERSION = names.RULES_VERSION
 
 Int = npt.NDArray[np.int64]
 Hash = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int32]
 
 MISSING = np.iinfo(np.int64).min
 _KEY_BITS = 44
+_CHUNK = 1 << 18
 # Different salts keep small numbers of different kinds from hashing alike.
 _NAME_SALT = np.uint64(0x6E616D65_5F73616C)
 _PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
@@ -35,6 +37,12 @@ def integers(batch: pa.RecordBatch, column: str) -> Int:
     if values.null_count:
         values = pc.fill_null(values.cast(pa.int64()), MISSING)
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def compact(values: Int) -> npt.NDArray[Any]:
+    """Return a copy, in half the width where the values fit: a view would keep alive all that its reader read with it."""
+    fits = not len(values) or (values.min() > np.iinfo(np.int32).min and values.max() <= np.iinfo(np.int32).max)
+    return values.astype(np.int32 if fits else np.int64)
 
 
 class Names:
@@ -123,7 +131,8 @@ class Narrow:
         """Gather from one batch of rows."""
         self._rows[table] = self._rows.get(table, 0) + batch.num_rows
         for column in self._PER_ROW.get(table, ()):
-            self._keep(table, column, integers(batch, column))
+            known = batch.column(column).null_count < batch.num_rows
+            self._keep(table, column, compact(integers(batch, column)) if known else np.broadcast_to(MISSING, batch.num_rows))
         if table in self._GPU_WORK:
             self._add_time(table, batch.column("start_ns"), batch.column("duration_ns"))
 
@@ -166,7 +175,15 @@ class Narrow:
     def take(self, table: str, column: str, kind: Any = np.int64) -> Any:
         """Return a gathered column over all windows, and forget it."""
         pieces = self._gathered.pop((table, column), [])
-        return np.concatenate(pieces) if pieces else np.zeros(0, dtype=kind)
+        rows = sum(map(len, pieces))
+        if rows and all(piece.strides == (0,) for piece in pieces):
+            return np.broadcast_to(pieces[0][0], rows)
+        found = np.empty(rows, dtype=kind)
+        at = 0
+        for piece in pieces:
+            found[at : at + len(piece)] = piece
+            at += len(piece)
+        return found
 
     def per_window(self, table: str, values: Sequence[int]) -> Int:
         """Return, per row of `table`, the value of its window."""
@@ -199,71 +216,101 @@ def link(process: Int, correlation: Int, calls: Calls, work_start: Int) -> Launc
 
     Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken.
     """
-    if not len(process) or not len(calls.process):
-        nothing = np.full(len(process), MISSING, dtype=np.int64)
-        return Launched(np.full(len(process), -1, dtype=np.int32), nothing, nothing)
-    work_key, call_key = _shared_keys(process, correlation, calls)
-    order = np.argsort(call_key, kind="stable")
-    ordered = call_key[order]
-    if len(ordered) > 1 and bool((ordered[1:] == ordered[:-1]).any()):
-        order = np.lexsort((calls.start, call_key))
-    ordered = call_key[order]
-    at = np.minimum(np.searchsorted(ordered, work_key), len(ordered) - 1)
-    found = (ordered[at] == work_key) & (work_key >= 0)
-    call = np.where(found, order[at], -1).astype(np.int32)
-    end = np.where(found, calls.end[call], MISSING)
-    delay = np.where((end != MISSING) & (work_start != MISSING), work_start - np.where(found, end, 0), MISSING)
-    return Launched(call, np.where(found, calls.start[call], MISSING), delay)
+    rows = len(process)
+    found = Launched(np.full(rows, -1, dtype=np.int32), np.full(rows, MISSING), np.full(rows, MISSING))
+    if not rows or not len(calls.process):
+        return found
+    numbers = _numbers(correlation, calls.correlation)
+    ordered = _keys(calls.process, calls.correlation, numbers)
+    order = None
+    if bool((ordered[1:] <= ordered[:-1]).any()):
+        order = np.argsort(ordered, kind="stable")
+        ascending = ordered[order]
+        if bool((ascending[1:] == ascending[:-1]).any()):
+            order = np.lexsort((calls.start, ordered))
+            ascending = ordered[order]
+        ordered = ascending
+    for first in range(0, rows, _CHUNK):
+        some = slice(first, first + _CHUNK)
+        key = _keys(process[some], correlation[some], numbers)
+        at = np.minimum(np.searchsorted(ordered, key), len(ordered) - 1)
+        linked = np.flatnonzero((ordered[at] == key) & (key >= 0))
+        call = at[linked] if order is None else order[at[linked]]
+        linked += first
+        found.call[linked] = call
+        found.start[linked] = calls.start[call]
+        end, start = calls.end[call], work_start[linked]
+        known = (end != MISSING) & (start != MISSING)
+        found.queue_delay[linked[known]] = start[known] - end[known]
+    return found
 
 
-def _shared_keys(process: Int, correlation: Int, calls: Calls) -> tuple[Int, Int]:
-    """Return one integer per (process, correlation) for work and calls alike; -1 where there is no id."""
-    both = np.concatenate([correlation, calls.correlation])
-    linked = (both != MISSING) & (both != 0)
-    if linked.any() and (both[linked].min() < 0 or both[linked].max() >= 1 << _KEY_BITS):
-        both = np.where(linked, np.unique(both, return_inverse=True)[1] + 1, both)
-    key = np.where(linked, (np.concatenate([process, calls.process]) << _KEY_BITS) | np.where(linked, both, 0), -1)
-    return key[: len(process)], key[len(process) :]
+def _numbers(one: Int, other: Int) -> Int | None:
+    """Return the distinct correlation ids where some do not fit into a key as they are."""
+    extremes = [extreme for ids in (one, other) if len(ids) for extreme in (ids[ids != MISSING].min(initial=0), ids.max())]
+    if min(extremes) >= 0 and max(extremes) < 1 << _KEY_BITS:
+        return None
+    return np.unique(np.concatenate([one, other]))
+
+
+def _keys(process: Int, correlation: Int, numbers: Int | None) -> Int:
+    """Return one integer per (process, correlation); -1 where there is no id."""
+    unlinked = (correlation == MISSING) | (correlation == 0)
+    key = process << _KEY_BITS
+    key |= correlation if numbers is None else np.searchsorted(numbers, correlation)
+    key[unlinked] = -1
+    return key
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """Per kernel row: its place in the launch order of the profile, of its process, and among its like; all from 0."""
 
-    place: Int
-    launch_index: Int
-    nth: Int
+    place: Places
+    launch_index: Places
+    nth: Places
 
 
 def launch_order(
-    process: Int, correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: Hash,
+    process: Int, correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
 ) -> Order:
     """Return the order of launch: by process, launch time, correlation id, start, ncu's ID, row.
 
     A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
-    these ids grow with the calls; without a correlation id it takes its own start. `like`: hash of key and configuration.
+    these ids grow with the calls; without a correlation id it takes its own start. `like`: a number or hash of key and
+    configuration.
     """
     time = _launch_time(process, correlation, start, launched)
-    order = np.lexsort((time, process)) if _descends(process, time) else np.arange(len(process), dtype=np.int64)
-    same = (np.diff(time[order]) == 0) & (np.diff(process[order]) == 0)
-    if same.any():
+    same, descends = _steps(process, time)
+    order = np.lexsort((time, process)) if descends else None
+    if order is not None:
+        same, _ = _steps(process[order], time[order])
+    if same:
         order = np.lexsort((ncu_id, start, correlation, time, process))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order), dtype=np.int64)
-    in_process = _count_before(process.astype(np.uint64), order)
-    return Order(place, in_process, _count_before(_mix(like ^ _mix(process.astype(np.uint64) ^ _PROCESS_SALT)), order))
+    del time
+    place = np.arange(len(process), dtype=np.int32)
+    if order is not None:
+        place[order] = np.arange(len(process), dtype=np.int32)
+    if not len(process) or process.min() == process.max():
+        return Order(place, place, _count_before(like, order))
+    numbered = process.astype(np.uint64)
+    like = _mix(like.astype(np.uint64) ^ _mix(numbered ^ _PROCESS_SALT))
+    return Order(place, _count_before(numbered, order), _count_before(like, order))
 
 
-def _descends(process: Int, time: Int) -> bool:
-    steps = np.diff(process)
-    return bool(((steps < 0) | ((steps == 0) & (np.diff(time) < 0))).any())
+def _steps(process: Int, time: Int) -> tuple[bool, bool]:
+    """Return whether two neighbours are equal in process and time, and whether one is greater than the next."""
+    together = process[1:] == process[:-1]
+    same = together & (time[1:] == time[:-1])
+    descends = (process[1:] < process[:-1]) | (together & (time[1:] < time[:-1]))
+    return bool(same.any()), bool(descends.any())
 
 
 def _launch_time(process: Int, correlation: Int, start: Int, launched: Launched) -> Int:
-    time = launched.start.copy()
-    unlinked = time == MISSING
+    unlinked = launched.start == MISSING
     if not unlinked.any():
-        return time
+        return launched.start
+    time = launched.start.copy()
     numbered = (correlation != MISSING) & (correlation != 0)
     time[unlinked & ~numbered] = start[unlinked & ~numbered]
     for one in np.unique(process[unlinked & numbered]):
@@ -273,15 +320,18 @@ def _launch_time(process: Int, correlation: Int, start: Int, launched: Launched)
     return time
 
 
-def _count_before(group: Hash, order: Int) -> Int:
-    """Return for each row how many rows of its group come before it in `order`."""
-    encoded = pa.array(group[order]).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+def _count_before(group: npt.NDArray[Any], order: Int | None) -> Places:
+    """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
+    encoded = pa.array(group if order is None else group[order]).dictionary_encode().indices.to_numpy(zero_copy_only=False)
     narrow = encoded.astype(np.uint16) if len(encoded) == 0 or encoded.max() < 1 << 16 else encoded
-    by_group = np.argsort(narrow, kind="stable")
     sizes = np.bincount(encoded) if len(encoded) else np.zeros(0, dtype=np.int64)
-    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    count = np.empty(len(order), dtype=np.int64)
-    count[order[by_group]] = np.arange(len(order), dtype=np.int64) - first
+    del encoded
+    by_group = np.argsort(narrow, kind="stable")
+    if order is not None:
+        by_group = order[by_group]
+    before = np.arange(len(group), dtype=np.int32) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+    count = np.empty(len(group), dtype=np.int32)
+    count[by_group] = before
     return count
 
 

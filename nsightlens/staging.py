@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-MEMORY_BUDGET = 24 << 20
+MEMORY_BUDGET = 4 << 20
 ROW_GROUP = 1 << 17
 _DELTA = ("start_ns", "at_ns", "kernel_id", "memory_op_id", "launch_id", "range_id", "launch_index", "correlation_id",
           "queue_delay_ns", "external_id", "allocation_id")
