@@ -16,15 +16,15 @@ $(VENV)/.python:
 	touch $@
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --editable '.[test]' --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --editable '.[bench]' --config-settings editable_mode=compat
 	touch $@
 
 ## Ingest the bundled (simulated) 2-rank run, print its summary, draw its roofline.

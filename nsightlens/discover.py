@@ -88,17 +88,24 @@ def _is_parquet_export(path: Path) -> bool:
 
 
 def run_names(roots: Sequence[Path], given: str | None = None, taken: dict[str, str] | None = None) -> dict[Path, str]:
-    """Return a run name per root: `given`, else the folder's name, lengthened by parent folders until each has its own.
+    """Return a run name per root: `given`, else the name it has in the store, else the folder's name, lengthened by parent
+    folders until each has its own.
 
-    taken: names that other folders (name -> folder) have in the store already.
+    taken: the runs in the store (name -> folder).
     """
     if given is not None:
         return dict.fromkeys(roots, given)
     folders = {root: (root if root.is_dir() else root.parent).resolve() for root in roots}
+    earlier: dict[Path, list[str]] = {}
+    for name, where in (taken or {}).items():
+        earlier.setdefault(Path(where).resolve(), []).append(name)
     names: dict[Path, str] = {}
     for root, folder in folders.items():
-        others = {f for f in folders.values() if f != folder} | {
-            Path(where) for where in (taken or {}).values() if Path(where) != folder}
+        known = [name for name in earlier.get(folder, ()) if len(earlier[folder]) == 1 or f"/{folder}".endswith(f"/{name}")]
+        if known:
+            names[root] = known[0]
+            continue
+        others = {f for f in [*folders.values(), *earlier] if f != folder}
         depth = 1
         while depth < len(folder.parts) and any(_tail(folder, depth) == _tail(other, depth) for other in others):
             depth += 1

@@ -183,6 +183,16 @@ def test_two_folders_of_one_name_are_two_runs(tmp_path: Path, store: Path) -> No
     assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 2}]
 
 
+def test_a_link_to_the_folder_is_the_same_run(run: Path, store: Path, tmp_path: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    (tmp_path / "link").symlink_to(tmp_path)
+    ingest([tmp_path / "link" / "base"], store)
+    for root in (tmp_path / "link" / "base", run):
+        report = ingest([root], store)
+        assert [(o.run, o.state) for o in report.outcomes] == [("base", "unchanged")]
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
+
+
 def test_odd_run_names_survive(run: Path, store: Path) -> None:
     kineto(run / "a.json", rank=0)
     ingest([run], store, run="a b/ü='x'%20")

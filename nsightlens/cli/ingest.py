@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST = 12
 _FEW = 3
+_LINES = 20
 
 
 @click.command("ingest")
@@ -38,15 +39,16 @@ def command(
     Only what is new or has changed is read again. A file that cannot be read is named, with what to do, and never stops the
     others. Exit code 1 where captures were found but none could be read.
     """
-    from nsightlens.workers import spare_pandas
+    from nsightlens.workers import return_memory, spare_pandas
 
+    return_memory()
     spare_pandas()
     from nsightlens.road import ingest
 
     with ExitStack() as stack:
         report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
                         on_progress=None if quiet else _progress(stack), on_wait=_wait)
-    failed = bool(report.refused) and not any(o.state != "refused" for o in report.outcomes)
+    failed = not any(o.state != "refused" for o in report.outcomes)
     if not quiet:
         _summarise(report)
     for error in report.refused if quiet else ():
@@ -63,7 +65,8 @@ def _progress(stack: ExitStack) -> Callable[[Progress], None]:
     """Return a callback: a bar on a terminal, a line per profile elsewhere."""
     if not sys.stderr.isatty():
         def line(step: Progress) -> None:
-            if step.label:
+            every = max(1, step.total // _LINES)
+            if step.label and (step.done % every == 0 or step.done == step.total):
                 click.echo(f"[{step.done}/{step.total}] {step.label}", err=True)
         return line
     from rich.console import Console
@@ -83,7 +86,9 @@ def _summarise(report: Report) -> None:
 
     states = [o.state for o in report.outcomes]
     counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
-    _say(f"{_count(report.files_seen, 'file')} seen; {_count(len(states), 'profile')}: {counted or 'none'}"
+    joined = sum(len(o.paths) for o in report.outcomes)
+    pages = f" from {_count(joined, 'file')}" if joined > len(states) else ""
+    _say(f"{_count(report.files_seen, 'file')} seen; {_count(len(states), 'profile')}{pages}: {counted or 'none'}"
          + (f"; {_count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
     for line in _refusals(report):
         _say(line)
@@ -91,7 +96,7 @@ def _summarise(report: Report) -> None:
         with nl.open(report.store) as store:
             _contents(store, {o.run for o in report.outcomes})
     except StoreError:
-        _say("nothing was stored")
+        _say("no captures here: nothing was stored. nsightlens scan tells what each file is")
         return
     option = "" if report.store == locate(None) else f" --store {report.store}"
     _say(f"store: {report.store}   next: nsightlens show kernel_summary{option}")
@@ -111,40 +116,60 @@ def _refusals(report: Report) -> list[str]:
     return lines
 
 
+_PROFILES = """
+SELECT run, tool, count(*) AS profiles, sum(kernels)::BIGINT AS kernels, sum(memory_ops)::BIGINT AS memory_ops,
+    sum(kernel_ns)::BIGINT AS kernel_ns
+FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool
+"""
+_RANKS = """
+SELECT run, tool, list(DISTINCT rank ORDER BY rank) FILTER (rank IS NOT NULL) AS ranks, max(world_size) AS world_size
+FROM processes WHERE run IN (SELECT unnest(?)) GROUP BY ALL
+"""
+_NOTES = """
+SELECT severity, code, list(DISTINCT path ORDER BY path) FILTER (path IS NOT NULL) AS paths,
+    list(DISTINCT message ORDER BY message) AS messages
+FROM diagnostics
+WHERE run IN (SELECT unnest(?)) AND severity <> 'info' AND profile_id IS NOT NULL
+GROUP BY severity, code ORDER BY severity, code
+"""
+
+
 def _contents(store: Store, runs: set[str]) -> None:
-    overview = store.sql(
-        "SELECT run, tool, count(*) AS profiles, sum(kernels) AS kernels, sum(memory_ops) AS memory_ops, "
-        "sum(kernel_ns) AS kernel_ns FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool",
-        [sorted(runs)]).to_pylist()
-    ranks = store.sql("SELECT run, tool, string_agg(DISTINCT rank, ',' ORDER BY rank) AS ranks "
-                      "FROM processes WHERE run IN (SELECT unnest(?)) GROUP BY ALL", [sorted(runs)]).to_pylist()
-    by_key = {(r["run"], r["tool"]): r for r in ranks}
-    for row in overview:
-        rank = by_key.get((row["run"], row["tool"]), {"ranks": None})
-        known = f"ranks {_shorten(rank['ranks'])}" if rank["ranks"] else "rank unknown"
-        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {row['kernels']:,} kernels "
-             f"({int(row['kernel_ns']) / 1e6:,.3f} ms), {row['memory_ops']:,} memory operations, {known}")
-    notes = store.sql("SELECT severity, code, sum(count) AS times, count(DISTINCT path) AS files, min(message) AS message "
-                      "FROM diagnostics WHERE run IN (SELECT unnest(?)) AND severity <> 'info' AND code NOT IN "
-                      "(SELECT code FROM diagnostics WHERE profile_id IS NULL) GROUP BY ALL ORDER BY severity, code",
-                      [sorted(runs)]).to_pylist()
+    names = sorted(runs)
+    ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
+    for row in store.sql(_PROFILES, [names]).to_pylist():
+        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {_count(row['kernels'], 'kernel')} "
+             f"({row['kernel_ns'] / 1e6:,.3f} ms), {_count(row['memory_ops'], 'memory operation')}, "
+             f"{_ranks(ranks.get((row['run'], row['tool'])))}")
+    notes = store.sql(_NOTES, [names]).to_pylist()
     for note in notes[:_MOST]:
-        files = f" ({note['files']} files)" if note["files"] > 1 else ""
-        _say(f"  {note['severity']:<8} {note['code']}{files}: {note['message']}")
+        files = [Path(path).name for path in note["paths"] or ()]
+        where = f" ({', '.join(files[:_FEW])}{f' and {len(files) - _FEW} more' if len(files) > _FEW else ''})" if files else ""
+        others = f" (and {_count(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
+        _say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}")
     if notes:
         _say("  all: nsightlens show diagnostic_summary")
+
+
+def _ranks(row: dict[str, Any] | None) -> str:
+    """Return which ranks there are, and how many of the job are missing."""
+    ranks = (row or {}).get("ranks") or []
+    if not ranks:
+        return "rank unknown"
+    shown = ",".join(map(str, ranks)) if len(ranks) <= _MOST else f"{ranks[0]}…{ranks[-1]} ({len(ranks)})"
+    world = (row or {}).get("world_size")
+    missing = sorted(set(range(world)) - set(ranks)) if world else []
+    if not missing:
+        return f"ranks {shown}"
+    which = f": {','.join(map(str, missing))}" if len(missing) <= _MOST else ""
+    return f"ranks {shown} of {world}, {len(missing)} missing{which}"
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _shorten(ranks: str) -> str:
-    numbers = ranks.split(",")
-    return ranks if len(numbers) <= _MOST else f"{numbers[0]}…{numbers[-1]} ({len(numbers)})"
-
-
 def _say(text: str) -> None:
-    from nsightlens.cli.output import printable
+    from nsightlens.cli.tables import printable
 
     click.echo(printable(text), err=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from nsightlens.cli.tables import render, terminal_width
 from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("table", "csv", "json", "parquet")
-_MAX_TEXT = 72
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
@@ -39,7 +39,7 @@ def output_options(function: _T) -> _T:
 
 def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False) -> None:
     """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written."""
-    form = form or _by_ending(output) or "table"
+    form = form or _by_ending(output)
     if form == "parquet":
         _parquet(table, output)
         return
@@ -53,8 +53,13 @@ def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool =
         raise NsightlensError(f"{output}: cannot be written ({exc.strerror})") from exc
 
 
-def _by_ending(output: Path | None) -> str | None:
-    return output.suffix[1:] if output and output.suffix[1:] in FORMATS else None
+def _by_ending(output: Path | None) -> str:
+    """Return the format that a file's name asks for. Raises UsageError for an ending that names none."""
+    if output is None or output.suffix == ".txt":
+        return "table"
+    if output.suffix[1:] not in FORMATS:
+        raise UsageError(f"{output}: its ending names no format; give .csv, .json, .parquet or .txt, or --format")
+    return output.suffix[1:]
 
 
 def _parquet(table: pa.Table, output: Path | None) -> None:
@@ -101,53 +106,6 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def as_text(table: pa.Table, wide: bool = False) -> str:
-    """Return the table in columns as wide as the terminal; long texts are cut in their middle unless `wide`."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(width=None if sys.stdout.isatty() and not wide else 100_000, highlight=False, file=sys.stdout)
-    rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name, type_ in zip(table.column_names, table.schema.types, strict=True):
-        text = str(type_).startswith(("string", "dictionary", "large_string"))
-        rich.add_column(Text(name), justify="left" if text else "right", no_wrap=not text or wide,
-                        overflow="ellipsis" if not text else "fold", min_width=min(len(name), 12) if not text else 6)
-    rows = _rows(table)
-    decimals = [_decimals([row[i] for row in rows]) for i in range(table.num_columns)]
-    for row in rows:
-        rich.add_row(*(Text(_cell(value, wide, places)) for value, places in zip(row, decimals, strict=True)))
-    with console.capture() as captured:
-        console.print(rich)
-        if not table.num_rows:
-            console.print("(no rows)")
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
-
-
-def _decimals(values: list[object]) -> int | None:
-    """Return the decimals that show every float of a column as it is, up to 2; None where they need more."""
-    floats = [v for v in values if isinstance(v, float) and math.isfinite(v)]
-    return next((places for places in range(1, 3) if all(round(v, places) == v for v in floats)), None)
-
-
-def _cell(value: object, wide: bool, decimals: int | None) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if decimals is not None:
-            return f"{value:,.{decimals}f}"
-        return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
-    text = printable(str(value))
-    if wide or len(text) <= _MAX_TEXT:
-        return text
-    half = (_MAX_TEXT - 1) // 2
-    return f"{text[:half]}…{text[-half:]}"
-
-
-def printable(text: str) -> str:
-    """Return the text without control characters: a kernel name must not steer the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Return the table as text that fits the terminal, if standard output is one."""
+    text = [str(type_).startswith(("string", "dictionary", "large_string")) for type_ in table.schema.types]
+    return render(table.column_names, _rows(table), text, wide=wide, width=terminal_width())

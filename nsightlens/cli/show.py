@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.output import emit, output_options, store_option
+
+if TYPE_CHECKING:
+    from nsightlens.store import Store
+
+_MOST = 12
 
 
 @click.command("show")
@@ -25,8 +31,28 @@ def command(view: str, pairs: tuple[str, ...], store: Path | None, form: str | N
     nsightlens show top_kernels how_many=5 --format json
     """
     import nsightlens as nl
+    from nsightlens.errors import UsageError
     from nsightlens.workers import spare_pandas
 
     spare_pandas()
+    from nsightlens.schema import TABLES
+
+    asked = parameters(pairs)
     with nl.open(store) as opened:
-        emit(opened.view(view, **parameters(pairs)), form, output, wide=wide)
+        if view in TABLES and view not in opened.views:
+            raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
+        table = opened.view(view, **asked)
+        emit(table, form, output, wide=wide)
+        if not table.num_rows:
+            _hint(opened, view, asked)
+
+
+def _hint(store: Store, view: str, asked: dict[str, object]) -> None:
+    """Say which values there are where a filter left no row."""
+    for name in asked:
+        column = name.removeprefix("only_")
+        if column != name:
+            others = {key: value for key, value in asked.items() if not key.startswith("only_")}
+            values = sorted({str(value) for value in store.view(view, **others)[column].to_pylist()})
+            shown = ", ".join(values[:_MOST]) + (", …" if len(values) > _MOST else "")
+            click.echo(f"{name}={asked[name]}: the values of {column} are {shown or 'none'}", err=True)

@@ -1,0 +1,160 @@
+"""A table as text for people: one line a row, no number ever cut, as many columns as the terminal has room for."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GAP = "   "
+ROWS = 200
+_NAME_WIDTH = 72
+_NARROW_NAME = 20
+_PROSE = ("message", "reason", "problem")
+_KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "level", "precision", "severity")
+_PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
+
+
+@dataclass(slots=True)
+class _Column:
+    """One column: its header, its cells, and how it may be made narrower."""
+
+    name: str
+    cells: list[str]
+    is_text: bool
+    width: int = 0
+
+    def natural(self) -> int:
+        """Return the width that shows everything."""
+        return max([len(self.name), *(len(cell) for cell in self.cells)])
+
+    def least(self) -> int:
+        """Return the width below which the column says nothing: numbers and short texts cannot shrink."""
+        return min(self.natural(), _NARROW_NAME) if self.is_text else self.natural()
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal on standard output, or None where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequence[bool], *, wide: bool = False,
+           width: int | None = None) -> str:
+    """Return the rows under their names. `width`: what they must fit in (None: no limit); `wide`: nothing is shortened.
+
+    Where they do not fit, columns that say the same in every row go into a line above, names are cut in their middle, and
+    columns are left out from the right; a last line says what is missing and how to see it.
+    """
+    shown = rows if width is None or wide else rows[:ROWS]
+    columns = [_column(name, [row[i] for row in shown], is_text[i], wide) for i, name in enumerate(names)]
+    above: list[str] = []
+    if width is not None and not wide:
+        columns, above = _lift(columns, width)
+        columns = _fit(columns, width)
+    for column in columns:
+        column.width = column.width or column.natural()
+    lines = [GAP.join(_place(c.name, c) for c in columns).rstrip(), "─" * _total(columns)]
+    for i in range(len(shown)):
+        lines.extend(_row(columns, i))
+    if not rows:
+        lines.append("(no rows)")
+    left_out = len(names) - len(columns) - len(above)
+    return "\n".join([*above, *lines, *_missing(left_out, len(names), len(rows) - len(shown))]) + "\n"
+
+
+def _column(name: str, values: list[object], is_text: bool, wide: bool) -> _Column:
+    decimals = _decimals(values)
+    limit = None if wide or name in _PROSE else _NAME_WIDTH
+    commas = not name.endswith(_PLAIN)
+    return _Column(name, [_cell(value, decimals, commas, limit) for value in values], is_text)
+
+
+def _lift(columns: list[_Column], width: int) -> tuple[list[_Column], list[str]]:
+    """Take the key columns that say the same in every row out of a table that is too wide."""
+    if _total(columns) <= width:
+        return columns, []
+    same = [c for c in columns if c.is_text and c.name not in _PROSE and len(c.cells) > 1 and len(set(c.cells)) == 1]
+    return [c for c in columns if c not in same], [f"{c.name}: {c.cells[0]}" for c in same]
+
+
+def _total(columns: list[_Column]) -> int:
+    return sum(c.width or c.natural() for c in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _fit(columns: list[_Column], width: int) -> list[_Column]:
+    """Return the columns that fit, with their widths: first names shrink, then columns go from the right, keys last."""
+    kept = list(columns)
+    while kept:
+        for column in kept:
+            column.width = column.least()
+        spare = width - _total(kept)
+        if spare >= 0:
+            for column in sorted((c for c in kept if c.is_text), key=lambda c: c.natural()):
+                grown = min(column.natural(), column.width + spare)
+                spare -= grown - column.width
+                column.width = grown
+            return kept
+        droppable = [c for c in kept if c.name not in _KEYS and c.name not in _PROSE] or kept[1:]
+        if not droppable:
+            kept[0].width = width
+            return kept
+        kept.remove(droppable[-1])
+    return kept
+
+
+def _place(text: str, column: _Column) -> str:
+    text = _middle(text, column.width)
+    return text.ljust(column.width) if column.is_text else text.rjust(column.width)
+
+
+def _row(columns: list[_Column], index: int) -> list[str]:
+    """Return the lines of one row: one, unless a message has to be wrapped."""
+    wrapped = {c.name: textwrap.wrap(c.cells[index], c.width) or [""] for c in columns if c.name in _PROSE}
+    lines = []
+    for line in range(max([1, *(len(w) for w in wrapped.values())])):
+        cells = [(wrapped[c.name][line : line + 1] or [""])[0] if c.name in wrapped else c.cells[index] if line == 0 else ""
+                 for c in columns]
+        lines.append(GAP.join(_place(cell, c) for cell, c in zip(cells, columns, strict=True)).rstrip())
+    return lines
+
+
+def _missing(columns: int, of: int, rows: int) -> list[str]:
+    missing = ([f"{columns} of {of} columns"] if columns > 0 else []) + ([f"{rows:,} rows"] if rows > 0 else [])
+    return [f"({' and '.join(missing)} more: --wide, or --format csv)"] if missing else []
+
+
+def _decimals(values: list[object]) -> int | None:
+    """Return the decimals that show every float of a column as it is, up to 2; None where they need more."""
+    floats = [v for v in values if isinstance(v, float) and math.isfinite(v)]
+    return next((places for places in range(1, 3) if all(round(v, places) == v for v in floats)), None)
+
+
+def _cell(value: object, decimals: int | None, commas: bool, limit: int | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if commas else str(value)
+    if isinstance(value, float):
+        if decimals is not None:
+            return f"{value:,.{decimals}f}"
+        return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+    text = printable(str(value))
+    return text if limit is None else _middle(text, limit)
+
+
+def _middle(text: str, width: int) -> str:
+    """Return the text cut in its middle to `width`."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head):]}"
+
+
+def printable(text: str) -> str:
+    """Return the text without control characters: a kernel name must not steer the terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

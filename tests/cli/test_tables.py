@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from nsightlens.cli.tables import render
+
+NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")
+TEXT = (True, True, False, False, False, False, True)
+ROWS = [("base", "nsys", rank, 10**12 + rank, 1000, 0.5, "kernel_" + "x" * 90 + str(rank)) for rank in range(3)]
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 100, 120, 160, 400])
+def test_every_line_fits_and_no_number_is_cut(width: int) -> None:
+    lines = render(NAMES, ROWS, TEXT, width=width).splitlines()
+    assert max(len(line) for line in lines) <= width
+    body = "\n".join(lines)
+    for number in ("1,000,000,000,000", "1,000,000,000,001"):
+        assert number in body or "total_ns" not in body
+    assert "kernel_" in body
+
+
+def test_what_does_not_fit_is_told() -> None:
+    text = render(NAMES, ROWS, TEXT, width=60)
+    assert "columns" in text.splitlines()[-1] and "--wide" in text.splitlines()[-1]
+    assert text.startswith("run: base\ntool: nsys\n")
+
+
+def test_without_a_limit_everything_is_there() -> None:
+    text = render(NAMES, ROWS, TEXT, wide=True)
+    assert all(str(row[-1]) in text for row in ROWS) and len(text.splitlines()) == 5
+
+
+def test_messages_are_wrapped_and_never_shortened() -> None:
+    message = " ".join(f"word{i}" for i in range(40))
+    text = render(("code", "message"), [("c", message)], (True, True), width=60)
+    assert "…" not in text and all(f"word{i}" in text for i in range(40))
+
+
+def test_many_rows_on_a_terminal_are_counted() -> None:
+    rows = [(i,) for i in range(1000)]
+    assert render(("i",), rows, (False,), width=80).splitlines()[-1] == "(800 rows more: --wide, or --format csv)"
+    assert len(render(("i",), rows, (False,)).splitlines()) == 1002
+
+
+def test_cells() -> None:
+    rows = [(None, True, 1234567, 0.5, float("nan"), "a\x1b[31mb", 1_750_000_000_000_000_000)]
+    names = ("none", "flag", "n", "f", "g", "text", "origin_epoch_ns")
+    line = render(names, rows, (True, True, False, False, False, True, False)).splitlines()[-1]
+    assert line.split() == ["-", "yes", "1,234,567", "0.5", "nan", "a\N{REPLACEMENT CHARACTER}[31mb", "1750000000000000000"]
+    assert render(("a",), [], (False,)).splitlines()[-1] == "(no rows)"
