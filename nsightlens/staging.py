@@ -6,6 +6,8 @@ Memory is bounded by the budget below, whatever the size of the profile.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MEMORY_BUDGET = 4 << 20
-ROW_GROUP = 1 << 17
+ROW_GROUP = 1 << 16
 _DELTA = ("start_ns", "at_ns", "kernel_id", "memory_op_id", "launch_id", "range_id", "launch_index", "correlation_id",
           "queue_delay_ns", "external_id", "allocation_id")
 
@@ -72,18 +74,22 @@ class Spool:
 def write_part(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     """Write the batches as one Parquet file in row groups of about ROW_GROUP rows; return the rows (0: no file)."""
     rows, held, held_rows = 0, [], 0
-    with pq.ParquetWriter(path, schema, **_encoding(schema)) as writer:
-        for batch in batches:
-            held.append(batch)
-            held_rows += batch.num_rows
-            if held_rows >= ROW_GROUP:
-                _write_group(writer, held, held_rows)
+    with pq.ParquetWriter(path, schema, **_encoding(schema)) as writer, ThreadPoolExecutor(1) as beside:
+        writing: Future[None] | None = None  # one group is written while the next is made
+        for batch in chain(batches, [None]):
+            if batch is not None:
+                held.append(batch)
+                held_rows += batch.num_rows
+            if held_rows >= ROW_GROUP or (batch is None and held_rows):
+                if writing:
+                    writing.result()
+                writing = beside.submit(_write_group, writer, held, held_rows)
                 rows, held, held_rows = rows + held_rows, [], 0
-        if held_rows:
-            _write_group(writer, held, held_rows)
-    if not rows + held_rows:
+        if writing:
+            writing.result()
+    if not rows:
         path.unlink()
-    return rows + held_rows
+    return rows
 
 
 def _write_group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch], rows: int) -> None:
