@@ -37,7 +37,8 @@ def test_every_real_trace_is_recognised() -> None:
 
 @HERE
 def test_the_cheap_look_agrees_with_the_full_read() -> None:
-    for name in ("astra-sim__astra-sim__megatron-tp8/megatron_kineto_3.json", "AMD-AGI__TraceLens__b200__eager_trace_rank0.json.gz",
+    for name in ("astra-sim__astra-sim__megatron-tp8/megatron_kineto_3.json",
+                 "AMD-AGI__TraceLens__b200__eager_trace_rank0.json.gz",
                  "facebookresearch__HolisticTraceAnalysis__trace_diff_control_rank3.json.gz"):
         probe = kineto.probe(SHARED / name)
         tables = {t: batch.to_pylist()[0] for t, batch in kineto.read([SHARED / name]) if t in ("processes", "profiles")}

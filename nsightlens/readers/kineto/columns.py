@@ -99,7 +99,7 @@ class Builder:
         self._tally.operators += kind.count("operator")
         return {
             "kind": values.texts(kind), "name": name, **step, **self._tracks(events, args, kind), **self._times(events),
-            "shapes": values.json_texts([a.shapes or a.shapes_old for a in args]),
+            "shapes": values.json_texts([a.shapes_old if a.shapes is None else a.shapes for a in args]),
             "types": values.json_texts([a.types for a in args]),
             "concrete_inputs": values.json_texts([a.concrete_inputs for a in args]),
             "sequence": values.integers([a.sequence for a in args]),

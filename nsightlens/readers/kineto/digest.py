@@ -9,16 +9,19 @@ from functools import cache
 from nsightlens.readers import Batch
 from nsightlens.readers.kineto import columns
 from nsightlens.readers.kineto.events import REFUSED, Decoder
+from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
 from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.tally import Places, Tally
 from nsightlens.readers.kineto.times import InexactTime
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 # In a well-formed string a quote has a backslash before it, so this can only match behind a key.
 _BARE = re.compile(rb'(?<=[^\\]")(\s*:\s*)(?:[+-]?(?:inf(?:inity)?|nan)(?:\([a-z]*\))?|N/A)(?=\s*[,}])', re.IGNORECASE)
 _GAP_BYTES = 4096
-_BARE_KIND = "bare inf, nan or N/A, taken as unknown"
+# Strings with a backslash: between strings there is none, so that no match can begin at a closing quote.
+_ESCAPED_STRING = re.compile(rb'"[^"\\]*\\(?:[^"\\]|\\.)*+"', re.DOTALL)
+_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(\\)')
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ def decoder(exact: bool) -> Decoder:
 
 def _digest(buffer: bytes, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
     tally = Tally()
-    found = _whole(buffer, reader) or _with_bare_words(buffer, at, reader, tally)
+    found = _whole(buffer, reader) or _retouched(buffer, at, reader, tally)
     if found is None or (last and not found.closed):
         salvage = Salvage(buffer, at, last, reader)
         found, tally = salvage.run(), salvage.tally
@@ -83,15 +86,29 @@ def _as_list(buffer: bytes) -> bytes:
     return b"".join((b"[", memoryview(buffer)[: len(buffer) - extra], b"]"))
 
 
-def _with_bare_words(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
-    """Return the events if bare inf, nan and N/A are all that is wrong with the buffer, else None."""
-    first = _BARE.search(buffer)
-    if first is None:
+def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
+    """Return the events if all that is wrong with the buffer are bare words and single backslashes, else None.
+
+    Old builds wrote these into every kernel, or every Python frame on Windows: too many to mend one by one.
+    """
+    malformed = Places()
+
+    def literal(string: re.Match[bytes]) -> bytes:
+        if not any(escape[1] for escape in _ESCAPE.finditer(string[0])):
+            return string[0]
+        malformed.note(at + string.start(), BACKSLASH)
+        return string[0].replace(b"\\", b"\\\\")
+
+    bare = _BARE.search(buffer)
+    text = _ESCAPED_STRING.sub(literal, buffer)
+    if bare:
+        text, count = _BARE.subn(rb"\1null", text)
+        malformed.note(at + bare.end(1), BARE_WORD, count)
+    if not malformed.count:
         return None
-    mended, count = _BARE.subn(rb"\1null", buffer)
     try:
-        events = reader.all(_as_list(mended))
+        events = reader.all(_as_list(text))
     except REFUSED:
         return None
-    tally.malformed.note(at + first.end(1), _BARE_KIND, count)
+    tally.malformed.add(malformed)
     return Found(events, len(buffer))

@@ -15,6 +15,9 @@ from msgspec import Raw, Struct, field
 # The reasons for which msgspec refuses a text: syntax, a wrong type, bad UTF-8, nesting deeper than the stack.
 REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
+# Not Raw(), of which each event would get its own.
+_ABSENT: Any = None
+
 
 class Args(Struct, gc=False):
     """The arguments that we store, under every spelling that Kineto has used."""
@@ -43,10 +46,10 @@ class Args(Struct, gc=False):
     group_seq: Any = field(default=None, name="Seq")
     bytes: Any = None
     kind: Any = None
-    shapes: Raw = field(default=Raw(), name="Input Dims")
-    shapes_old: Raw = field(default=Raw(), name="Input dims")
-    types: Raw = field(default=Raw(), name="Input type")
-    concrete_inputs: Raw = field(default=Raw(), name="Concrete Inputs")
+    shapes: Raw = field(default=_ABSENT, name="Input Dims")
+    shapes_old: Raw = field(default=_ABSENT, name="Input dims")
+    types: Raw = field(default=_ABSENT, name="Input type")
+    concrete_inputs: Raw = field(default=_ABSENT, name="Concrete Inputs")
     sequence: Any = field(default=None, name="Sequence number")
     forward_thread: Any = field(default=None, name="Fwd thread id")
     allocated: Any = field(default=None, name="Bytes")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+BARE_WORD = "bare inf, nan or N/A, taken as unknown"
+BACKSLASH = "backslashes that are not escaped, taken literally"
 _MAX_DEPTH = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,}\]]|$)")
@@ -108,7 +110,7 @@ class Mender:
         if not word:
             raise self._stop("no value")
         if word[0] not in ("true", "false", "null"):
-            self._note("bare inf, nan or N/A, taken as unknown", self.at)
+            self._note(BARE_WORD, self.at)
         self.at = word.end()
         return word[0] if word[0] in ("true", "false", "null") else "null"
 
@@ -142,7 +144,7 @@ class Mender:
             raise Unmendable(f"the string at {start} does not end before the next members")
         odd = [m for m in _ODD_ESCAPE.finditer(content) if m.lastindex]
         if any(m[2] for m in odd):
-            self._note("backslashes that are not escaped, taken literally", start)
+            self._note(BACKSLASH, start)
             content = content.replace("\\", "\\\\").replace('"', '\\"')
         elif _BARE_QUOTE.search(content):
             self._note("quotes that are not escaped", start)

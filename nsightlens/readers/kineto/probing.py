@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import closing
 from hashlib import blake2b
@@ -18,7 +17,7 @@ from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.stream import BLOCK, Source
+from nsightlens.readers.kineto.stream import BLOCK, Source, read_at
 from nsightlens.readers.kineto.tally import Tally
 
 _HEADER_LIMIT = 1 << 24
@@ -51,7 +50,7 @@ def _probe(path: Path, source: Source) -> Probe:
     begin = begun[opening.at :]
     clock = envelope.clock(begin)
     tally = _first_events(begin[:BLOCK], clock, opening.at)
-    end = begin if source.zipped else os.pread(source.file.fileno(), BLOCK, max(opening.at, source.size - BLOCK))
+    end = begin if source.zipped else read_at(source.file, max(opening.at, source.size - BLOCK), BLOCK)
     header = (envelope.parsed(opening.header + b'"":0}') or envelope.searched(opening.header)).filled_from(envelope.searched(end))
     known = tally.marks or any(envelope.tells_kineto(text) for text in (opening.header, end))
     if not known and (tally.complete or tally.passed):

@@ -21,6 +21,8 @@ from nsightlens.readers.kineto.tally import Tally
 
 PIECE_BYTES = 1 << 21
 PARALLEL_BYTES = 1 << 25
+_GZIP_RATIO = 8  # of traces, at the least
+_MAX_HELPERS = 4  # 95 MB each; more of them would wait for this process
 _GIANT_BYTES = 1 << 24
 _TAIL_BYTES = 1 << 26
 
@@ -74,7 +76,7 @@ class Reading:
 
     def _events(self, work: Work, pieces: Iterator[Piece]) -> Generator[Batch, None, tuple[int, bytes]]:
         """Yield the batches of all events; return where the bytes after the array begin, and these bytes."""
-        crew = Crew(work, self._source.file, self._jobs if self._source.size >= PARALLEL_BYTES else 1)
+        crew = Crew(work, self._source.file, self._helpers())
         carry = b""
         try:
             for piece, done in crew.digests(pieces):
@@ -95,6 +97,10 @@ class Reading:
         finally:
             crew.close()
         raise AssertionError("the last piece neither closed the array nor was it cut")
+
+    def _helpers(self) -> int:
+        expected = self._source.size * (_GZIP_RATIO if self._source.zipped else 1)
+        return min(self._jobs, _MAX_HELPERS) if expected >= PARALLEL_BYTES else 1
 
     def _rest(self, rest: bytes, pieces: Iterator[Piece]) -> bytes:
         """Return `rest` with the bytes of the pieces that follow, up to a limit; the file is read to its end."""
@@ -137,7 +143,7 @@ class Reading:
             return Header()
         text = b"{" + text.removeprefix(b",")
         header = envelope.parsed(text)
-        if header is None and envelope.is_cut(text):
+        if header is None and len(tail) < _TAIL_BYTES and envelope.is_cut(text):
             self._cut_at = at + len(tail)
         elif header is None:
             self._tally.malformed.note(at + envelope.bad_byte(text), "metadata after the events")

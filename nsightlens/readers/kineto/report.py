@@ -17,6 +17,8 @@ from nsightlens.readers.kineto.tally import Tally
 from nsightlens.readers.kineto.values import integer
 from nsightlens.schema import batch_of
 
+_NAME_LENGTH = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -148,4 +150,5 @@ def _within(value: object, bits: int) -> int | None:
 
 
 def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name[:_NAME_LENGTH]} {count}" for name, count in ordered)

@@ -42,7 +42,16 @@ class Piece:
 
     def load(self, file: BinaryIO) -> bytes:
         """Return the bytes; `file` is the plain file."""
-        return os.pread(file.fileno(), self.size, self.at) if self.data is None else self.data
+        return read_at(file, self.at, self.size) if self.data is None else self.data
+
+
+def read_at(file: BinaryIO, at: int, size: int) -> bytes:
+    """Return `size` bytes of the file from byte `at` on, fewer only where it ends."""
+    file.seek(at)
+    data = file.read(size)
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data
 
 
 class Source:
@@ -52,7 +61,8 @@ class Source:
         """Open the file. Raises OSError."""
         self.file = path.open("rb", buffering=0)
         self.size = os.fstat(self.file.fileno()).st_size
-        self.zipped = os.pread(self.file.fileno(), 2, 0) == GZIP
+        self.zipped = read_at(self.file, 0, 2) == GZIP
+        self.file.seek(0)
         self.problems: list[Problem] = []
         self.at = 0
         self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
@@ -84,7 +94,7 @@ class Source:
     def _plain_cut(self, at: int, size: int) -> int:
         for window in (min(size, _WINDOW), size):
             begin = at + size - window
-            cut = last_cut(os.pread(self.file.fileno(), window, begin))
+            cut = last_cut(read_at(self.file, begin, window))
             if cut:
                 return begin + cut
         return at + size

@@ -88,9 +88,9 @@ def _is_triple(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3 and all(type(n) is int and 0 <= n < 1 << 31 for n in value)
 
 
-def json_texts(raws: Iterable[msgspec.Raw]) -> pa.DictionaryArray:
+def json_texts(raws: Iterable[msgspec.Raw | None]) -> pa.DictionaryArray:
     """Return a text column of raw JSON values, spaced the one way Kineto does it; absent and null are NULL."""
-    column = pa.array([bytes(raw) or None for raw in raws], pa.binary()).dictionary_encode()
+    column = pa.array([None if raw is None else bytes(raw) for raw in raws], pa.binary()).dictionary_encode()
     return mapped(column, _spaced)
 
 
