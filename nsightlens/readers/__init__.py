@@ -5,6 +5,7 @@ A reader is a module (or small package) with the names of `Reader`. It knows `sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from nsightlens import schema
 HEAD_BYTES = 1 << 16
 
 Batch = tuple[str, pa.RecordBatch]
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,12 @@ def diagnostic(severity: str, code: str, message: str, count: int = 1, byte_offs
         "severity": severity, "code": code, "count": count, "byte_offset": byte_offset, "message": message,
     }
     return "diagnostics", schema.batch_of("diagnostics", [row])
+
+
+def program_name(command: str | None) -> str | None:
+    """Return the base name of the program of a command line: its arguments may hold secrets. None where it has none."""
+    program = next(iter((command or "").split()), "").strip("\"'")
+    return None if _ASSIGNMENT.match(program) else re.split(r"[/\\]", program)[-1] or None
 
 
 # Last, because the readers import the names above.

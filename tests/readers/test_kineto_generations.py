@@ -318,6 +318,23 @@ def test_pids_that_are_names_are_no_processes(path: Path) -> None:
     assert [(r["thread"], r["process_index"]) for r in found["ranges"]] == [(778, 0), (None, 0)]
 
 
+@pytest.mark.parametrize(("told", "name"), [("/usr/bin/python3 train.py --token s3cret", "python3"), ("TOKEN=s3cret x", None)])
+def test_a_process_has_the_name_of_its_program(path: Path, told: str, name: str | None) -> None:
+    label = event(None, "process_name", 0, None, {"name": told}, ph="M")
+    found = read(path, trace(label, event("cpu_op", "aten::add", 1)))
+    assert [row["name"] for row in found["processes"]] == [name]
+
+
+@pytest.mark.parametrize("ts", ["9223372036854775", "-9223372036854775", "9999999999999999", "2305843009213695", "4e15"])
+def test_absurd_starts_are_null_and_counted(path: Path, ts: str) -> None:
+    for events in ((kernel(ts), kernel(1751410836000000)), (kernel(1751410836000000), kernel(ts))):
+        found = read(path, trace(*events))
+        starts = [row["start_ns"] for row in found["kernels"]]
+        assert starts.count(None) == 1
+        assert all(abs(start) <= 1 << 61 for start in starts if start is not None)
+        assert "missing_time" in codes(found)
+
+
 def test_a_gpu_only_trace_knows_its_pid_by_the_label(path: Path) -> None:
     label = event(None, "process_labels", "1.0", None, {"labels": "CPU"}, pid=4321, tid=0, ph="M")
     name = event(None, "process_name", "1.0", None, {"name": "python"}, pid=4321, tid=0, ph="M")

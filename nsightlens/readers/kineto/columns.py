@@ -109,7 +109,7 @@ class Builder:
 
     def allocations(self, events: list[Event], args: list[Args]) -> Columns:
         """Return the columns of [memory] events."""
-        at = times.nanoseconds([event.ts for event in events])
+        at = times.starts([event.ts for event in events])
         self._tally.untimed += int(np.count_nonzero(at == times.UNKNOWN))
         types = [values.integer(a.device_type) for a in args]
         return {
@@ -132,7 +132,7 @@ class Builder:
         return pa.array([number[event.pid] for event in events], _INT32)
 
     def _times(self, events: list[Event]) -> Columns:
-        start = times.nanoseconds([event.ts for event in events])
+        start = times.starts([event.ts for event in events])
         duration = times.nanoseconds([event.dur for event in events])
         self._tally.untimed += int(np.count_nonzero((start == times.UNKNOWN) | (duration == times.UNKNOWN)))
         duration, impossible = times.possible(duration)

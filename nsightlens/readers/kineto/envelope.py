@@ -14,6 +14,7 @@ import msgspec
 
 from nsightlens.readers.kineto.events import REFUSED
 from nsightlens.readers.kineto.mend import Mender, Unmendable
+from nsightlens.readers.kineto.times import MAX_START_US
 from nsightlens.readers.kineto.values import integer
 
 BOM = b"\xef\xbb\xbf"
@@ -183,6 +184,7 @@ class Clock:
 
 def clock(events: bytes) -> Clock:
     """Return how to read the times of a file whose first events are `events`."""
-    seen = [(int(whole), bool(fraction)) for whole, fraction in _TIME.findall(events, 0, 1 << 18) if len(whole) < 17]
+    seen = [(int(whole), bool(fraction)) for whole, fraction in _TIME.findall(events, 0, 1 << 18) if len(whole) < 17
+            and int(whole) <= MAX_START_US]
     first = next((whole for whole, _ in seen if whole), 0)
     return Clock(first - first % 1_000_000, any(fraction and whole >= 1 << 43 for whole, fraction in seen))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nsightlens.readers import Batch, diagnostic
+from nsightlens.readers import Batch, diagnostic, program_name
 from nsightlens.readers.kineto.envelope import Clock, Header
 from nsightlens.readers.kineto.generation import generation, vendor
 from nsightlens.readers.kineto.identity import host_in_name
@@ -51,7 +51,7 @@ class Trace:
             {
                 "pid": pid,
                 "host": self.header.host or host_in_name(self.path, pid),
-                "name": self.tally.process_names.get(pid) if pid is not None else None,
+                "name": program_name(self.tally.process_names.get(pid)) if pid is not None else None,
                 "rank": rank,
                 "rank_source": None if rank is None else "content:distributedInfo",
                 "world_size": self.header.distributed("world_size"),

@@ -18,6 +18,8 @@ Ns = npt.NDArray[np.int64]
 UNKNOWN = int(np.iinfo(np.int64).min)
 EXACT_US = 1 << 43
 MAX_DURATION_NS = EXACT_US * 1000
+MAX_START_US = (1 << 61) // 1000
+"""The year 2043 as an epoch time. Sums and differences of two such times stay within 63 bits."""
 _MAX_US = (1 << 63) // 1000 - 1
 
 
@@ -37,6 +39,12 @@ def nanoseconds(values: list[Any]) -> Ns:
         whole = np.trunc(us)
         return np.asarray(whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64))
     return _one_by_one(values)
+
+
+def starts(values: list[Any]) -> Ns:
+    """Return `nanoseconds`, UNKNOWN also beyond MAX_START_US."""
+    ns = nanoseconds(values)
+    return np.where(np.abs(ns) > MAX_START_US * 1000, UNKNOWN, ns)
 
 
 def _one_by_one(values: list[Any]) -> Ns:
