@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.readers.nsys_report import Row, base, call, codes, global_pid, kernel, read, report, span, strings, write
+from tests.readers.nsys_report import SESSION, Row, base, call, codes, global_pid, kernel, read, report, span, strings, write
 
 
 def test_every_column_of_a_kernel(tmp_path: Path) -> None:
@@ -121,6 +121,53 @@ def test_an_end_before_the_start_is_impossible(tmp_path: Path) -> None:
     found = report(tmp_path, CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1000, 900), kernel(2000, 2000)])
     assert [row.get("duration_ns") for row in found["kernels"]] == [None, 0]
     assert codes(found)["impossible_duration"] == 1
+
+
+TOP = (1 << 63) - 1
+LONGEST = (1 << 43) * 1000
+
+
+def test_absurd_times_are_null_and_counted(tmp_path: Path) -> None:
+    times = [(1000, (1 << 62) + 9), (1000, TOP), (TOP, -TOP - 1), (-TOP - 1, TOP), (-TOP - 1, -TOP), ((1 << 61) - 1, TOP),
+             (1000, 1000 + LONGEST), (1000, 1001 + LONGEST), (-5, 5)]
+    found = report(
+        tmp_path,
+        CUPTI_ACTIVITY_KIND_KERNEL=[kernel(*pair) for pair in times],
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(*pair) for pair in times],
+        CUPTI_ACTIVITY_KIND_GRAPH_TRACE=[kernel(*pair) for pair in times],
+        CUPTI_ACTIVITY_KIND_MEMCPY=[kernel(*pair, bytes=1, copyKind=1) for pair in times],
+        CUPTI_ACTIVITY_KIND_MEMSET=[kernel(*pair, bytes=1, memKind=2) for pair in times],
+        NVTX_EVENTS=[span(*pair, text="x") for pair in times],
+    )
+    # A session is known, so that times count from it.
+    starts = [1000, 1000, None, None, None, (1 << 61) - 1, 1000, 1000, -5]
+    durations = [None, None, None, None, None, None, LONGEST, None, 10]
+    for table, copies in (("kernels", 1), ("api_calls", 1), ("graph_executions", 1), ("memory_ops", 2), ("ranges", 1)):
+        assert [row.get("start_ns") for row in found[table]] == starts * copies, table
+        assert [row.get("duration_ns") for row in found[table]] == durations * copies, table
+    told = codes(found)
+    assert (told["impossible_start"], told["impossible_duration"], told.get("never_closed")) == (3 * 6, 4 * 6, None)
+
+
+@pytest.mark.parametrize("session", [True, False])
+def test_epoch_times_behind_a_damaged_start_stay_valid(tmp_path: Path, session: bool) -> None:
+    tables = base(CUPTI_ACTIVITY_KIND_RUNTIME=[call(SESSION + 1, SESSION + 2)],
+                  CUPTI_ACTIVITY_KIND_KERNEL=[kernel(-TOP - 1, 0), kernel(SESSION + 5, SESSION + 8)])
+    if not session:
+        del tables["TARGET_INFO_SESSION_START_TIME"]
+    found = report(tmp_path, tables)
+    origin = found["profiles"][0]["origin_epoch_ns"]
+    assert (origin == SESSION) == session
+    assert found["kernels"][1]["start_ns"] + origin == SESSION + 5
+    assert [row.get("duration_ns") for row in found["kernels"]] == [None, 3]
+
+
+@pytest.mark.parametrize("shift", [str(10**18 - 1), str(TOP), TOP, -TOP])
+def test_an_absurd_clock_does_not_overflow(tmp_path: Path, shift: Any) -> None:
+    meta = [{"name": "EXPORT_PARAM_TIME_SHIFT", "value": shift}]
+    found = report(tmp_path, META_DATA_EXPORT=meta, TARGET_INFO_SESSION_START_TIME=[{"utcEpochNs": TOP, "utcTime": "x"}])
+    assert "origin_epoch_ns" not in found["profiles"][0]
+    assert len(found["kernels"]) == 1
 
 
 def test_values_that_do_not_fit_or_are_no_integers(tmp_path: Path) -> None:

@@ -38,6 +38,16 @@ def test_only_processes_with_rows_are_told(tmp_path: Path) -> None:
     assert [row["name"] for row in found["processes"]] == ["p7"]
 
 
+@pytest.mark.parametrize(("told", "name"), [
+    ("/usr/bin/python3 train.py --token s3cret", "python3"), ("python3\t--token=s3cret", "python3"),
+    (r"C:\Python\python.exe -m x", "python.exe"), ("TOKEN=s3/cret python3", None), ("python3", "python3"), ("  ", None),
+    ("/data/run=7/python3", "python3"), ("/usr/bin/", None), ('"/opt/a" s3cret', "a"),
+])
+def test_a_process_has_the_name_of_its_program(tmp_path: Path, told: str, name: str | None) -> None:
+    found = report(tmp_path, PROCESSES=[{"globalPid": global_pid(7), "pid": 7, "name": told}])
+    assert [row.get("name") for row in found["processes"]] == [name]
+
+
 def test_kernels_without_a_process_belong_to_the_only_caller(tmp_path: Path) -> None:
     row = kernel(1, 2)
     del row["globalPid"]

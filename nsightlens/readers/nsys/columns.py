@@ -12,6 +12,11 @@ from nsightlens import schema
 
 TID_MASK = (1 << 24) - 1
 
+MAX_DURATION_NS = (1 << 43) * 1000
+"""102 days, as in traces of PyTorch: a thousand such values still add up within 63 bits."""
+MAX_TIME_NS = 1 << 61
+"""The year 2043 as an epoch time. Sums and differences of two times stay within 63 bits."""
+
 
 class Names:
     """A dictionary of the names that one column of one table uses. It only grows: each begins with the one before."""
@@ -50,15 +55,25 @@ def raw(batch: pa.RecordBatch, name: str, type_: pa.DataType | None = None) -> p
 
 
 def times(batch: pa.RecordBatch, base_ns: int, tally: Counter[str]) -> dict[str, pa.Array]:
-    """Return start_ns and duration_ns. An end before its start is impossible: NULL, and counted."""
+    """Return start_ns (relative to `base_ns`, at most MAX_TIME_NS from it) and duration_ns.
+
+    Impossible ones are NULL, and counted: a start beyond MAX_TIME_NS, an end before its start or too long after it.
+    """
     start, end = raw(batch, "start"), raw(batch, "end")
-    duration = pc.subtract(end, start)
-    impossible = pc.less(duration, 0)
-    count = pc.sum(impossible).as_py() or 0
-    if count:
-        tally["impossible_duration"] += count
-        duration = pc.if_else(impossible, None, duration)
-    return {"start_ns": pc.subtract(start, base_ns) if base_ns else start, "duration_ns": duration}
+    start = _within(start, base_ns - MAX_TIME_NS, base_ns + MAX_TIME_NS, tally, "impossible_start")
+    # No difference is taken before the end is known to be near: it would wrap around.
+    end = _within(pc.if_else(start.is_valid(), end, None), start, pc.add(start, MAX_DURATION_NS), tally, "impossible_duration")
+    return {"start_ns": pc.subtract(start, base_ns) if base_ns else start, "duration_ns": pc.subtract(end, start)}
+
+
+def _within(values: pa.Array, low: pa.Array | int, high: pa.Array | int, tally: Counter[str], code: str) -> pa.Array:
+    """Return the values from `low` to `high`, NULL for the others, which are counted."""
+    fits = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+    if pc.all(fits).as_py():
+        return values
+    kept = pc.if_else(fits, values, None)
+    tally[code] += kept.null_count - values.null_count
+    return kept
 
 
 def integers(batch: pa.RecordBatch, table: schema.Table, columns: Mapping[str, str], tally: Counter[str]) -> dict[str, pa.Array]:

@@ -13,7 +13,8 @@ from nsightlens.readers.nsys.source import Source
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
     ("no_start", "error", "rows without a start time were left out: the file is damaged"),
-    ("impossible_duration", "warning", "events end before they start: their duration is NULL"),
+    ("impossible_duration", "warning", "events end before they start, or above 100 days later: their duration is NULL"),
+    ("impossible_start", "warning", "events start at a time that no clock shows: their start and duration are NULL"),
     ("out_of_range", "warning", "values too large for their column: NULL"),
     ("nameless", "warning", "the report lacks the text of names that it refers to: NULL"),
     ("never_closed", "info", "NVTX ranges were never closed: their duration is NULL"),

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import schema
-from nsightlens.readers import ProcessHint
+from nsightlens.readers import ProcessHint, program_name
 from nsightlens.readers.nsys.ranks import PID_MASK, Evidence, gather
 from nsightlens.readers.nsys.report import Report, text
 from nsightlens.readers.nsys.source import GPU_TABLES, NVTX, RUNTIME, Source
@@ -24,7 +24,8 @@ class Processes:
 
     def __init__(self, source: Source, report: Report, evidence: Evidence) -> None:
         self._host = report.host
-        self._names = {key: text(name) for key, name in source.rows("PROCESSES", ("globalPid", "name")) if isinstance(key, int)}
+        named = source.rows("PROCESSES", ("globalPid", "name"))
+        self._names = {key: program_name(text(name)) for key, name in named if isinstance(key, int)}
         self._evidence = evidence
         self._users = gpu_users(source, 2) if evidence.environment.rank is not None else []
         # Rows without a globalPid belong to the only process that calls CUDA, where there is only one.

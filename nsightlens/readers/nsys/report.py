@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from nsightlens.readers.nsys.columns import MAX_TIME_NS
 from nsightlens.readers.nsys.source import EVENT_TABLES, Source
 
 _EPOCH_LIKE_NS = 10**17
@@ -40,8 +41,9 @@ def describe(source: Source) -> Report:
         "TARGET_INFO_SYSTEM_ENV", ("name", "value"), ("name", ("Hostname", "TargetInstallDir")))}
     exporter = text(export.get("EXPORT_PRODUCT_VERSION"))
     session = next((number(row[0]) for row in source.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))), None)
-    session = session if session and session > _EPOCH_LIKE_NS else None
+    session = session if session and _EPOCH_LIKE_NS < session < MAX_TIME_NS else None
     shift = number(export.get("EXPORT_PARAM_TIME_SHIFT")) or 0
+    shift = shift if abs(shift) < MAX_TIME_NS else 0
     base, origin = _clock(session, shift, _first_start(source))
     return Report(
         exporter=exporter,
@@ -105,8 +107,9 @@ def _capturer(install_dir: str | None, exporter: str | None) -> str | None:
 
 
 def _first_start(source: Source) -> int | None:
-    starts = [source.edges(table, "start")[1] for table in EVENT_TABLES]
-    return min((start for start in starts if isinstance(start, int)), default=None)
+    """Return the first start that a clock may show: a damaged one says nothing of the others."""
+    starts = [start for table in EVENT_TABLES for start in source.edges(table, "start")[1:]]
+    return min((start for start in starts if isinstance(start, int) and abs(start) <= MAX_TIME_NS), default=None)
 
 
 def _clock(session: int | None, shift: int, first: int | None) -> tuple[int, int | None]:
