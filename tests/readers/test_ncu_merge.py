@@ -95,6 +95,32 @@ def test_identity_is_process_id_name_and_size(tmp_path: Path, changed: dict[str,
     assert "pages_merged" not in codes(read(one, other))
 
 
+def on_host(name: str) -> tuple[str, ...]:
+    return tuple(name if cell == "127.0.0.1" else cell for cell in ids())
+
+
+def test_launches_of_two_hosts_are_two(tmp_path: Path) -> None:
+    paths = [save(tmp_path, metrics(("gpu__time_duration.sum", "ns", "7"), of=on_host(host)), f"{host}.csv") for host in "AB"]
+    wide = [save(tmp_path, raw([("a__b.sum", "")], ("1",), launches=[on_host(host)]), f"{host}-raw.csv") for host in "AB"]
+    both = save(tmp_path, raw([("a__b.sum", "")], ("1",), ("2",), launches=[on_host("A"), on_host("B")]), "both.csv")
+    identities = [ncu.probe(path).identity for path in paths]
+    assert not identities[0] & identities[1]
+    assert identities == [ncu.probe(path).identity for path in wide]
+    assert ncu.probe(both).identity == identities[0] | identities[1]
+    for files in (paths, [*paths, *wide], [both], [*wide, both]):
+        found = read(*files)
+        assert sorted(row["host"] for row in found["processes"]) == ["A", "B"]
+        assert sorted(row["process_index"] for row in found["kernels"]) == [0, 1]
+
+
+@pytest.mark.parametrize("local", ["127.0.0.1", "localhost", ""])
+def test_a_host_without_a_name_is_no_other_host(tmp_path: Path, local: str) -> None:
+    one = save(tmp_path, metrics(DURATION), "a.csv")
+    other = save(tmp_path, raw([("a__b.sum", "")], ("1",), launches=[on_host(local)]), "b.csv")
+    assert ncu.probe(one).identity == ncu.probe(other).identity
+    assert len(read(one, other)["kernels"]) == 1
+
+
 def test_columns_that_one_page_lacks_come_from_the_other(tmp_path: Path) -> None:
     short = [
         line(

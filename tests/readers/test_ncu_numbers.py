@@ -293,6 +293,30 @@ def test_impossible_durations_are_null(tmp_path: Path, value: str) -> None:
     assert read(save(tmp_path, metrics(("gpu__time_duration.sum", "ns", value))))["kernels"][0]["duration_ns"] is None
 
 
+@pytest.mark.parametrize("unit", ["bogounit", "", "byte", "hz"])
+def test_a_duration_in_no_unit_of_time_is_null(tmp_path: Path, unit: str) -> None:
+    name = "gpu__time_duration.sum"
+    long = [*metrics((name, unit, "1.5"), ("a__b.sum", "", "3")), *metrics(DURATION, of=ids(1), header=False)]
+    wide = raw([(name, unit), ("a__b.sum", "")], ("1.5", "3"), ("n/a", "3"))
+    for text, durations in ((long, [None, 1000]), (wide, [None, None])):
+        found = read(save(tmp_path, text))
+        assert [kernel["duration_ns"] for kernel in found["kernels"]] == durations
+        assert found["kernels"][0]["metrics"] == {name: 1.5, "a__b.sum": 3.0}
+        assert ("unknown_unit" in codes(found)) == (unit == "bogounit")
+
+
+def test_a_duration_in_no_unit_of_time_on_one_of_two_pages_is_null(tmp_path: Path) -> None:
+    good = save(tmp_path, [*metrics(DURATION), *metrics(DURATION, of=ids(1), header=False)], "a.csv")
+    odd = save(tmp_path, raw([("gpu__time_duration.sum", "bogounit")], ("1000",), launches=[ids(1)]), "b.csv")
+    assert [kernel["duration_ns"] for kernel in read(good, odd)["kernels"]] == [1000, None]
+
+
+@pytest.mark.parametrize(("ns", "kept"), [((1 << 43) * 1000 - 1, True), ((1 << 43) * 1000, False), (1 << 62, False)])
+def test_durations_end_where_no_kernel_runs_so_long(tmp_path: Path, ns: int, kept: bool) -> None:
+    (kernel,) = read(save(tmp_path, metrics(("gpu__time_duration.sum", "ns", str(ns)))))["kernels"]
+    assert kernel["duration_ns"] == (ns if kept else None)
+
+
 @pytest.mark.parametrize("size", ["(1, 2)", "1", "", "(a, b, c)", "(99999999999, 1, 1)", "(-1, 1, 1)"])
 def test_odd_launch_sizes_are_null(tmp_path: Path, size: str) -> None:
     (kernel,) = read(save(tmp_path, metrics(DURATION, of=ids(grid=size))))["kernels"]

@@ -22,6 +22,7 @@ _ENTRIES_PER_BATCH = 1 << 16  # small enough that the memory of one batch serves
 _DIMENSIONS = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?", re.ASCII)
 # A GPU has one unit of gpu__time_duration, so that each roll-up is the duration; .sum is what ncu's own pages print.
 _DURATIONS = tuple(f"gpu__time_duration.{rollup}" for rollup in ("sum", "avg", "max", "min"))
+_MAX_DURATION_NS = (1 << 43) * 1000  # 102 days, as in the other readers
 _SHARED = "launch__shared_mem_per_block_"
 
 
@@ -71,7 +72,7 @@ def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Se
         "stream": pa.array([whole(launch.stream) for launch in launches], pa.int64()),
         "ncu_id": pa.array([launch.ncu_id for launch in launches], pa.int64()),
         "nvtx_range": pa.array([launch.nvtx for launch in launches], pa.string()),
-        "duration_ns": pa.array(counters.whole(*_DURATIONS, nearest=True), pa.int64()),
+        "duration_ns": pa.array(_durations(report, counters), pa.int64()),
         "registers_per_thread": _int32(counters.whole("launch__registers_per_thread")),
         "static_shared_bytes": pa.array(static, pa.int64()),
         "dynamic_shared_bytes": pa.array(dynamic, pa.int64()),
@@ -89,6 +90,12 @@ def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Se
     for name, text in (("clock_control", facts.clock_control), ("cache_control", facts.cache_control), ("section_set", sections)):
         columns[name] = pa.array([text] * len(launches), pa.string())
     return columns
+
+
+def _durations(report: Report, counters: Counters) -> list[int | None]:
+    """Return the duration (ns) of each launch; None where its unit is none of time, or where no launch takes so long."""
+    printed = counters.whole(*_DURATIONS, nearest=True)
+    return [ns if ns is not None and ns < _MAX_DURATION_NS and i not in report.untimed else None for i, ns in enumerate(printed)]
 
 
 def _int32(values: Sequence[int | None]) -> pa.Array:

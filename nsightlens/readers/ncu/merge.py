@@ -19,6 +19,7 @@ class Report:
     """The launches of a report with their metric values (sorted by launch), texts and rules; `steps` as in Page.
 
     shared: launches that several pages have. conflicts: values of them that differ by more than the printed digits.
+    untimed: as in Page, of any page.
     """
 
     launches: list[Launch]
@@ -30,6 +31,7 @@ class Report:
     sections: tuple[str, ...]
     shared: int
     conflicts: int
+    untimed: frozenset[int] = frozenset()
 
 
 def merge(pages: Sequence[Page], notes: Notes) -> Report:
@@ -41,16 +43,18 @@ def merge(pages: Sequence[Page], notes: Notes) -> Report:
     launches, positions = _launches(pages)
     sections = tuple(dict.fromkeys(section for page in pages for section in page.sections))
     scaled = any(page.scaled for page in pages)
+    untimed = frozenset(at for page, found in zip(pages, positions, strict=True) for at in found[page.untimed].tolist())
     shared = sum(count > 1 for count in Counter(p for found in positions for p in set(found.tolist())).values())
     if len(pages) == 1:
         page = pages[0]
-        return Report(launches, page.entries, page.steps, scaled, page.texts, page.rules, sections, 0, 0)
+        return Report(launches, page.entries, page.steps, scaled, page.texts, page.rules, sections, 0, 0, untimed)
     entries, step, lost = _entries(pages, positions, len(launches))
     texts, lost_texts = _texts(pages, positions)
     if lost or lost_texts:
         notes.add("metric_conflict", (lost or lost_texts)[0], len(lost) + len(lost_texts))
     conflicts = len(lost) + len(lost_texts)
-    return Report(launches, entries, lambda: step, scaled, texts, _rules(pages, positions), sections, shared, conflicts)
+    rules = _rules(pages, positions)
+    return Report(launches, entries, lambda: step, scaled, texts, rules, sections, shared, conflicts, untimed)
 
 
 def _launches(pages: Sequence[Page]) -> tuple[list[Launch], list[Ints]]:

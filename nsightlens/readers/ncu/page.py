@@ -19,6 +19,8 @@ RULES = pa.schema(
 )
 
 
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
 Codes = np.ndarray[Any, np.dtype[np.int32]] | Ints
 
 
@@ -40,13 +42,19 @@ class Launch(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what identifies the launch: process, ID, name, grid and block."""
-        return self[:5]
+        """Return what identifies the launch: process, ID, name, grid and block, and the host."""
+        return (*self[:5], self.named_host)
+
+    @property
+    def named_host(self) -> str | None:
+        """Return the host. ncu names it as it was connected to: 127.0.0.1 is no name of a host."""
+        return None if self.host in _LOCAL_HOSTS else self.host
 
     @property
     def identity(self) -> str:
         """Return the key as one text."""
-        return f"{self.pid} {self.ncu_id} {self.name or ''} {self.block or ''} {self.grid or ''}"
+        host = f" {self.named_host}" if self.named_host else ""
+        return f"{self.pid} {self.ncu_id} {self.name or ''} {self.block or ''} {self.grid or ''}{host}"
 
 
 class Label(NamedTuple):
@@ -89,7 +97,10 @@ class Entries:
 
 @dataclass(slots=True)
 class Page:
-    """One table of a file. `steps` returns the value of the last printed digit of each entry (computed when asked)."""
+    """One table of a file. `steps` returns the value of the last printed digit of each entry (computed when asked).
+
+    untimed: launches whose gpu__time_duration is printed in a unit that is none of time.
+    """
 
     kind: str
     launches: list[Launch]
@@ -101,6 +112,7 @@ class Page:
     sections: tuple[str, ...] = ()
     rows: int = 0
     notes: Notes = field(default_factory=Notes)
+    untimed: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 _ID_COLUMNS = (
@@ -139,6 +151,11 @@ class IdColumns:
             return None
         nvtx = " | ".join([row[p] for p in self.ranges if p < size and row[p]]) or None if self.ranges else None
         return Launch._make((pid, ncu_id, *found, nvtx))
+
+
+def is_untimed(metric: Name | None, unit: str) -> bool:
+    """Say whether a metric is the duration, but its base unit is none of time: then nothing tells how long it is."""
+    return isinstance(metric, str) and metric.startswith("gpu__time_duration.") and unit != "ns"
 
 
 def whole(text: str | None) -> int | None:

@@ -18,7 +18,6 @@ from nsightlens.readers.ncu.page import Label, Launch, whole
 from nsightlens.readers.ncu.summary import Summary
 from nsightlens.schema import TABLES, batch_of, conform
 
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 _ATTRIBUTES = (
     "clock_rate", "memory_clock_rate", "global_memory_bus_width", "total_memory", "l2_cache_size",
     "max_threads_per_multiprocessor", "compute_capability_major", "compute_capability_minor",
@@ -34,8 +33,7 @@ def processes(launches: Sequence[Launch], summaries: Sequence[Summary]) -> tuple
     for group in (launches, [summary.launches for summary in summaries]):
         mine = []
         for launch in group:
-            # ncu names the host it profiled on as it was connected to: 127.0.0.1 is no name of a host.
-            host = None if launch.host in _LOCAL_HOSTS else launch.host
+            host = launch.named_host
             at = position.setdefault((launch.pid, host), len(rows))
             if at == len(rows):
                 rows.append({"pid": launch.pid, "host": host, "name": launch.process})

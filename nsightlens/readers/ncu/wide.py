@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence, Floats, Ints, Parsed, decimals, parse, shifted, step_sizes
-from nsightlens.readers.ncu.page import TEXTS, Entries, IdColumns, Launch, Page, codes_of, resolve, table_of
+from nsightlens.readers.ncu.page import TEXTS, Entries, IdColumns, Launch, Page, codes_of, is_untimed, resolve, table_of
 from nsightlens.readers.ncu.text import Header
 from nsightlens.readers.ncu.units import Unit, base_unit
 
@@ -121,7 +121,8 @@ def page(cells: WideCells, decimal: str) -> Page:
     columns = _Columns.of(cells, decimal, notes)
     entries, steps = _entries(columns, len(first), of_row, notes)
     scaled = any(unit.exponent for unit in cells.units)
-    return Page("raw", list(first.values()), entries, steps, scaled, columns.texts(of_row), rows=rows, notes=notes)
+    return Page("raw", list(first.values()), entries, steps, scaled, columns.texts(of_row), rows=rows, notes=notes,
+                untimed=columns.untimed(of_row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,14 @@ class _Columns:
             return step_sizes(decimals(self.cells.columns[column]), exponents)
 
         return self._matrix(order, plain, self.parsed.steps)
+
+    def untimed(self, of_row: Ints) -> Ints:
+        """Return the launches whose duration is printed in a unit that is none of time."""
+        pairs = enumerate(zip(self.cells.names, self.cells.units, strict=True))
+        odd = [i for i, (name, unit) in pairs if is_untimed(name, unit.base)]
+        found = [of_row[self.cells.columns[i].is_valid().to_numpy(zero_copy_only=False)] for i in odd]
+        launches = np.unique(np.concatenate([of_row[:0], *found]))
+        return launches[launches >= 0]
 
     def _matrix(self, order: Ints, plain: Callable[[int, Ints], Floats], mixed: Callable[[Ints, Ints], Floats]) -> Floats:
         found = np.empty((len(self.cells.launches), len(self.cells.names)))
