@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import names, normalise, processes, schema
+from nsightlens.discover import path_text
+from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
 from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, nullable
 from nsightlens.ranks import Sidecar
@@ -97,6 +100,14 @@ class Assembly:
         for window, origin in zip(self.windows, origins, strict=True):
             if origin is not None and origins[0] is not None:
                 window.shift = origin - origins[0]
+        spans = sorted(self._gpu_spans())
+        if any(later[0] < earlier[1] for earlier, later in pairwise(spans)):
+            raise OverlapError(f"{self.profile.profile_id}: its windows overlap")
+
+    def _gpu_spans(self) -> list[tuple[int, int]]:
+        """Return first start and last end of GPU work of each window that has some, on the profile's origin."""
+        spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
+        return [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
 
     def _take_work(self, table: str, kind: Codes) -> tuple[Int, Int, Int]:
         """Return process number, correlation id and start of each row of `table`."""
@@ -284,8 +295,7 @@ class Assembly:
         }
 
     def _gpu_totals(self) -> dict[str, int | None]:
-        spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
-        shifted = [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
+        shifted = self._gpu_spans()
         return {
             "kernel_ns": self._narrow.kernel_ns,
             "gpu_first_ns": min((first for first, _ in shifted), default=None),
@@ -297,8 +307,8 @@ class Assembly:
         for code, message in self.warnings:
             rows.extend(diagnostic("warning", code, message)[1].to_pylist())
         for window, paths in zip(self.windows, self.profile.windows, strict=True):
-            rows.extend({"path": str(paths[0]), **row} for row in window.small["diagnostics"])
-        return [{"path": str(self.profile.windows[0][0]), **row} for row in rows]
+            rows.extend({"path": path_text(paths[0]), **row} for row in window.small["diagnostics"])
+        return [{"path": path_text(self.profile.windows[0][0]), **row} for row in rows]
 
 
 def _constant(value: str, rows: int) -> pa.DictionaryArray:

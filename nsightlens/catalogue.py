@@ -41,12 +41,26 @@ class Change:
     runs: dict[str, str] = field(default_factory=dict)
 
 
-def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the catalogue at `path`. Raises StoreError where DuckDB cannot open it."""
+def attach(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to the catalogue at `path`, read-only. Raises StoreError where DuckDB cannot open it."""
+    connection = duckdb.connect()
+    connection.execute("SET autoinstall_known_extensions = false")
     try:
-        return duckdb.connect(str(path), read_only=read_only)
+        connection.execute(f"ATTACH {_literal(str(path))} AS catalogue (READ_ONLY)")
     except duckdb.Error as exc:
-        raise StoreError(f"{path}: DuckDB cannot open it ({exc}). If it was written by a newer DuckDB, update duckdb") from exc
+        connection.close()
+        raise StoreError(f"{path}: cannot be opened. {_why(exc)}") from exc
+    connection.execute("USE catalogue")
+    return connection
+
+
+def _why(error: duckdb.Error) -> str:
+    said = str(error).splitlines()[0]
+    if "lock" in said:
+        return f"Another program has it open for writing: close it there, or copy the store ({said})"
+    if "newer version" in said or "storage version" in said:
+        return f"It was written by a newer DuckDB: update duckdb ({said})"
+    return f"It is damaged, or no DuckDB file: ingest the captures again into a new store ({said})"
 
 
 def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
@@ -56,8 +70,7 @@ def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     connection.execute("SET temp_directory = ?", [str(scratch)])
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET autoinstall_known_extensions = false")
-    literal = "'" + str(path).replace("'", "''") + "'"
-    connection.execute(f"ATTACH {literal} AS catalogue (STORAGE_VERSION '{STORAGE_VERSION}')")
+    connection.execute(f"ATTACH {_literal(str(path))} AS catalogue (STORAGE_VERSION '{STORAGE_VERSION}')")
     connection.execute("USE catalogue")
     return connection
 

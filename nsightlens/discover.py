@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from urllib.parse import quote
 
 from isal import isal_zlib
 
 from nsightlens import vendor
 from nsightlens.errors import ReadError, UsageError
-from nsightlens.ranks import SIDECAR_SUFFIX, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
+from nsightlens.ranks import MAX_NAME, SIDECAR_SUFFIX, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
 from nsightlens.readers import HEAD_BYTES, READERS, Probe, Reader
 from nsightlens.readers.ncu import recognise_foreign_csv
 
@@ -65,6 +67,11 @@ class Fingerprint:
     plain: tuple[int, int]
 
 
+def path_text(path: str | Path) -> str:
+    """Return a path as text that can be stored and printed: bytes that are no UTF-8 stand as \\xNN."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def walk(root: Path) -> Iterator[Path]:
     """Yield the files below `root` in natural order; nsys parquet directories as one; stores and hidden folders not at all."""
     if not root.is_dir():
@@ -114,7 +121,7 @@ def run_names(roots: Sequence[Path], given: str | None = None, taken: dict[str, 
 
 
 def _tail(folder: Path, depth: int) -> str:
-    return "/".join(folder.parts[-depth:]).strip("/") or "root"
+    return path_text("/".join(folder.parts[-depth:]).strip("/")) or "root"
 
 
 def find(
@@ -130,22 +137,38 @@ def find(
         pattern = re.compile(rank_pattern) if rank_pattern else None
     except re.error as exc:
         raise UsageError(f"--rank-pattern {rank_pattern!r} is not a regular expression: {exc}") from exc
+    if run is not None and not 0 < len(quote(run, safe="")) <= MAX_NAME:
+        raise UsageError("--run needs a name of at most 240 characters")
     names = run_names(listed, run, taken)
-    found, seen = [], set()
+    found: list[Found] = []
+    seen: set[Path] = set()
     for root in listed:
+        here = []
         for path in walk(root):
             if path not in seen:
                 seen.add(path)
                 if progress:
                     progress(path)
-                found.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None))
+                here.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None))
+        found += here if run is not None else _share_run(here)
     return found
+
+
+def _share_run(files: list[Found]) -> list[Found]:
+    """Give the files without a sidecar the run that all sidecars of the folder name, if they name one."""
+    named = {f.sidecar.run for f in files if f.sidecar and f.sidecar.run}
+    if len(named) != 1:
+        return files
+    run = str(named.pop())
+    return [f if f.sidecar and f.sidecar.run else replace(f, run=run) for f in files]
 
 
 def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = None, run_is_given: bool = False) -> Found:
     """Return what one file is. Never raises for a bad file: what is wrong stands in `refused`."""
     try:
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not path.is_dir():
+            return Found(path, root, run, 0, status.st_mtime_ns, "no regular file (pipe, socket or device)")
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
         head = b"" if path.is_dir() else _head(path)
     except OSError as exc:
@@ -165,8 +188,8 @@ def _sidecar(path: Path) -> tuple[Sidecar | None, str | None]:
         return None, None
     try:
         return read_sidecar(where), None
-    except (OSError, ValueError) as exc:
-        return None, f"the sidecar {where.name} is ignored: {exc}"
+    except (OSError, ValueError, RecursionError) as exc:
+        return None, f"the sidecar {path_text(where.name)} is ignored: {exc}"
 
 
 def _head(path: Path) -> bytes:

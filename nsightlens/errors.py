@@ -38,6 +38,10 @@ class UnknownFormatError(ReadError):
         super().__init__(path, reason, what_to_do, code)
 
 
+class OverlapError(NsightlensError):
+    """Files taken for windows of one process overlap in time, so they are not: each has to be read for itself."""
+
+
 class SchemaError(NsightlensError):
     """A table does not have the columns that schema.py defines: a defect of ours, not of the input."""
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from nsightlens.discover import Fingerprint, Found
 from nsightlens.ranks import natural_key
 
+_WHOLE = 0.99
+"""A copy of less than this share of the largest is cut."""
 _PREFERRED = ("nsys sqlite", "nsys parquetdir")
 
 
@@ -38,17 +40,18 @@ class Group:
 
 @dataclass(slots=True)
 class Grouping:
-    """The profiles, and the files that are other files' doubles: path -> (the file that is read, why)."""
+    """The profiles, the files that are other files' doubles (path -> the file that is read, why), and decompressed sizes."""
 
     groups: list[Group] = field(default_factory=list)
     duplicates: dict[Path, tuple[Path, str]] = field(default_factory=dict)
+    sizes: dict[Path, int] = field(default_factory=dict)
 
 
 def group(
     found: Sequence[Found], fingerprints: Mapping[Path, Fingerprint], agree: Callable[[Sequence[Path]], bool],
 ) -> Grouping:
     """Return the profiles that the files make up. `agree`: whether ncu CSVs hold no contradicting values."""
-    result = Grouping()
+    result = Grouping(sizes={path: print_.plain[0] for path, print_ in fingerprints.items()})
     candidates = sorted((f for f in found if f.tool), key=lambda f: natural_key(str(f.path)))
     for run in dict.fromkeys(f.run for f in candidates):
         files = _without_doubles([f for f in candidates if f.run == run], fingerprints, result)
@@ -135,8 +138,9 @@ def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
 
 def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
     """Files of one process (host and pid) and rank are its windows, in order of time."""
+    _set_twins_aside(files, result)
     by_process: dict[object, list[Found]] = {}
-    for file in files:
+    for file in (f for f in files if f.path not in result.duplicates):
         known = file.probe.window_of if file.probe else None
         execution = file.sidecar.execution if file.sidecar else None
         key = (known, file.rank[0], execution, file.path.parent) if known else file.path
@@ -146,6 +150,20 @@ def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Grou
         merged = () if len(members) == 1 else (("windows_of_one_process", f"{len(members)} files are windows of one process: "
                                                 + ", ".join(m.path.name for m in members)),)
         yield Group(members[0].run, "kineto", tuple((m,) for m in members), merged)
+
+
+def _set_twins_aside(files: list[Found], result: Grouping) -> None:
+    """Of traces that begin with the same events (re-saved, or cut while copying) only the first whole one is read."""
+    twins: dict[str, list[Found]] = {}
+    for file in files:
+        for name in file.probe.identity if file.probe else ():
+            twins.setdefault(name, []).append(file)
+    for members in twins.values():
+        whole = max(result.sizes[f.path] for f in members) * _WHOLE
+        read = next(f for f in members if result.sizes[f.path] >= whole)
+        for other in members:
+            if other is not read and other.path not in result.duplicates:
+                result.duplicates[other.path] = (read.path, "it begins with the same events: a copy, whole or cut")
 
 
 def _same_rank(one: Found, other: Found) -> bool:

@@ -7,9 +7,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 SIDECAR_SUFFIX = ".run.json"
 _MAX_SIDECAR_BYTES = 1 << 20
+MAX_NAME = 240
+"""Longest name of a run, percent-encoded as in a folder's name."""
 
 # "rank3", "rank_3", "rank-34_of_300", "node1_rank3", "_r3": a number directly behind the word, and no letter before it.
 _RANK_IN_NAME = re.compile(r"(?:(?<![A-Za-z])rank[-_.=]?|(?<=[_.-])r(?:k)?[-_]?)(\d{1,7})(?![\dA-Za-z])", re.IGNORECASE)
@@ -69,7 +72,12 @@ def read_sidecar(path: Path) -> Sidecar:
 
 def _text(content: Mapping[str, object], key: str) -> str | None:
     value = content.get(key)
-    return value if isinstance(value, str) and value else None
+    if not isinstance(value, str) or not value:
+        return None
+    value = value.encode("utf-8", "replace").decode()
+    if len(quote(value, safe="")) > MAX_NAME:
+        raise ValueError(f"its {key} is too long")
+    return value
 
 
 def _number(content: Mapping[str, object], key: str) -> int | None:

@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 
 from nsightlens import normalise, parts, vendor, workers
 from nsightlens.catalogue import Change
-from nsightlens.discover import Fingerprint, Found, find, fingerprint, look_at
-from nsightlens.errors import ReadError, UnknownFormatError
+from nsightlens.discover import Fingerprint, Found, find, fingerprint, look_at, path_text
+from nsightlens.errors import OverlapError, ReadError, UnknownFormatError
 from nsightlens.grouping import Group, Grouping, group, profile_id
 from nsightlens.kinds import KIND
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store import Known, Writing, locate
 
+_WARNINGS = ("same_launches_differ", "files_gone", "windows_overlap")
 State = Literal["new", "replaced", "unchanged", "refused"]
 
 
@@ -81,13 +82,18 @@ def ingest(
         found += _files_of_known_runs(found, known)
         prints, failed = _fingerprints(found, known)
         found = [replace(f, tool=None, refused=failed[f.path]) if f.path in failed else f for f in found]
+        found, moved = (found, {}) if run is not None else _at_home(found, prints, known)
         grouping = group(found, prints, mergeable)
         plan = _Plan(writing, known, prints)
         for one in grouping.groups:
             plan.add(one)
-        plan.read(jobs, executor, on_progress)
+        while plan.waiting():
+            plan.read(jobs, executor, on_progress)
         change, report = _settle(plan, grouping, found)
-        if change.added or change.removed or change.files != _rows_known(known, change):
+        change.files += [{**row, "outcome": "missing", "profile_id": None, "reason": reason} for row, reason in moved.values()]
+        change.files += plan.gone
+        nothing = not (known.files or report.outcomes or report.refused)
+        if not nothing and (change.added or change.removed or change.files != _rows_known(known, change)):
             writing.commit(change)
     return report
 
@@ -114,6 +120,22 @@ def _fingerprints(found: Sequence[Found], known: Known) -> tuple[dict[Path, Fing
     return prints, failed
 
 
+def _at_home(
+    found: list[Found], prints: dict[Path, Fingerprint], known: Known,
+) -> tuple[list[Found], dict[str, tuple[dict[str, Any], str]]]:
+    """Give a folder that was moved or renamed since an earlier ingest the run that it had then.
+
+    A run is the same where a file of it is known by content under another run, and is gone from its old path. Returns the files,
+    and by old path the rows of `files` that this makes obsolete, with why.
+    """
+    gone = {row["fingerprint"]: row for row in known.files if row["profile_id"] and not Path(row["path"]).exists()}
+    matches = [(f, gone[prints[f.path].text]) for f in found if f.path in prints and prints[f.path].text in gone]
+    homes = {f.run: row["run"] for f, row in matches if f.run not in known.runs and not (f.sidecar and f.sidecar.run)}
+    moved = {row["path"]: (row, f"it lies at {path_text(f.path)} now") for f, row in matches
+             if homes.get(f.run, f.run) == row["run"]}
+    return [replace(f, run=homes.get(f.run, f.run)) for f in found], moved
+
+
 class _Plan:
     """The profiles to read, and those that can stay as they are."""
 
@@ -126,16 +148,33 @@ class _Plan:
         self.unchanged: set[str] = set()
         self.written: dict[str, dict[str, int]] = {}
         self.errors: dict[str, ReadError] = {}
+        self.gone: list[dict[str, Any]] = []
         self._by_content = {(r["run"], r["fingerprint"]): r["profile_id"] for r in known.files if r["profile_id"]}
 
     def add(self, one: Group) -> None:
         """Take in a profile: under the id that one of its files has in the store, else under a new one."""
         ids = [self._by_content.get((f.run, self.prints[f.path].text)) for f in one.files]
         name = next((i for i in ids if i and i not in self.groups), None) or profile_id(one, self.prints)
+        if self._lost_files(name, one):
+            one = replace(one, notes=(*one.notes, ("files_gone", "some files of this profile are gone; the rows that were read "
+                                                   "from all of them are kept")))
+            self.unchanged.add(name)
         self.groups[name] = one
         self.signatures[name] = self._signature(one)
         if self.known.signatures.get(name) == self.signatures[name]:
             self.unchanged.add(name)
+
+    def _lost_files(self, name: str, one: Group) -> bool:
+        """Say whether all that changed about a profile is that some of its files are no longer there."""
+        before = [r for r in self.known.files if r["profile_id"] == name and r["outcome"] in ("read", "partial", "missing")]
+        here = {self.prints[f.path].text for f in one.files}
+        missing = [r for r in before if r["fingerprint"] not in here]
+        if name not in self.known.signatures or not missing or any(Path(r["path"]).exists() for r in missing):
+            return False
+        if not here < {r["fingerprint"] for r in before}:
+            return False
+        self.gone += [{**row, "outcome": "missing", "reason": "it is gone; its rows are kept"} for row in missing]
+        return True
 
     def _signature(self, one: Group) -> str:
         """Return a digest of all that the rows of a profile follow from: contents, order, sidecars, our versions."""
@@ -144,10 +183,15 @@ class _Plan:
                    for i, window in enumerate(one.windows) for f in window]
         return blake2b(repr((said, content)).encode(), digest_size=16).hexdigest()
 
+    def waiting(self) -> list[str]:
+        """Return the profiles that are new or have changed and were not tried yet, largest first."""
+        settled = self.unchanged | self.written.keys() | self.errors.keys()
+        waiting = [name for name in self.groups if name not in settled]
+        return sorted(waiting, key=lambda name: -sum(f.bytes for f in self.groups[name].files))
+
     def read(self, jobs: int, executor: Executor | None, on_progress: OnProgress | None) -> None:
-        """Read the profiles that are new or have changed, largest first."""
-        waiting = [name for name in self.groups if name not in self.unchanged]
-        waiting.sort(key=lambda name: -sum(f.bytes for f in self.groups[name].files))
+        """Read the profiles that wait; afterwards new ones may wait, made of what could not be read as one."""
+        waiting = self.waiting()
         if on_progress:
             on_progress(Progress(0, len(waiting), ""))
         if executor is None and (jobs == 1 or len(waiting) <= 1):
@@ -160,6 +204,13 @@ class _Plan:
             futures = {pool.submit(_read, self._task(name), share): name for name in waiting}
             for done, future in enumerate(as_completed(futures)):
                 self._finish(futures[future], future, done + 1, len(waiting), on_progress)
+
+    def _split(self, name: str) -> None:
+        """Make a profile of each window: they overlap, so they are not windows of one process."""
+        one = self.groups.pop(name)
+        why = "another file names the same host and process id at the same time: read as two processes"
+        for window in one.windows:
+            self.add(Group(one.run, one.tool, (window,), (("windows_overlap", why),)))
 
     def folder(self, name: str) -> Path:
         """Return where the parts of a profile are made."""
@@ -179,6 +230,8 @@ class _Plan:
             self.written[name] = future.result()
         except ReadError as exc:
             self.errors[name] = exc
+        except OverlapError:
+            self._split(name)
         except (BrokenProcessPool, MemoryError) as exc:
             self.errors[name] = ReadError(path, "the process that read it died, most likely for want of memory",
                                           "Try again with --jobs 1, or on a machine with more memory", "worker_died")
@@ -233,21 +286,21 @@ def _settle(plan: _Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Ch
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "refused"))
             continue
         for code, message in one.notes:
-            note(change, one.first, "warning" if code == "same_launches_differ" else "info", code, message)
+            note(change, one.first, "warning" if code in _WARNINGS else "info", code, message)
         places |= {f.path: (name, i) for i, window in enumerate(one.windows) for f in window}
-        change.removed |= {before[str(p)] for p in paths if before.get(str(p)) not in (None, name)}
+        change.removed |= {before[path_text(p)] for p in paths if before.get(path_text(p)) not in (None, name)}
         if name in plan.unchanged:
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "unchanged"))
             continue
         change.added.append((name, one.run, plan.signatures[name], plan.folder(name), plan.written[name]))
         rows = {table: count for table, count in plan.written[name].items() if table in TABLES}
-        again = name in plan.known.signatures or any(before.get(str(p)) for p in paths)
+        again = name in plan.known.signatures or any(before.get(path_text(p)) for p in paths)
         report.outcomes.append(Outcome(name, one.run, one.tool, paths, "replaced" if again else "new", rows))
     change.removed -= plan.groups.keys() - plan.errors.keys()
     refused = {Path(e.path): e for e in plan.errors.values()}
     for file in found:
         _settle_file(file, places, refused, grouping, plan, change, report)
-    change.runs = {f.run: str(f.root) for f in found}
+    change.runs = {f.run: path_text(f.root) for f in found}
     return change, report
 
 
@@ -255,8 +308,9 @@ def _settle_file(
     file: Found, places: dict[Path, tuple[str, int]], errors: dict[Path, ReadError], grouping: Grouping, plan: _Plan,
     change: Change, report: Report,
 ) -> None:
-    row: dict[str, Any] = {"path": str(file.path), "run": file.run, "tool": file.tool, "kind": file.kind, "bytes": file.bytes,
-                           "modified_ns": file.modified_ns, "outcome": "ignored", "reason": None, "profile_id": None,
+    row: dict[str, Any] = {"path": path_text(file.path), "run": file.run, "tool": file.tool, "kind": file.kind,
+                           "bytes": file.bytes, "modified_ns": file.modified_ns, "outcome": "ignored", "reason": None,
+                           "profile_id": None,
                            "fingerprint": plan.prints[file.path].text if file.path in plan.prints else None}
     refused = file.refused or errors.get(file.path)
     if file.path in places:
@@ -264,10 +318,10 @@ def _settle_file(
         row["outcome"] = _read_or_partial(plan, row)
     elif file.path in grouping.duplicates:
         other, why = grouping.duplicates[file.path]
-        row |= {"outcome": "duplicate", "reason": f"{why}: {other} is read instead"}
+        row |= {"outcome": "duplicate", "reason": f"{why}: {path_text(other)} is read instead"}
         note(change, file, "info", "duplicate", row["reason"])
     elif refused:
-        earlier = next((r["profile_id"] for r in plan.known.files if r["path"] == str(file.path)), None)
+        earlier = next((r["profile_id"] for r in plan.known.files if r["path"] == path_text(file.path)), None)
         row |= {"outcome": "refused", "reason": f"{refused.reason}. {refused.what_to_do}", "profile_id": earlier}
         note(change, file, "error" if file.tool else "warning", refused.code, row["reason"])
         if file.refused:
@@ -286,8 +340,8 @@ def _read_or_partial(plan: _Plan, row: dict[str, Any]) -> str:
 
 def note(change: Change, file: Found, severity: str, code: str, message: str) -> None:
     """Add a diagnostic about a file as a whole."""
-    change.diagnostics.append({"path": str(file.path), "run": file.run, "tool": file.tool, "severity": severity, "code": code,
-                               "count": 1, "message": message})
+    change.diagnostics.append({"path": path_text(file.path), "run": file.run, "tool": file.tool, "severity": severity,
+                               "code": code, "count": 1, "message": message})
 
 
 def read_one(path: str | Path) -> dict[str, pa.Table]:

@@ -25,6 +25,7 @@ from nsightlens.errors import StoreError, UsageError
 from nsightlens.schema import SCHEMA_VERSION
 
 CATALOGUE = "nsightlens.duckdb"
+_QUERIES = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 DEFAULT = "nsightlens-store"
 VARIABLE = "NSIGHTLENS_STORE"
 
@@ -41,7 +42,7 @@ class Store:
         where = self.path / CATALOGUE
         if not where.is_file():
             raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
-        self._connection = catalogue.connect(where, read_only=True)
+        self._connection = catalogue.attach(where)
         try:
             found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
         except duckdb.Error as exc:
@@ -53,6 +54,7 @@ class Store:
                              "Ingest the captures again into a new store")
         self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
         _fence(self._connection, self.path)
+        self._fenced = True
 
     @property
     def views(self) -> dict[str, views.View]:
@@ -68,21 +70,39 @@ class Store:
         return self._run(query, values)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
-        """Return the result of one SQL statement. The store cannot be changed, and no other file read or written."""
+        """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
+
+        Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
+        """
+        try:
+            statements = self._connection.extract_statements(query)
+        except duckdb.Error as exc:
+            raise UsageError(f"DuckDB: {exc}") from exc
+        kinds = {statement.type for statement in statements}
+        if len(statements) != 1:
+            raise UsageError(f"one statement is wanted, here are {len(statements)}")
+        if self._fenced and not kinds <= _QUERIES:
+            raise UsageError(f"a store is read-only, and {kinds.pop().name} is no query; "
+                             "to let the statement touch other files: allow_files(), or --allow-files")
         return self._run(query, parameters)
 
     def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         try:
             relation = self._connection.sql(query, params=parameters or None)
-            return pa.table({}) if relation is None else relation.to_arrow_table()
-        except duckdb.Error as exc:
+            return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
+        except (duckdb.Error, pa.ArrowException) as exc:
             raise UsageError(f"DuckDB: {exc}") from exc
 
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
         self._connection.close()
-        self._connection = catalogue.connect(self.path / CATALOGUE, read_only=True)
+        self._connection = catalogue.attach(self.path / CATALOGUE)
         self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
+        self._fenced = False
+
+    def __repr__(self) -> str:
+        """Return where the store is."""
+        return f"<nsightlens store {str(self.path)!r}>"
 
     def close(self) -> None:
         """Close the catalogue."""
@@ -95,6 +115,15 @@ class Store:
         self.close()
 
 
+def _plain_integers(table: pa.Table) -> pa.Table:
+    """Return the table with whole decimals (DuckDB's sums of integers) as int64, where they fit."""
+    for index, column in enumerate(table.columns):
+        if pa.types.is_decimal(column.type) and column.type.scale == 0:
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = table.set_column(index, table.column_names[index], column.cast(pa.int64()))
+    return table
+
+
 def _fence(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Keep the connection off every file but the store's parts, and off the network, for good."""
     connection.execute("SET allowed_directories = [?]", [str(path.resolve() / "parts") + "/"])
@@ -104,7 +133,7 @@ def _fence(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 @dataclass(slots=True)
 class Known:
-    """What the store holds before an ingest: files (as rows), signature and parts of each profile, folder of each run."""
+    """What the store holds before an ingest: rows of files, signature of each profile that is whole, folder of each run."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -125,12 +154,19 @@ class Writing:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Writing:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / "lock").open("a+")
-        except OSError as exc:
-            raise StoreError(f"{self.path}: the store cannot be written ({exc.strerror}). Choose another with --store") from exc
-        self._acquire(self._lock)
+        path = self.path / "lock"
+        while self._lock is None:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                lock = path.open("a+")
+            except OSError as exc:
+                why = f"{self.path}: the store cannot be written ({exc.strerror}). Choose another with --store"
+                raise StoreError(why) from exc
+            self._acquire(lock)
+            if path.exists() and os.fstat(lock.fileno()).st_ino == path.stat().st_ino:
+                self._lock = lock
+            else:  # the one we waited for took its empty folder away
+                lock.close()
         self._tidy()
         return self
 
@@ -152,6 +188,15 @@ class Writing:
         if self._lock:
             self._lock.truncate(0)
             self._lock.close()
+        if not (self.path / CATALOGUE).exists():
+            self._leave_nothing()
+
+    def _leave_nothing(self) -> None:
+        """Take a folder away in which no store came to be."""
+        for stray in self.path.glob(f".{CATALOGUE}.*"):
+            stray.unlink(missing_ok=True)
+        if {entry.name for entry in self.path.iterdir()} <= {"lock"}:
+            shutil.rmtree(self.path, ignore_errors=True)
 
     @property
     def staging(self) -> Path:
@@ -165,7 +210,7 @@ class Writing:
             stray.unlink(missing_ok=True)
         live: set[str] = set()
         if (self.path / CATALOGUE).is_file():
-            with contextlib.closing(catalogue.connect(self.path / CATALOGUE, read_only=True)) as connection:
+            with contextlib.closing(catalogue.attach(self.path / CATALOGUE)) as connection:
                 live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
         self._remove_parts_but(live)
 
@@ -182,10 +227,19 @@ class Writing:
             files = store.sql("SELECT * FROM files").to_pylist()
             signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
             runs = store.sql("SELECT run, root FROM _runs").to_pylist()
-        return Known(files, {r["profile_id"]: r["signature"] for r in signatures}, {r["run"]: r["root"] for r in runs})
+            parts = store.sql("SELECT profile_id, path FROM _parts").to_pylist()
+        lost = {part["profile_id"] for part in parts if not (self.path / part["path"]).is_file()}
+        kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in lost}
+        return Known(files, kept, {r["run"]: r["root"] for r in runs})
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing."""
+        try:
+            self._commit(change)
+        except (OSError, duckdb.Error) as exc:
+            raise StoreError(f"{self.path}: could not be written, and is as it was before. Is the disk full? ({exc})") from exc
+
+    def _commit(self, change: Change) -> None:
         moved = self._move_parts(change)
         fresh = self.path / f".{CATALOGUE}.{os.getpid()}"
         old = self.path / CATALOGUE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -193,11 +194,104 @@ def test_a_link_to_the_folder_is_the_same_run(run: Path, store: Path, tmp_path: 
     assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
 
 
+def _many(offset: float = 0.0) -> list[tuple[str, float, float]]:
+    return [(GEMM, 1000.0 * i + offset, 10.0) for i in range(1, 60)]
+
+
+def test_a_trace_saved_again_or_cut_counts_once(run: Path, store: Path) -> None:
+    text = kineto(run / "x.json", _many(), rank=0).read_text()
+    (run / "y.json").write_text(json.dumps(json.loads(text)))
+    (run / "z.json").write_text(text[: len(text) * 2 // 3])
+    (run / "two.json.gz").write_bytes(gzip.compress(text[:5000].encode()) + gzip.compress(text[5000:].encode()))
+    ingest([run], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 59}]
+    assert [Path(r["path"]).name for r in _rows(store, "SELECT path FROM files WHERE outcome = 'read'")] == ["x.json"]
+
+
+def test_one_pid_on_two_containers_at_one_time_is_two_processes(run: Path, store: Path) -> None:
+    kineto(run / "a.json", _many(), host="box")
+    kineto(run / "b.json", _many(7.0), host="box")
+    ingest([run], store)
+    assert _rows(store, "SELECT count(DISTINCT process_id) AS n, max(window_index) AS w FROM kernels") == [{"n": 2, "w": 0}]
+    assert "windows_overlap" in _codes(store)
+    assert set(_states(ingest([run], store)).values()) == {"unchanged"}
+
+
+def test_a_file_without_sidecar_belongs_to_the_run_of_the_others(run: Path, store: Path) -> None:
+    kineto(run / "rank0.json", rank=0)
+    kineto(run / "rank1.json", rank=1)
+    (run / "rank0.run.json").write_text('{"run": "job", "rank": 0}')
+    ingest([run], store)
+    assert _rows(store, "SELECT DISTINCT run FROM kernels") == [{"run": "job"}]
+
+
+def test_a_moved_folder_keeps_its_run(run: Path, store: Path, tmp_path: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    ingest([run], store)
+    run.rename(tmp_path / "renamed")
+    report = ingest([tmp_path / "renamed"], store)
+    assert [(o.run, o.state) for o in report.outcomes] == [("base", "unchanged")]
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
+    outcomes = {Path(r["path"]).parent.name: r["outcome"] for r in _rows(store, "SELECT path, outcome FROM files")}
+    assert outcomes == {"base": "missing", "renamed": "read"}
+
+
+def test_a_deleted_page_takes_nothing_with_it(run: Path, store: Path) -> None:
+    ncu(run / "k.csv", {"gpu__time_duration.sum": ("ns", "7")})
+    ncu(run / "l.csv", {"dram__bytes.sum": ("byte", "100")})
+    ingest([run], store)
+    (run / "l.csv").unlink()
+    ingest([run], store)
+    metrics = dict(_rows(store, "SELECT metrics FROM kernels")[0]["metrics"])
+    assert metrics == {"gpu__time_duration.sum": 7.0, "dram__bytes.sum": 100.0}
+    assert "files_gone" in _codes(store)
+
+
+def test_lost_parts_are_made_again(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    ingest([run], store, materialise=False)
+    shutil.rmtree(store / "parts" / "kernels")
+    ingest([run], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 1}]
+
+
+def test_pipes_odd_names_and_bad_sidecars_stop_nothing(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    os.mkfifo(run / "pipe.json")
+    os.mkfifo(run / "a.run.json")
+    shutil.copy(run / "a.json", run / os.fsdecode(b"bad\xff.json"))
+    for name, text in (("b", "[" * 200_000), ("c", json.dumps({"run": "x" * 300})), ("d", '{"run": "\\udc80"}')):
+        kineto(run / f"{name}.json", [(name, 5.0, 1.0)], rank=0)
+        (run / f"{name}.run.json").write_text(text)
+    ingest([run], store)
+    assert _rows(store, "SELECT count(*) AS n FROM kernels") == [{"n": 4}]
+    assert "bad_sidecar" in _codes(store)
+    assert any("\\xff" in r["path"] for r in _rows(store, "SELECT path FROM files"))
+
+
+def test_a_folder_without_captures_leaves_no_store(run: Path, store: Path) -> None:
+    run.mkdir()
+    (run / "notes.txt").write_text("x")
+    assert ingest([run], store).outcomes == []
+    assert not store.exists()
+
+
+def test_two_stores_may_be_open_at_once(run: Path, store: Path) -> None:
+    kineto(run / "a.json", rank=0)
+    first = nl.ingest(run, store=store)
+    with nl.open(store) as second:
+        assert second.sql("SELECT sum(duration_ns) AS n FROM kernels")["n"].to_pylist() == [10_000]
+        kineto(run / "b.json", rank=1)
+        nl.ingest(run, store=store).close()
+        assert first.sql("SELECT count(*) AS n FROM kernels")["n"].to_pylist() == [1], "readers see the old store"
+
+
 def test_odd_run_names_survive(run: Path, store: Path) -> None:
     kineto(run / "a.json", rank=0)
     ingest([run], store, run="a b/ü='x'%20")
     assert _rows(store, "SELECT DISTINCT run FROM kernels") == [{"run": "a b/ü='x'%20"}]
-    again = duckdb.execute(f"SELECT DISTINCT run FROM read_parquet('{store}/parts/kernels/*/*.parquet', hive_partitioning = true)")
+    parts = f"{store}/parts/kernels/*/*.parquet"
+    again = duckdb.execute("SELECT DISTINCT run FROM read_parquet(?, hive_partitioning = true)", [parts])
     assert again.fetchall() == [("a b/ü='x'%20",)]
 
 
@@ -235,7 +329,8 @@ def test_sql_cannot_leave_the_store(run: Path, store: Path, tmp_path: Path) -> N
     with nl.open(store) as opened:
         for query in (f"FROM read_csv('{secret}')", f"COPY (SELECT 1) TO '{tmp_path}/out.csv'", "DELETE FROM kernels",
                       "DROP VIEW kernel_summary", f"ATTACH '{tmp_path}/x.duckdb'", "INSTALL httpfs", "SET threads = 1",
-                      "SET enable_external_access = true", f"SELECT * FROM read_text('{secret}')"):
+                      "SET enable_external_access = true", f"SELECT * FROM read_text('{secret}')", "SELECT 1; SELECT 2",
+                      f"COPY (SELECT 1) TO '{store}/parts/kernels/x.parquet'"):
             with pytest.raises(UsageError):
                 opened.sql(query)
         opened.allow_files()

@@ -65,7 +65,7 @@ def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -
     """Oracle: sort the same rows with Python's tuples."""
     calls = Calls(_ints(*[p for p in range(3) for _ in range(9)]), _ints(*[c for _ in range(3) for c in range(1, 10)]),
                   _ints(*[(c * 37) % 11 for _ in range(3) for c in range(1, 10)]), _ints(*[0] * 27))
-    process, correlation, start = (_ints(*column) for column in (list(zip(*rows, strict=True)) or [[], [], [], []])[:3])
+    process, correlation, start = (_ints(*column) for column in (list(zip(*rows, strict=True)) or [()] * 4)[:3])
     kinds = [row[3] for row in rows]
     order = launch_order(process, correlation, start, _ints(*[None] * len(rows)), link(process, correlation, calls, start),
                          hash_of(["a", "b", "c", "d"])[np.array(kinds, dtype=np.int64)])

@@ -21,6 +21,8 @@ from nsightlens.readers.kineto.stream import BLOCK, Source, read_at
 from nsightlens.readers.kineto.tally import Tally
 
 _HEADER_LIMIT = 1 << 24
+_TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*(-?[0-9.]+)')
+_TIMES = 64
 _LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\{\s*"[^"]*"\s*:)')
 
 
@@ -61,10 +63,19 @@ def _probe(path: Path, source: Source) -> Probe:
     return Probe(
         kind=f"kineto json {name}" if name else "kineto json",
         processes=_hints(header, tally, host, pid),
-        identity=frozenset((f"kineto:{blake2b(begun[:BLOCK], digest_size=16).hexdigest()}",)),
+        identity=_identity(begin, header.distributed("rank"), pid),
         window_of=f"{host}:{pid}" if host and pid else None,
         first_epoch_ns=clock.epoch_ns(header.base_ns),
     )
+
+
+def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:
+    """Name the capture by its first times and durations: the same however the file was re-saved, or where it was cut."""
+    times = _TIME.findall(begin[:BLOCK])[:_TIMES]
+    if len(times) < _TIMES:
+        return frozenset()
+    digest = blake2b(b" ".join(times), digest_size=16).hexdigest()
+    return frozenset((f"kineto:{rank}:{pid}:{digest}",))
 
 
 def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
