@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -73,8 +74,11 @@ def root() -> None:
 
 def main() -> None:
     """Run the command line; every error raised on purpose ends as one message and its exit code."""
+    if sys.stdout is None:  # closed by the shell: >&-
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it lasts as long as the process
     try:
         root.main(prog_name="nsightlens", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
     except click.Abort:
@@ -90,6 +94,10 @@ def main() -> None:
         click.echo("interrupted; the store is as it was before", err=True)
         sys.exit(130)
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as exc:
+        click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

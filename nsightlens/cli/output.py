@@ -63,14 +63,15 @@ def _by_ending(output: Path | None) -> str:
 
 
 def _parquet(table: pa.Table, output: Path | None) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if output is None and sys.stdout.isatty():
         raise UsageError("Parquet is binary: give --output FILE.parquet, or send standard output to a file")
     try:
         pq.write_table(table, output or sys.stdout.buffer)
-    except OSError as exc:
-        raise NsightlensError(f"{output}: cannot be written ({exc})") from exc
+    except (OSError, pa.ArrowException) as exc:
+        raise NsightlensError(f"{output or 'standard output'}: cannot be written ({exc})") from exc
 
 
 def _csv(table: pa.Table) -> str:
@@ -81,13 +82,19 @@ def _csv(table: pa.Table) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
     for row in _rows(table):
-        writer.writerow(["" if v is None else json.dumps(v) if isinstance(v, (dict, list)) else v for v in row])
+        writer.writerow(["" if v is None else json.dumps(v, default=_plain) if isinstance(v, (dict, list)) else v for v in row])
     return text.getvalue()
 
 
 def _json(table: pa.Table) -> str:
+    if len(set(table.column_names)) < table.num_columns:
+        raise UsageError("two columns have one name, and JSON would lose one: name them with AS, or take --format csv")
     records = [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in _rows(table)]
-    return json.dumps(records, indent=1, ensure_ascii=False, default=str) + "\n"
+    return json.dumps(records, indent=1, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def _jsonable(value: object) -> object:

@@ -27,7 +27,7 @@ WITH grouped AS (
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS deviation,
-        sum(bytes)::BIGINT AS total_bytes,
+        TRY_CAST(sum(bytes) AS BIGINT) AS total_bytes,
         1e9 * sum(bytes) FILTER (duration_ns IS NOT NULL)
             / nullif(sum(duration_ns) FILTER (bytes IS NOT NULL), 0) AS bytes_per_s
     FROM memory_ops

@@ -22,6 +22,7 @@
 -- @column errors           Diagnostics of severity error, by number of rows.
 -- @column warnings         Diagnostics of severity warning, by number of rows.
 -- @column files            Files it was read from.
+-- @column file             Name of the first of them.
 CREATE VIEW profile_overview AS
 WITH process AS (
     SELECT profile_id, list(DISTINCT rank ORDER BY rank) FILTER (rank IS NOT NULL) AS ranks,
@@ -39,13 +40,13 @@ WITH process AS (
         count(*) FILTER (severity = 'warning') AS warnings
     FROM diagnostics GROUP BY profile_id
 ), file AS (
-    SELECT profile_id, count(*) AS files FROM files GROUP BY profile_id
+    SELECT profile_id, count(*) AS files, regexp_extract(min(path), '[^/]*$') AS file FROM files GROUP BY profile_id
 )
 SELECT
     run, tool, profile_id, format, tool_version, array_to_string(ranks, ', ') AS ranks,
     coalesce(processes, 0) AS processes, hosts, gpus, windows, kernels, memory_ops, api_calls, ranges, kernel_ns,
     gpu_last_ns - gpu_first_ns AS gpu_span_ns, origin_epoch_ns, events_lost, truncated, simulated,
-    coalesce(errors, 0) AS errors, coalesce(warnings, 0) AS warnings, coalesce(files, 0) AS files
+    coalesce(errors, 0) AS errors, coalesce(warnings, 0) AS warnings, coalesce(files, 0) AS files, file
 FROM profiles
 LEFT JOIN process USING (profile_id)
 LEFT JOIN gpu USING (profile_id)
