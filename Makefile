@@ -32,8 +32,8 @@ demo: $(VENV)/.core
 	@rm -rf $(OUT)
 	@mkdir -p $(OUT)
 	$(BIN)/nsightlens ingest $(RUN) --store $(OUT)/store
-	$(BIN)/nsightlens show top_kernels how_many=8 --store $(OUT)/store
-	$(BIN)/nsightlens show family_summary --store $(OUT)/store
+	$(BIN)/nsightlens show top_kernels how_many=8 only_tool=nsys --store $(OUT)/store
+	$(BIN)/nsightlens show busy_time only_tool=nsys --store $(OUT)/store
 	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --store $(OUT)/store --output $(OUT)/roofline.png
 	@echo
 	@echo "This run is simulated (fixtures/README.md). The store is $(OUT)/store, the picture $(OUT)/roofline.png."
@@ -44,7 +44,7 @@ demo: $(VENV)/.core
 
 ## Lint, types and all tests (but test-long).
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 ## Tests that take minutes: 200 killed ingests.
 test-long: $(VENV)/.test

@@ -27,7 +27,7 @@ ROW = st.tuples(
 
 
 def _batch(rows: list[Row]) -> pa.RecordBatch:
-    columns = list(zip(*rows, strict=True)) or [[]] * len(SCHEMA)
+    columns: list[tuple[object, ...]] = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
     plain = [pa.string() if f.type == TEXT else f.type for f in SCHEMA]
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, plain, strict=True)]
     coded = [a.dictionary_encode() if pa.types.is_string(a.type) else a for a in arrays]
