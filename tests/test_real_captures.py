@@ -30,14 +30,15 @@ class Ingested:
     """The store of all real captures, with the report of its ingest."""
 
     def __init__(self, store: Path) -> None:
-        folders = [DATA / "kineto", *(DATA / name for name in ("nsys", "ncu"))]
-        self.report: Report = ingest(folders, store)
+        traces = [path for path in sorted((DATA / "kineto").iterdir()) if path.name != "derived"]
+        self.report: Report = ingest([*traces, DATA / "nsys", DATA / "ncu"], store)
         self.store = nl.open(store)
         self.files = {row["path"]: row for row in self.store.sql("SELECT * FROM files").to_pylist()}
 
     def row(self, path: Path) -> dict[str, Any]:
-        """Return the row of `files`."""
-        found: dict[str, Any] = self.files[str(path)]
+        """Return the row of `files`; of a copy, that of the file which is read instead: they hold the same."""
+        instead = self.report.duplicates.get(path, (path, ""))[0]
+        found: dict[str, Any] = self.files[str(instead)]
         return found
 
 
