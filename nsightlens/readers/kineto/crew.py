@@ -92,10 +92,14 @@ class _Helper:
 
     def __init__(self, work: Work) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        with suppress(OSError):
-            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+        if sys.executable and not getattr(sys, "frozen", False):
+            self._start()
         self._send(sys.path)
         self._send(work)
+
+    def _start(self) -> None:
+        with suppress(OSError):
+            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
     def _send(self, message: object) -> None:
         if self._process and self._process.stdin:

@@ -19,6 +19,7 @@ from nsightlens.readers.kineto.values import integer
 
 BOM = b"\xef\xbb\xbf"
 HEADER_LIMIT = 1 << 26
+_VALUE_LIMIT = 1 << 24
 _EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*(?:(\[)|null)')
 _OFFSET = re.compile(r"\(byte (\d+)\)")
 _EPOCH_US = range(10**15, 41 * 10**14)  # years 2001 to 2099
@@ -150,7 +151,7 @@ def searched(text: bytes) -> Header:
     for name in Header.__struct_fields__:
         found = re.search(rb'(?<!\\)"%b"\s*:' % name.encode(), text)
         if found:
-            mender = Mender(text[found.end() : found.end() + HEADER_LIMIT].decode("utf-8", "replace"))
+            mender = Mender(text[found.end() : found.end() + _VALUE_LIMIT].decode("utf-8", "replace"))
             try:
                 values[name] = msgspec.json.decode(mender.value().encode("utf-8", "replace"))
             except (Unmendable, *REFUSED):

@@ -44,7 +44,7 @@ def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening
 
 
 class Reading:
-    """One pass over one trace: `batches` yields rows, and `trace` is whole when it has ended."""
+    """One pass over one trace, from its first byte to its last."""
 
     def __init__(self, path: Path, source: Source, jobs: int, piece_bytes: int) -> None:
         self._path = path

@@ -33,6 +33,9 @@ _TRIES = 16
 _END_TRIES = 64
 _MENDABLE_BYTES = 1 << 22
 _CUT_BYTES = 1 << 16
+_CUT = -1
+# An attack can make every search run to the end of the buffer; beyond this sum the rest of the buffer is lost.
+_SEARCH_BYTES = 1 << 25
 
 
 class Empty(msgspec.Struct):
@@ -62,11 +65,14 @@ class Salvage:
         self._decoder = decoder
         self._events: list[Event] = []
         self._pos = 0
+        self._searched = 0
         self.tally = Tally()
 
     def run(self) -> Found:
         """Return the events; what was mended, replaced and lost is in `tally`."""
         while True:
+            if self._searched > _SEARCH_BYTES:
+                return self._lose_all()
             self._skip_gap()
             rest = self._buffer[self._pos : self._pos + 1]
             if not rest:
@@ -106,24 +112,38 @@ class Salvage:
         end = self._next_whole() or (self._array_end() if self._last else None)
         if end is None and not self._last:
             return self._found()
-        upto = len(self._buffer) if end is None else end
-        events = len(_PHASE.findall(self._buffer, self._pos, upto))
+        if end is None:
+            return self._lose_all()
+        self._lose_upto(end)
+        return None
+
+    def _lose_all(self) -> Found:
+        self._lose_upto(len(self._buffer))
+        return self._found(cut=self._last)
+
+    def _lose_upto(self, end: int) -> None:
+        events = len(_PHASE.findall(self._buffer, self._pos, end))
         if events:
             self.tally.lost.note(self._at + self._pos, count=events)
         self.tally.malformed.note(self._at + self._pos, "damaged beyond mending")
-        self._pos = upto
-        return self._found(cut=True) if end is None else None
+        self._pos = end
 
     def _next_whole(self) -> int | None:
         """Return where the next event begins that decodes and has all that an event has (objects in arguments have not)."""
         for opening in _OPENING.finditer(self._buffer, self._pos + 1):
-            for closing in itertools.islice(_CLOSING.finditer(self._buffer, opening.end()), 3):
+            begin, window = opening.end(), opening.end() + _CUT_BYTES
+            tried = window
+            for closing in itertools.islice(_CLOSING.finditer(self._buffer, begin, window), 3):
+                tried = closing.start()
                 try:
-                    event = self._decoder.one(self._buffer[opening.end() : closing.start() + 1])
+                    event = self._decoder.one(self._buffer[begin : tried + 1])
                 except REFUSED:
                     continue
                 if _is_whole(event):
-                    return opening.end()
+                    return begin
+            self._searched += min(tried, len(self._buffer)) - begin
+            if self._searched > _SEARCH_BYTES:
+                break
         return None
 
     def _array_end(self) -> int | None:
@@ -146,34 +166,32 @@ class Salvage:
                 return None
             likely = likely or (closing.start() + 1 if closing[1] is not None else None)
             if likely and tries >= _TRIES:
+                self._searched += closing.start() - self._pos
                 break
         else:
+            self._searched += len(self._buffer) - self._pos
             if not self._last:
                 return self._found()
             if self._take(len(self._buffer.rstrip())):
                 return None
         if likely is not None and self._mend(likely):
             return None
-        end = self._end_near_end() if self._last else None
-        if end is not None and end <= len(self._buffer) and (self._take(end) or self._mend(end)):
-            return None
-        if likely is None or (end is not None and end > len(self._buffer)):
+        end = self._natural_end()
+        if end == _CUT or (end is None and likely is None):
             return self._found(cut=self._last)
-        return self._lose()
+        return None if end is not None and (self._take(end) or self._mend(end)) else self._lose()
 
-    def _end_near_end(self) -> int | None:
-        """Return where the event at the position ends, near the end of the file; beyond the buffer if the file ends first.
+    def _natural_end(self) -> int | None:
+        """Return where the event at the position ends by its own brackets, whatever follows it.
 
-        None where the event is damaged, or far from the end.
+        _CUT where the buffer ends first; None where the event is damaged, or too long to look at again.
         """
-        if len(self._buffer) - self._pos > _CUT_BYTES:
-            return None
-        text = self._buffer[self._pos :].decode("utf-8", "surrogateescape")
+        text = self._buffer[self._pos : self._pos + _CUT_BYTES].decode("utf-8", "surrogateescape")
         mender = Mender(text)
         try:
             mender.value()
         except Incomplete:
-            return len(self._buffer) + 1
+            return _CUT if len(self._buffer) - self._pos <= _CUT_BYTES else None
         except Unmendable:
             return None
         return self._pos + len(text[: mender.at].encode("utf-8", "surrogateescape"))
