@@ -18,8 +18,10 @@ OPERATOR = event("cpu_op", "aten::mm", "7000000.5", pid=851)
 
 
 def head_of(path: Path) -> bytes:
-    content = path.read_bytes()
-    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)[:HEAD_BYTES]
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as file:
+        return file.read(HEAD_BYTES)
 
 
 @HERE

@@ -54,7 +54,7 @@ def decoder(exact: bool) -> Decoder:
 
 def _digest(buffer: bytes, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
     tally = Tally()
-    found = _whole(buffer, reader) or _retouched(buffer, at, reader, tally)
+    found = whole(buffer, reader) or _retouched(buffer, at, reader, tally)
     if found is None or (last and not found.closed):
         salvage = Salvage(buffer, at, last, reader)
         found, tally = salvage.run(), salvage.tally
@@ -62,7 +62,7 @@ def _digest(buffer: bytes, at: int, last: bool, origin_ns: int, reader: Decoder)
     return Digest(columns.batches(rows, origin_ns, tally), tally, found.used, found.closed, found.cut)
 
 
-def _whole(buffer: bytes, reader: Decoder) -> Found | None:
+def whole(buffer: bytes, reader: Decoder) -> Found | None:
     """Return the events if the buffer is valid up to its end or to the end of the array, else None."""
     try:
         return Found(reader.all(_as_list(buffer)), len(buffer))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,12 +21,13 @@ from nsightlens.readers.kineto.values import integer
 BOM = b"\xef\xbb\xbf"
 HEADER_LIMIT = 1 << 26
 _VALUE_LIMIT = 1 << 24
-_EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*(?:(\[)|null)')
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:(\[)|null)')
 _OFFSET = re.compile(r"\(byte (\d+)\)")
 _EPOCH_US = range(10**15, 41 * 10**14)  # years 2001 to 2099
 _TIME = re.compile(rb'"ts"\s*:\s*(\d+)(\.\d+)?')
-_TELLING = re.compile(rb'(?<!\\)"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id|traceName|'
+_TELLING = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id|traceName|'
                       rb'record_shapes|with_stack|profile_memory|with_flops|with_modules)"\s*:')
+
 
 
 class Header(msgspec.Struct):
@@ -102,7 +104,7 @@ def find_events(buffer: bytes) -> Opening | None:
         return Opening(begin + 1, b"", bare_list=True) if re.match(rb"\[\s*[{\]]", text) else None
     if not text.startswith(b"{"):
         return None
-    found = list(itertools.islice(_EVENTS.finditer(buffer, begin), 8))
+    found = list(itertools.islice(_unescaped(_EVENTS, buffer, begin), 8))
     for match in found:
         if parsed(buffer[begin : match.start()] + b'"":0}') is not None:
             return _opening(match, buffer[begin : match.start()])
@@ -145,11 +147,16 @@ def is_cut(text: bytes) -> bool:
     return False
 
 
+def _unescaped(pattern: re.Pattern[bytes], text: bytes, start: int = 0) -> Iterator[re.Match[bytes]]:
+    """Yield the matches that no backslash precedes; as part of the pattern that would cost its fast search."""
+    return (found for found in pattern.finditer(text, start) if text[found.start() - 1 : found.start()] != b"\\")
+
+
 def searched(text: bytes) -> Header:
     """Return what single keys tell in text that does not parse as a whole."""
     values = {}
     for name in Header.__struct_fields__:
-        found = re.search(rb'(?<!\\)"%b"\s*:' % name.encode(), text)
+        found = next(_unescaped(re.compile(rb'"%b"\s*:' % name.encode()), text), None)
         if found:
             mender = Mender(text[found.end() : found.end() + _VALUE_LIMIT].decode("utf-8", "replace"))
             try:
@@ -161,7 +168,7 @@ def searched(text: bytes) -> Header:
 
 def tells_kineto(text: bytes) -> bool:
     """Say whether a top-level key that only Kineto writes seems to stand in `text`."""
-    return _TELLING.search(text) is not None
+    return next(_unescaped(_TELLING, text), None) is not None
 
 
 @dataclass(frozen=True, slots=True)

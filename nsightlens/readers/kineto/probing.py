@@ -10,14 +10,14 @@ from pathlib import Path
 from nsightlens.errors import ReadError
 from nsightlens.readers import HEAD_BYTES, Probe, ProcessHint
 from nsightlens.readers.kineto import envelope, foreign
-from nsightlens.readers.kineto.digest import decoder
+from nsightlens.readers.kineto.digest import decoder, whole
 from nsightlens.readers.kineto.envelope import Clock, Header
 from nsightlens.readers.kineto.generation import generation
 from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.stream import BLOCK, Source, read_at
+from nsightlens.readers.kineto.stream import BLOCK, Source, last_cut, read_at
 from nsightlens.readers.kineto.tally import Tally
 
 _HEADER_LIMIT = 1 << 24
@@ -80,7 +80,9 @@ def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:
 
 def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
     tally = Tally()
-    sort(Salvage(begin, at, False, decoder(clock.exact)).run().events, tally)
+    reader = decoder(clock.exact)
+    found = whole(begin[: last_cut(begin)], reader) or Salvage(begin, at, False, reader).run()
+    sort(found.events, tally)
     return tally
 
 
