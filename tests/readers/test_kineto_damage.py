@@ -90,7 +90,7 @@ def test_helpers_give_the_same(tmp_path: Path, name: str, monkeypatch: pytest.Mo
     alone = read(tmp_path / "t.json", content, piece_bytes=30_000)
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
     started = helpers(monkeypatch)
-    assert comparable(read(tmp_path / "t.json", content, piece_bytes=30_000, jobs=2)) == comparable(alone)
+    assert comparable(read(tmp_path / "t.json", content, piece_bytes=30_000, jobs=3)) == comparable(alone)
     assert len(started) == 2 and all(process.poll() is not None for process in started)
 
 
@@ -106,7 +106,7 @@ def test_helpers_do_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
     here = []
     monkeypatch.setattr(crew.Work, "digest", lambda *args: here.append(args))
-    assert len(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=2)["kernels"]) == 11
+    assert len(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)["kernels"]) == 11
     assert not here
 
 
@@ -115,7 +115,7 @@ def test_a_reader_that_is_dropped_leaves_no_helper(tmp_path: Path, monkeypatch: 
     started = helpers(monkeypatch)
     path = tmp_path / "t.json"
     path.write_text(SAMPLE)
-    batches: Any = kineto.read([path], jobs=2, piece_bytes=500)
+    batches: Any = kineto.read([path], jobs=3, piece_bytes=500)
     next(batches)
     batches.close()
     assert len(started) == 2 and all(process.poll() is not None for process in started)

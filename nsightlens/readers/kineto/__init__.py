@@ -23,7 +23,7 @@ TOOL = "kineto"
 def read(paths: Sequence[Path], *, jobs: int = 1, piece_bytes: int = PIECE_BYTES) -> Iterator[Batch]:
     """Yield the tables of one trace, in an order that depends on the file alone.
 
-    piece_bytes: how much is decoded at once. jobs: helper processes for large files. Raises ReadError.
+    piece_bytes: how much is decoded at once. jobs: processes for a large file, this one included. Raises ReadError.
     """
     (path,) = paths
     try:

@@ -49,12 +49,12 @@ class Work(NamedTuple):
 
 
 class Crew:
-    """`jobs` helpers on one file; with one job, this process itself."""
+    """Helpers on one file; without any, this process itself does the work."""
 
-    def __init__(self, work: Work, file: BinaryIO, jobs: int) -> None:
+    def __init__(self, work: Work, file: BinaryIO, helpers: int) -> None:
         self._work = work
         self._file = file
-        self._helpers = [_Helper(work) for _ in range(jobs)] if jobs > 1 else []
+        self._helpers = [_Helper(work) for _ in range(helpers)]
         self._flying: deque[tuple[Piece, _Helper]] = deque()
 
     def digests(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, Digest]]:

@@ -22,7 +22,7 @@ from nsightlens.readers.kineto.tally import Tally
 PIECE_BYTES = 1 << 21
 PARALLEL_BYTES = 1 << 25
 _GZIP_RATIO = 8  # of traces, at the least
-_MAX_HELPERS = 4  # 95 MB each; more of them would wait for this process
+_MAX_HELPERS = 4  # 100 MB each; more of them would wait for this process
 _GIANT_BYTES = 1 << 24
 _TAIL_BYTES = 1 << 26
 
@@ -99,8 +99,9 @@ class Reading:
         raise AssertionError("the last piece neither closed the array nor was it cut")
 
     def _helpers(self) -> int:
+        """Return how many helpers are worth starting: one job is this process, which has the rows to deal with."""
         expected = self._source.size * (_GZIP_RATIO if self._source.zipped else 1)
-        return min(self._jobs, _MAX_HELPERS) if expected >= PARALLEL_BYTES else 1
+        return min(self._jobs - 1, _MAX_HELPERS) if expected >= PARALLEL_BYTES else 0
 
     def _rest(self, rest: bytes, pieces: Iterator[Piece]) -> bytes:
         """Return `rest` with the bytes of the pieces that follow, up to a limit; the file is read to its end."""
