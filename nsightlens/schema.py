@@ -5,6 +5,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 
 Log of SCHEMA_VERSION
 1  first version
+2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from nsightlens.errors import SchemaError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -228,9 +229,11 @@ API_CALLS = Table(
         _c("correlation_id", INT64, "reader", "CUPTI correlation id."),
         _c("return_value", INT32, "reader", "Return code, where recorded (0 = success)."),
         _c("external_id", INT64, "reader", "Kineto's External id where it is a real link to an operator, else NULL."),
+        _c("op_range_id", INT64, "attribution", "Innermost operator around the call; key of `ranges`."),
+        _c("range_id", INT64, "attribution", "Innermost range around the call; key of `ranges`."),
     ),
     "launch_id",
-    ("launch_id", "start_ns", "duration_ns", "correlation_id", "external_id"),
+    ("launch_id", "start_ns", "duration_ns", "correlation_id", "external_id", "op_range_id", "range_id"),
 )
 
 RANGES = Table(
@@ -240,6 +243,8 @@ RANGES = Table(
         _c("range_id", INT64, "ingest", "Identity of the row."),
         _c("parent_id", INT64, "attribution", "Innermost enclosing range of the same thread."),
         _c("depth", INT32, "attribution", "Number of enclosing ranges of the same thread."),
+        _c("op_parent_id", INT64, "attribution", "Innermost enclosing operator of the same thread."),
+        _c("forward_id", INT64, "attribution", "Forward operator of a backward operator (same autograd sequence number)."),
         *_WHERE_FROM,
         _c("thread", INT64, "reader", "OS thread id on which it began; NULL for ranges on the GPU track."),
         _c("end_thread", INT64, "reader", "Thread on which it ended, where that is another one."),
@@ -260,7 +265,7 @@ RANGES = Table(
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
     ),
     "range_id",
-    ("range_id", "parent_id", "start_ns", "duration_ns", "step", "sequence", "external_id"),
+    ("range_id", "parent_id", "op_parent_id", "forward_id", "start_ns", "duration_ns", "step", "sequence", "external_id"),
 )
 
 ALLOCATIONS = Table(
@@ -277,6 +282,7 @@ ALLOCATIONS = Table(
         _c("device", INT32, "reader", "Device ordinal; NULL for the CPU."),
         _c("total_allocated_bytes", INT64, "reader", "Allocated on that device after the event.", "bytes"),
         _c("total_reserved_bytes", INT64, "reader", "Reserved by the caching allocator after the event.", "bytes"),
+        _c("op_range_id", INT64, "attribution", "Innermost operator around the event, on its thread; key of `ranges`."),
     ),
     "allocation_id",
 )
