@@ -48,3 +48,7 @@ class SchemaError(NsightlensError):
 
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do."""
+
+
+class BalanceWarning(UserWarning):
+    """The parts of a breakdown do not sum to its total; the message says where and by how much."""

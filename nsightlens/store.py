@@ -9,6 +9,7 @@ import secrets
 import shutil
 import socket
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +20,9 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from nsightlens import catalogue, views
+from nsightlens import catalogue, reconcile, views
 from nsightlens.catalogue import Change
-from nsightlens.errors import StoreError, UsageError
+from nsightlens.errors import BalanceWarning, StoreError, UsageError
 from nsightlens.schema import SCHEMA_VERSION
 
 CATALOGUE = "nsightlens.duckdb"
@@ -62,12 +63,28 @@ class Store:
         return views.public(views.load())
 
     def view(self, name: str, **parameters: object) -> pa.Table:
-        """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter."""
+        """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter.
+
+        Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
+        """
         found = self.views
         if name not in found:
             raise UsageError(views.did_you_mean("view", name, found))
         query, values = views.query(found[name], parameters)
-        return self._run(query, values)
+        table = self._run(query, values)
+        self._check_books(found[name], parameters, table)
+        return table
+
+    def _check_books(self, view: views.View, parameters: Mapping[str, object], table: pa.Table) -> None:
+        """Warn where the rows of a view do not keep its books; a filter that leaves parts of a book out is lifted first."""
+        filters = views.filtered(parameters)
+        for balance in view.balances:
+            if balance.per and set(filters) - set(balance.per):
+                others = {name: value for name, value in parameters.items() if not name.startswith("only_")}
+                table = self._run(*views.query(view, others))
+                filters = {}
+            for said in reconcile.unbalanced(table, [balance]):
+                warnings.warn(f"{view.name}: {said}", BalanceWarning, stacklevel=3)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.

@@ -7,6 +7,7 @@ Each file holds one statement under a header of comments:
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/reconcile.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
 
 A view takes no parameters, so that `SELECT * FROM kernel_summary WHERE run = 'base'` works in any DuckDB. A macro is used
@@ -30,8 +31,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from nsightlens import schema
+from nsightlens import reconcile, schema
 from nsightlens.errors import SchemaError, UsageError
+from nsightlens.reconcile import Balance
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,6 +65,7 @@ class View:
     requires: tuple[str, ...]
     sql: str
     is_macro: bool
+    balances: tuple[Balance, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -125,6 +128,12 @@ def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[objec
     return f"SELECT * FROM {view.name}{call}{where}", argument_values + condition_values
 
 
+def filtered(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the filters among `parameters`, by the column that each selects on."""
+    return {name.removeprefix(_FILTER): value for name, value in parameters.items()
+            if name.startswith(_FILTER) and value is not None}
+
+
 def did_you_mean(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a name that is none of `known`: the nearest ones, else all."""
     listed = sorted(known)
@@ -139,7 +148,7 @@ def parse(text: str) -> View:
         raise SchemaError(f"no CREATE VIEW or CREATE MACRO … AS TABLE in: {text[:80]!r}")
     name, is_macro = statement["name"], statement["kind"] == "MACRO"
     doc: list[str] = []
-    tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": []}
+    tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": [], "balance": []}
     for line in text[: statement.start()].splitlines():
         if tag := _TAG.fullmatch(line):
             if tag[1] not in tags:
@@ -157,6 +166,7 @@ def parse(text: str) -> View:
         requires=tuple(word for line in tags["requires"] for word in re.split(r"[,\s]+", line) if word),
         sql=text[statement.start():].strip(),
         is_macro=is_macro,
+        balances=tuple(_balance(name, text, dict(columns)) for text in tags["balance"]),
     )
 
 
@@ -182,7 +192,8 @@ def _section(view: View) -> list[str]:
         lines += ["| parameter | default | meaning |", "|---|---|---|"]
         lines += [f"| {p.name} | {_shown(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
     lines += ["| column | meaning |", "|---|---|"]
-    return lines + [f"| {name} | {_cell(doc)} |" for name, doc in view.columns] + [""]
+    lines += [f"| {name} | {_cell(doc)} |" for name, doc in view.columns] + [""]
+    return lines + [line for balance in view.balances for line in (f"Balances: `{balance}`", "")]
 
 
 def _cell(text: str) -> str:
@@ -217,6 +228,15 @@ def _name_and_doc(view: str, text: str) -> tuple[str, str]:
     if not doc.strip():
         raise SchemaError(f"sql/{view}.sql: {name!r} has no documentation")
     return name, doc.strip()
+
+
+def _balance(view: str, text: str, columns: Mapping[str, str]) -> Balance:
+    """Return the books that a header states. Raises SchemaError for a column that the view does not have."""
+    found = reconcile.parse(text)
+    unknown = {found.total, *found.per, *(column for _, column in found.parts)} - set(columns)
+    if unknown:
+        raise SchemaError(f"sql/{view}.sql: @balance names {', '.join(sorted(unknown))}, which is no column")
+    return found
 
 
 def _params(view: str, declared: str, docs: Mapping[str, str]) -> tuple[Param, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -19,6 +20,7 @@ COMMANDS = {
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or tell all about one.",
     "sql": "Run one SQL statement on the store, read-only.",
+    "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows that do not.",
     "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
 }
 
@@ -76,6 +78,7 @@ def main() -> None:
     """Run the command line; every error raised on purpose ends as one message and its exit code."""
     if sys.stdout is None:  # closed by the shell: >&-
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it lasts as long as the process
+    warnings.showwarning = _say_warning
     try:
         root.main(prog_name="nsightlens", standalone_mode=False)
         sys.stdout.flush()
@@ -100,6 +103,11 @@ def main() -> None:
         click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _say_warning(message: Warning | str, *_: object) -> None:
+    """Print a warning as one line of words."""
+    click.echo(f"nsightlens: warning: {message}", err=True)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

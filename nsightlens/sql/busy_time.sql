@@ -20,6 +20,8 @@
 -- @column exposed_communication_ns  communication_ns minus overlap_ns.
 -- @column memory_ns                 Union of the memory operations.
 -- @column graph_ns                  Union of the graph executions whose kernels the tool did not record.
+-- @balance span_ns = busy_ns + idle_ns
+-- @balance communication_ns = overlap_ns + exposed_communication_ns
 -- @column busy_pct                  busy_ns as a share of span_ns, to one decimal.
 CREATE MACRO busy_time(per := 'device', communication_pattern := NULL) AS TABLE
 WITH states AS (

@@ -1,0 +1,72 @@
+"""nsightlens reconcile: whether the parts of a table sum to its total."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.cli.output import emit, output_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@click.command("reconcile")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("books", nargs=-1, required=True)
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context, file: Path, books: tuple[str, ...], form: str | None, output: Path | None, wide: bool,
+) -> None:
+    """Print the rows of FILE (CSV or Parquet) whose parts do not sum to their total; exit code 1 if there are some.
+
+    BOOKS say what has to sum to what, row by row, or over the rows of a group:
+
+    \b
+    nsightlens reconcile steps.csv "step = kernel + memcpy + memset + runtime + other"
+    nsightlens reconcile parts.csv "step_ns = total_ns per rank, step"
+    """
+    from nsightlens.errors import UsageError
+    from nsightlens.reconcile import parse, reconcile
+
+    balances = [parse(text) for text in books]
+    table = _read(file)
+    wrong = 0
+    for balance in balances:
+        try:
+            off = reconcile(table, balance)
+        except UsageError as exc:
+            raise UsageError(f"{file}: {exc}") from exc
+        wrong += off.num_rows
+        if off.num_rows:
+            emit(off, form, output, wide=wide)
+        checked = f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}"
+        verdict = f"{off.num_rows} do not balance" if off.num_rows else "balances"
+        click.echo(f"{balance}: {verdict} ({checked})", err=True)
+    ctx.exit(1 if wrong else 0)
+
+
+def _read(path: Path) -> pa.Table:
+    """Return the file's table, the cells of a CSV as text. Raises ReadError."""
+    import csv
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from nsightlens.errors import ReadError
+
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"PAR1":
+                return pq.read_table(path)
+        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException) as exc:
+        raise ReadError(path, f"cannot be read as CSV or Parquet ({exc})", "Save it as a CSV in UTF-8") from exc
+    rows = [row for row in rows if row]
+    if not rows or any(len(row) != len(rows[0]) for row in rows) or len(set(rows[0])) < len(rows[0]):
+        raise ReadError(path, "is no CSV with one line of different column names and as many cells in every row", "Mend it")
+    return pa.table({name: pa.array(list(cells), pa.string())
+                     for name, *cells in zip(*rows, strict=True)})
