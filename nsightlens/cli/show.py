@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.filters import chosen, filter_options, parameters_of
 from nsightlens.cli.output import emit, output_options, store_option
 
 if TYPE_CHECKING:
@@ -19,16 +20,20 @@ _MOST = 12
 @click.command("show")
 @click.argument("view")
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@filter_options
 @store_option
 @output_options
-def command(view: str, pairs: tuple[str, ...], store: Path | None, form: str | None, output: Path | None, wide: bool) -> None:
+def command(
+    view: str, pairs: tuple[str, ...], store: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any,
+) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
-    Every view takes only_<column>=VALUE for the columns that it has. `nsightlens views` lists the views.
+    Every view takes only_<column>=VALUE for the columns that it has; --run, --rank, --step, --tool and --family are short for
+    the commonest. They select rows, so that shares still refer to the whole run. `nsightlens views` lists the views.
 
     \b
     nsightlens show kernel_summary only_tool=nsys
-    nsightlens show top_kernels how_many=5 --format json
+    nsightlens show top_kernels how_many=5 --tool nsys --format json
     """
     import nsightlens as nl
     from nsightlens.errors import UsageError
@@ -37,10 +42,10 @@ def command(view: str, pairs: tuple[str, ...], store: Path | None, form: str | N
     spare_pandas()
     from nsightlens.schema import TABLES
 
-    asked = parameters(pairs)
     with nl.open(store) as opened:
         if view in TABLES and view not in opened.views:
             raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
+        asked = parameters_of(view, opened.views, chosen(filters), parameters(pairs))
         table = opened.view(view, **asked)
         emit(table, form, output, wide=wide)
         if not table.num_rows:
@@ -55,4 +60,6 @@ def _hint(store: Store, view: str, asked: dict[str, object]) -> None:
             others = {key: value for key, value in asked.items() if not key.startswith("only_")}
             values = sorted({str(value) for value in store.view(view, **others)[column].to_pylist()})
             shown = ", ".join(values[:_MOST]) + (", …" if len(values) > _MOST else "")
-            click.echo(f"{name}={asked[name]}: the values of {column} are {shown or 'none'}", err=True)
+            given = asked[name]
+            asking = ", ".join(map(str, given)) if isinstance(given, list) else given
+            click.echo(f"{name}={asking}: the values of {column} are {shown or 'none'}", err=True)

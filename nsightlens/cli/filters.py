@@ -1,0 +1,97 @@
+"""The filters --run --rank --step --tool --family: the same on every command that prints a view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from nsightlens.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsightlens.views import View
+
+COLUMNS = ("run", "rank", "step", "tool", "family")
+_T = TypeVar("_T", bound=Callable[..., Any])
+_NUMBERED = ("rank", "step")
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+_MOST = 10_000  # numbers in a range
+
+
+def filter_options(function: _T) -> _T:
+    """Add --run, --rank, --step, --tool and --family; each may come several times."""
+    helps = {"run": "Only this run.", "rank": "Only these ranks: 3, 0,2 or 0-7.", "step": "Only these steps: 3, 0,2 or 0-7.",
+             "tool": "Only what this tool recorded: nsys, ncu or kineto.", "family": "Only kernels of this family."}
+    for column in reversed(COLUMNS):
+        metavar = "NUMBERS" if column in _NUMBERED else "NAME"
+        function = click.option(f"--{column}", f"only_{column}", multiple=True, metavar=metavar, help=helps[column])(function)
+    return function
+
+
+def chosen(options: Mapping[str, Any]) -> dict[str, list[object]]:
+    """Return {column: values} of the filters that were given, from the keyword arguments of a command. Raises UsageError."""
+    found: dict[str, list[object]] = {}
+    for column in COLUMNS:
+        given: tuple[str, ...] = options[f"only_{column}"]
+        values = [number for text in given for number in _numbers(column, text)] if column in _NUMBERED else list(given)
+        if values:
+            found[column] = list(dict.fromkeys(values))
+    return found
+
+
+def _numbers(column: str, text: str) -> list[int]:
+    """Return the numbers that people write as 3, 0,2 or 0-7."""
+    found: list[int] = []
+    for part in text.split(","):
+        span = _SPAN.fullmatch(part.strip())
+        if span is None:
+            raise UsageError(f"--{column} {text}: give a number, a list (0,2) or a range (0-7)")
+        first, last = int(span[1]), int(span[2] or span[1])
+        if last < first or last - first >= _MOST:
+            raise UsageError(f"--{column} {text}: a range goes upwards and holds at most {_MOST:,} numbers")
+        found.extend(range(first, last + 1))
+    return found
+
+
+def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, list[object]],
+                  pairs: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Return the parameters for view `name`: KEY=VALUE words and filters as only_<column>.
+
+    Raises UsageError for a column that the view lacks, naming a view that has it, and for a column asked twice.
+    """
+    asked: dict[str, object] = dict(pairs or {})
+    for column, values in filters.items():
+        if f"only_{column}" in asked:
+            raise UsageError(f"only_{column} and --{column} ask the same; give one of them")
+        asked[f"only_{column}"] = values
+    if name in views:
+        for key in asked:
+            _check(name, views, key)
+    return asked
+
+
+def _check(name: str, views: Mapping[str, View], key: str) -> None:
+    view, column = views[name], key.removeprefix("only_")
+    own = {param.name for param in view.params}
+    if column == key or key in own or column in dict(view.columns):
+        return
+    others = nearest_with(column, name, views)
+    if others:
+        raise UsageError(f"{name} has no column {column}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it: "
+                         f"nsightlens show {others[0]}")
+
+
+def nearest_with(column: str, name: str, views: Mapping[str, View], how_many: int = 2) -> list[str]:
+    """Return the views that have `column`, those first that share the most columns with view `name`."""
+    def shared(other: str) -> float:
+        mine, theirs = _names(views[name].columns), _names(views[other].columns)
+        return len(mine & theirs) / len(mine | theirs)
+
+    having = [other for other, view in views.items() if other != name and column in _names(view.columns)]
+    return sorted(having, key=lambda other: (-shared(other), other))[:how_many]
+
+
+def _names(columns: Iterable[tuple[str, str]]) -> set[str]:
+    return {name for name, _ in columns}

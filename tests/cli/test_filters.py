@@ -1,0 +1,61 @@
+"""--run --rank --step --tool --family: one meaning on every command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from nsightlens import views
+from nsightlens.cli.filters import COLUMNS, chosen, filter_options, nearest_with, parameters_of
+from nsightlens.errors import UsageError
+
+PUBLIC = views.public(views.load())
+
+
+def given(**options: str | tuple[str, ...]) -> dict[str, Any]:
+    """Return the keyword arguments that click hands over for those options."""
+    asked = {name: (value,) if isinstance(value, str) else value for name, value in options.items()}
+    return {f"only_{column}": asked.get(column, ()) for column in COLUMNS}
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("3", [3]), ("0,2", [0, 2]), ("0-3", [0, 1, 2, 3]), ("7, 1-2,7", [7, 1, 2])])
+def test_numbers_lists_and_ranges(text: str, numbers: list[int]) -> None:
+    assert chosen(given(rank=text)) == {"rank": numbers}
+
+
+@pytest.mark.parametrize("text", ["x", "", "3-1", "-1", "0-999999999", "1;2"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--step"):
+        chosen(given(step=text))
+
+
+def test_names_come_as_they_are_and_several_times() -> None:
+    assert chosen(given(run=("a,b", "c"), tool="nsys")) == {"run": ["a,b", "c"], "tool": ["nsys"]}
+
+
+def test_filters_become_parameters_of_the_view() -> None:
+    assert parameters_of("kernel_by_rank", PUBLIC, {"rank": [1]}, {"only_tool": "nsys"}) == {
+        "only_rank": [1], "only_tool": "nsys"}
+
+
+def test_a_column_that_the_view_lacks_names_the_view_that_has_it() -> None:
+    for asked in ({"filters": {"rank": [0]}}, {"filters": {}, "pairs": {"only_rank": "0"}}):
+        with pytest.raises(UsageError, match="kernel_summary has no column rank; kernel_by_rank"):
+            parameters_of("kernel_summary", PUBLIC, **asked)
+
+
+def test_the_same_column_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="only_rank and --rank"):
+        parameters_of("kernel_by_rank", PUBLIC, {"rank": [1]}, {"only_rank": "2"})
+
+
+def test_the_nearest_view_is_the_one_with_the_most_columns_in_common() -> None:
+    assert nearest_with("rank", "kernel_summary", PUBLIC)[0] == "kernel_by_rank"
+    assert nearest_with("no_such_column", "kernel_summary", PUBLIC) == []
+
+
+def test_the_options_are_the_five() -> None:
+    command = click.command()(filter_options(lambda **_: None))
+    assert [option.opts[0] for option in command.params] == [f"--{column}" for column in COLUMNS]
