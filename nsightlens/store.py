@@ -20,10 +20,11 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from nsightlens import catalogue, reconcile, views
+from nsightlens import analyses, catalogue, reconcile, views
 from nsightlens.catalogue import Change
 from nsightlens.errors import BalanceWarning, StoreError, UsageError
 from nsightlens.schema import SCHEMA_VERSION
+from nsightlens.views import View
 
 CATALOGUE = "nsightlens.duckdb"
 _QUERIES = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
@@ -58,9 +59,9 @@ class Store:
         self._fenced = True
 
     @property
-    def views(self) -> dict[str, views.View]:
-        """Return the public views by name; each has .doc, .columns, .params and .sql."""
-        return views.public(views.load())
+    def views(self) -> dict[str, View]:
+        """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
+        return views.known()
 
     def view(self, name: str, **parameters: object) -> pa.Table:
         """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter.
@@ -70,18 +71,20 @@ class Store:
         found = self.views
         if name not in found:
             raise UsageError(views.did_you_mean("view", name, found))
-        query, values = views.query(found[name], parameters)
-        table = self._run(query, values)
+        table = self._answer(found[name], parameters)
         self._check_books(found[name], parameters, table)
         return table
 
-    def _check_books(self, view: views.View, parameters: Mapping[str, object], table: pa.Table) -> None:
+    def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
+        return self._run(*views.query(view, parameters)) if view.sql else analyses.run(view, parameters, self._run)
+
+    def _check_books(self, view: View, parameters: Mapping[str, object], table: pa.Table) -> None:
         """Warn where the rows of a view do not keep its books; a filter that leaves parts of a book out is lifted first."""
         filters = views.filtered(parameters)
         for balance in view.balances:
             if balance.per and set(filters) - set(balance.per):
                 others = {name: value for name, value in parameters.items() if not name.startswith("only_")}
-                table = self._run(*views.query(view, others))
+                table = self._answer(view, others)
                 filters = {}
             for said in reconcile.unbalanced(table, [balance]):
                 warnings.warn(f"{view.name}: {said}", BalanceWarning, stacklevel=3)
@@ -263,10 +266,11 @@ class Writing:
         if old.is_file():
             shutil.copyfile(old, fresh)
         with contextlib.closing(catalogue.open_for_writing(fresh, self.staging)) as connection:
-            if not old.is_file():
-                catalogue.create(connection, self._materialise)
-            catalogue.apply(connection, change, moved, self.path)
-            catalogue.make_views(connection, self.path)
+            with catalogue.transaction(connection):
+                if not old.is_file():
+                    catalogue.create(connection, self._materialise)
+                catalogue.apply(connection, change, moved, self.path)
+                catalogue.make_views(connection, self.path)
             connection.execute("CHECKPOINT")
             live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
         _sync(fresh)

@@ -15,12 +15,15 @@ only where a parameter changes the computation: `SELECT * FROM top_kernels(how_m
 every view the filters only_<column> (`only_run='base'`, `only_rank=3`, or a list of values): they select rows of the
 result, so that shares still refer to the whole run; None filters nothing. Names that begin with `_` are private.
 
+What SQL cannot say is a file in `analyses/`, whose docstring is a header of the same form: the face of a view.
+
 Views are created in a DuckDB connection that holds the tables of `schema`; what is written here is understood by DuckDB
 1.2 and later.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 
 Literal = int | float | str | bool | None
 
-_TAG = re.compile(r"--\s*@(\w+)\s*(.*)")
+_TAG = re.compile(r"@(\w+)\s*(.*)")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 _FILTER = "only_"
 
@@ -56,7 +59,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One view or table macro: its documentation and the statement that creates it."""
+    """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis)."""
 
     name: str
     doc: str
@@ -79,6 +82,20 @@ def load() -> dict[str, View]:
                 raise SchemaError(f"sql/{file.name} creates {view.name}")
             found[view.name] = view
     return _ordered(found)
+
+
+def known() -> dict[str, View]:
+    """Return all that can be asked for, by name: the public views, and the analyses."""
+    return dict(sorted({**public(load()), **_analyses()}.items()))
+
+
+@lru_cache(maxsize=1)
+def _analyses() -> dict[str, View]:
+    """Return the analyses by name, from the text of their modules: nothing is imported."""
+    files = sorted(resources.files("nsightlens").joinpath("analyses").iterdir(), key=lambda f: f.name)
+    found = (parse_analysis(f.name.removesuffix(".py"), f.read_text(encoding="utf-8"))
+             for f in files if f.name.endswith(".py") and not f.name.startswith("_"))
+    return {view.name: view for view in found if view is not None}
 
 
 def public(views: Mapping[str, View]) -> dict[str, View]:
@@ -104,28 +121,32 @@ def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[objec
     `parameters`: the view's own, and only_<column> for any of its columns (a value, or a list of values). Text is taken as
     the command line gives it: a number where the column or the parameter holds numbers, 'null' for None. Raises UsageError.
     """
-    arguments, conditions = [], []
-    argument_values: list[object] = []
-    condition_values: list[object] = []
+    arguments, selected = asked(view, parameters)
+    call = f"({', '.join(f'{name} := ?' for name in arguments)})" if view.is_macro else ""
+    conditions = [f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false" for column, wanted in selected.items()]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT * FROM {view.name}{call}{where}", [*arguments.values(), *(one for many in selected.values() for one in many)]
+
+
+def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, object], dict[str, list[object]]]:
+    """Return the view's own parameters with their values, and {column: values} that select rows. Raises UsageError."""
+    arguments: dict[str, object] = {}
+    selected: dict[str, list[object]] = {}
     own = {param.name: param for param in view.params}
     columns = {name for name, _ in view.columns}
     for name, value in parameters.items():
         column = name.removeprefix(_FILTER)
         if name in own:
-            arguments.append(f"{name} := ?")
-            argument_values.append(_converted(name, value, _literal_type(own[name].default)))
+            arguments[name] = _converted(name, value, _literal_type(own[name].default))
         elif name.startswith(_FILTER) and column in columns:
             many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
             wanted = [_converted(name, one, _column_type(column)) for one in many]
             if wanted != [None]:
-                conditions.append(f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false")
-                condition_values.extend(wanted)
+                selected[column] = wanted
         else:
-            known = [*own, *(_FILTER + column for column in columns)]
-            raise UsageError(f"{view.name}: {did_you_mean('parameter', name, known)}")
-    call = f"({', '.join(arguments)})" if view.is_macro else ""
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT * FROM {view.name}{call}{where}", argument_values + condition_values
+            choices = [*own, *(_FILTER + column for column in columns)]
+            raise UsageError(f"{view.name}: {did_you_mean('parameter', name, choices)}")
+    return arguments, selected
 
 
 def filtered(parameters: Mapping[str, object]) -> dict[str, object]:
@@ -147,26 +168,48 @@ def parse(text: str) -> View:
     if statement is None:
         raise SchemaError(f"no CREATE VIEW or CREATE MACRO … AS TABLE in: {text[:80]!r}")
     name, is_macro = statement["name"], statement["kind"] == "MACRO"
+    declared = [part.strip() for part in (statement["params"] or "").split(",") if part.strip()]
+    defaults = {part.partition(":=")[0].strip(): _literal(part.partition(":=")[2].strip()) for part in declared}
+    lines = [re.sub(r"^--\s?", "", line) for line in text[: statement.start()].splitlines()]
+    return _described(f"sql/{name}.sql", name, lines, defaults, text[statement.start():].strip(), is_macro)
+
+
+def parse_analysis(name: str, source: str) -> View | None:
+    """Return the view that the docstring of analyses/<name>.py describes; None for a module without `analyse`.
+
+    `analyse(ask, *, parameter=default, ...)` computes it. Raises SchemaError where the docstring is malformed.
+    """
+    module = ast.parse(source)
+    found = next((node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "analyse"), None)
+    if found is None:
+        return None
+    pairs = zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True)
+    defaults = {arg.arg: None if default is None else ast.literal_eval(default) for arg, default in pairs}
+    lines = (ast.get_docstring(module) or "").splitlines()
+    return _described(f"analyses/{name}.py", name, lines, defaults, "", is_macro=False)
+
+
+def _described(where: str, name: str, lines: Iterable[str], defaults: Mapping[str, Literal], sql: str, is_macro: bool) -> View:
     doc: list[str] = []
     tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": [], "balance": []}
-    for line in text[: statement.start()].splitlines():
-        if tag := _TAG.fullmatch(line):
+    for line in lines:
+        if tag := _TAG.fullmatch(line.strip()):
             if tag[1] not in tags:
-                raise SchemaError(f"sql/{name}.sql: unknown tag @{tag[1]}")
+                raise SchemaError(f"{where}: unknown tag @{tag[1]}")
             tags[tag[1]].append(tag[2].strip())
         elif line.strip():
-            doc.append(line.removeprefix("--").strip())
-    columns = [_name_and_doc(name, text) for text in tags["column"]]
+            doc.append(line.strip())
+    columns = [_name_and_doc(where, text) for text in tags["column"]]
     columns += [(c.name, c.doc) for table in tags["columns"] for c in schema.TABLES[table].columns]
     return View(
         name=name,
         doc=" ".join(doc),
         columns=tuple(columns),
-        params=_params(name, statement["params"] or "", dict(_name_and_doc(name, text) for text in tags["param"])),
+        params=_params(where, defaults, dict(_name_and_doc(where, text) for text in tags["param"])),
         requires=tuple(word for line in tags["requires"] for word in re.split(r"[,\s]+", line) if word),
-        sql=text[statement.start():].strip(),
+        sql=sql,
         is_macro=is_macro,
-        balances=tuple(_balance(name, text, dict(columns)) for text in tags["balance"]),
+        balances=tuple(_balance(where, text, dict(columns)) for text in tags["balance"]),
     )
 
 
@@ -174,15 +217,14 @@ def markdown() -> str:
     """Return the documentation page of all public views (docs/views.md)."""
     lines = [
         "# Views", "",
-        "Generated from the headers of `nsightlens/sql/*.sql` by `python -m nsightlens.views`.", "",
+        "Generated by `python -m nsightlens.views` from the headers of `sql/*.sql` and `analyses/*.py`.", "",
         "A view is asked with `nsightlens show NAME`, `store.view(\"NAME\")` or `SELECT * FROM NAME`; a macro is called in SQL:",
         "`SELECT * FROM top_kernels(how_many := 5)`. `show` and `store.view` also take `only_<column>=value` for every column",
         "of the result: it selects rows, so that shares still refer to the whole run.", "",
     ]
-    known = public(load())
-    lines += [f"- [{name}](#{name})" for name in sorted(known)] + [""]
-    for name in sorted(known):
-        lines += _section(known[name])
+    lines += [f"- [{name}](#{name})" for name in known()] + [""]
+    for view in known().values():
+        lines += _section(view)
     return "\n".join(lines)
 
 
@@ -223,30 +265,26 @@ def _ordered(views: Mapping[str, View]) -> dict[str, View]:
     return ordered
 
 
-def _name_and_doc(view: str, text: str) -> tuple[str, str]:
+def _name_and_doc(where: str, text: str) -> tuple[str, str]:
     name, _, doc = text.partition(" ")
     if not doc.strip():
-        raise SchemaError(f"sql/{view}.sql: {name!r} has no documentation")
+        raise SchemaError(f"{where}: {name!r} has no documentation")
     return name, doc.strip()
 
 
-def _balance(view: str, text: str, columns: Mapping[str, str]) -> Balance:
+def _balance(where: str, text: str, columns: Mapping[str, str]) -> Balance:
     """Return the books that a header states. Raises SchemaError for a column that the view does not have."""
     found = reconcile.parse(text)
     unknown = {found.total, *found.per, *(column for _, column in found.parts)} - set(columns)
     if unknown:
-        raise SchemaError(f"sql/{view}.sql: @balance names {', '.join(sorted(unknown))}, which is no column")
+        raise SchemaError(f"{where}: @balance names {', '.join(sorted(unknown))}, which is no column")
     return found
 
 
-def _params(view: str, declared: str, docs: Mapping[str, str]) -> tuple[Param, ...]:
-    params = []
-    for text in filter(None, (part.strip() for part in declared.split(","))):
-        name, _, default = (part.strip() for part in text.partition(":="))
-        params.append(Param(name, docs.get(name, ""), _literal(default)))
-    if {param.name for param in params} != set(docs):
-        raise SchemaError(f"sql/{view}.sql: @param lines and the macro's parameters differ")
-    return tuple(params)
+def _params(where: str, defaults: Mapping[str, Literal], docs: Mapping[str, str]) -> tuple[Param, ...]:
+    if set(defaults) != set(docs):
+        raise SchemaError(f"{where}: @param lines and the parameters differ")
+    return tuple(Param(name, docs[name], default) for name, default in defaults.items())
 
 
 def _literal(sql: str) -> Literal:

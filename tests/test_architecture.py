@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "nsightlens"
 ROOMS = {
     "errors": 0, "schema": 1, "workers": 1, "reconcile": 1, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
     "discover": 3, "processes": 3, "staging": 3, "attribution": 3, "grouping": 4, "kinds": 4, "normalise": 4,
-    "assembly": 5, "parts": 6, "views": 6, "analyses": 6, "star": 6, "catalogue": 7, "store": 8, "road": 9,
+    "assembly": 5, "parts": 6, "views": 6, "star": 6, "analyses": 7, "catalogue": 7, "store": 8, "road": 9,
     "plots": 10, "report": 10, "doctor": 10,
     "": 11, "cli": 12, "__main__": 13,
 }

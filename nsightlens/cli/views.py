@@ -12,7 +12,7 @@ def command(view: str | None) -> None:
     from nsightlens import views
     from nsightlens.errors import UsageError
 
-    found = views.public(views.load())
+    found = views.known()
     if view is None:
         width = max(len(name) for name in found)
         for name, one in found.items():
@@ -27,4 +27,4 @@ def command(view: str | None) -> None:
     click.echo("Columns")
     for name, doc in one.columns:
         click.echo(f"  {name}: {doc}")
-    click.echo(f"\n{one.sql.strip()}")
+    click.echo(f"\n{one.sql.strip() or f'computed by nsightlens/analyses/{one.name}.py'}")

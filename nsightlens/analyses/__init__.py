@@ -1,0 +1,32 @@
+"""What SQL cannot say. Each module is an analysis with the face of a view: Arrow tables in, one Arrow table out.
+
+Its docstring is a header as in sql/*.sql (what a row is, `@param`, `@column`, `@balance`), and its function
+`analyse(ask, *, parameter=default)` computes it from what `ask(sql, values)` returns. `nsightlens show NAME`, `store.view(NAME)`
+and docs/views.md take it for a view; it is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens import views
+from nsightlens.errors import UsageError
+
+Ask = Callable[[str, Sequence[object]], pa.Table]
+
+
+def run(view: views.View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
+    """Return the rows of an analysis that the filters among `parameters` leave. Raises UsageError for unknown parameters."""
+    arguments, selected = views.asked(view, parameters)
+    table: pa.Table = import_module(f"nsightlens.analyses.{view.name}").analyse(ask, **arguments)
+    for column, wanted in selected.items():
+        try:
+            values = pa.array(wanted).cast(table.schema.field(column).type)
+        except pa.ArrowInvalid as exc:
+            raise UsageError(f"only_{column}: {', '.join(map(str, wanted))} is no value of that column ({exc})") from exc
+        table = table.filter(pc.is_in(table[column], value_set=values))
+    return table
