@@ -54,7 +54,7 @@ def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
     assert cells[:5] == ["ampere_sgemm_128x64_nn", "4x1x1", "dram", "fp32", "1"]
     assert [float(cell) for cell in cells[5:10]] == [10.0, 500.0, 200.0, 2.5, 20.0]
     (tensor,) = [line for line in done.stdout.splitlines() if "s16816gemm" in line]
-    assert tensor.split()[6] == "-", "its CUDA-core operations are not its performance"
+    assert tensor.split()[6] == "–", "its CUDA-core operations are not its performance"
     assert "not placed: ampere_bf16_s16816gemm_bf16_128x256_ldg8: " in done.stderr and "--set roofline" in done.stderr
     assert "not placed: copy_kernel: no operations were counted" in done.stderr
 

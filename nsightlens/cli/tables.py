@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 GAP = "   "
 ROWS = 200
+MISSING = "–"
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
 _PROSE = ("message", "reason", "problem")
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "level", "precision", "severity")
+_IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
 
 
@@ -45,8 +47,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
            width: int | None = None) -> str:
     """Return the rows under their names. `width`: what they must fit in (None: no limit); `wide`: nothing is shortened.
 
-    Where they do not fit, columns that say the same in every row go into a line above, names are cut in their middle, and
-    columns are left out from the right; a last line says what is missing and how to see it.
+    Where they do not fit, keys that say the same in every row go into a line above, names are cut in their middle, and
+    columns are left out: ids first, then figures from the right; a last line says what is missing and how to see it.
     """
     shown = rows if width is None or wide else rows[:ROWS]
     columns = [_column(name, [row[i] for row in shown], is_text[i], wide) for i, name in enumerate(names)]
@@ -76,7 +78,8 @@ def _lift(columns: list[_Column], width: int) -> tuple[list[_Column], list[str]]
     """Take the key columns that say the same in every row out of a table that is too wide."""
     if _total(columns) <= width:
         return columns, []
-    same = [c for c in columns if c.is_text and c.name not in _PROSE and len(c.cells) > 1 and len(set(c.cells)) == 1]
+    same = [c for c in columns if (c.is_text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE
+            and len(c.cells) > 1 and len(set(c.cells)) == 1]
     return [c for c in columns if c not in same], [f"{c.name}: {c.cells[0]}" for c in same]
 
 
@@ -97,12 +100,29 @@ def _fit(columns: list[_Column], width: int) -> list[_Column]:
                 spare -= grown - column.width
                 column.width = grown
             return kept
-        droppable = [c for c in kept if c.name not in _KEYS and c.name not in _PROSE] or kept[1:]
-        if not droppable:
+        dispensable = _dispensable(kept)
+        if dispensable is None:
             kept[0].width = width
             return kept
-        kept.remove(droppable[-1])
+        kept.remove(dispensable)
     return kept
+
+
+def _dispensable(kept: list[_Column]) -> _Column | None:
+    """Return the column to go next: ids that tell no rows apart, figures from the right, then keys; None at the last."""
+    ids = [c for c in kept if c.name.endswith(_IDS)]
+    free = [c for c in ids if _distinct(kept) == _distinct([other for other in kept if other is not c])]
+    figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
+    plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and tell most
+    for candidates in (free, plain, figures[1:], ids, figures, kept[1:]):
+        if candidates:
+            return candidates[-1]
+    return None
+
+
+def _distinct(columns: list[_Column]) -> int:
+    """Return how many rows the keys and ids among the columns tell apart."""
+    return len(set(zip(*(c.cells for c in columns if c.name in _KEYS or c.name.endswith(_IDS)), strict=True)))
 
 
 def _place(text: str, column: _Column) -> str:
@@ -134,7 +154,7 @@ def _decimals(values: list[object]) -> int | None:
 
 def _cell(value: object, decimals: int | None, commas: bool, limit: int | None) -> str:
     if value is None:
-        return "-"
+        return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -46,5 +46,28 @@ def test_cells() -> None:
     rows = [(None, True, 1234567, 0.5, float("nan"), "a\x1b[31mb", 1_750_000_000_000_000_000)]
     names = ("none", "flag", "n", "f", "g", "text", "origin_epoch_ns")
     line = render(names, rows, (True, True, False, False, False, True, False)).splitlines()[-1]
-    assert line.split() == ["-", "yes", "1,234,567", "0.5", "nan", "a\N{REPLACEMENT CHARACTER}[31mb", "1750000000000000000"]
+    assert line.split() == ["–", "yes", "1,234,567", "0.5", "nan", "a\N{REPLACEMENT CHARACTER}[31mb", "1750000000000000000"]
     assert render(("a",), [], (False,)).splitlines()[-1] == "(no rows)"
+
+
+def busy(rank: int | None) -> str:
+    """Return a table of two GPUs at 80 columns, as busy_time has it."""
+    names = ("run", "tool", "rank", "profile_id", "window_index", "process_id", "device_id", "span_ns", "busy_ns", "idle_ns",
+             "compute_ns", "busy_pct")
+    text = (True, True, False, True, False, True, True, False, False, False, False, False)
+    rows = [("a_run_with_a_long_name", "nsys", None if rank is None else number, "nsys-03b382491a7e", 0,
+             f"nsys-03b382491a7e:{number}", f"node/f7c66fde-468f-5af4-48ce-fbf910ffb56{number}", 495_908_265, 489_253_451,
+             6_654_814, 385_157_738, 98.7) for number in range(2)]
+    return render(names, rows, text, width=80)
+
+
+def test_numbers_stay_where_ids_do_not_fit() -> None:
+    header = busy(0).splitlines()[3].split()
+    assert header[0] == "rank" and {"span_ns", "busy_ns", "idle_ns", "busy_pct"} <= set(header)
+    assert not any(name.endswith("_id") for name in header)
+
+
+def test_an_id_stays_where_nothing_else_tells_the_rows_apart() -> None:
+    text = busy(None)
+    assert "rank: –" in text and ("process_id" in text or "device_id" in text)
+    assert "busy_ns" in text
