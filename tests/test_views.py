@@ -98,30 +98,36 @@ def test_requires_names_what_the_statement_reads(name: str) -> None:
 
 def _launches(tool: str) -> dict[str, list[dict[str, Any]]]:
     """Return what `tool` tells of the same 240 launches: four ranks and GPUs, two runs, one of them all ties."""
-    kernels, copies = [], []
+    kernels, copies, calls, ranges = [], [], [], []
     for i in range(240):
         where: dict[str, Any] = {
             "run": ("base", "fused")[i % 2], "tool": tool, "profile_id": f"{tool}-{i % 2}", "process_id": f"{tool}-{i % 4}",
             "window_index": i % 3 % 2, "rank": i % 4, "device_id": f"gpu{i % 4}", "gpu": "H100",
-            "start_ns": None if tool == "ncu" else i // 4 * 10,
+            "start_ns": None if tool == "ncu" else i // 4 * 10 + i // 120 * 20_000,
             "duration_ns": 1 + i % 2 * (i * 7 % 13) + (1000 if tool == "ncu" else 0),
         }
         metrics = [("gpu__time_duration.sum", 5.0 * (i % 3)), ("dram__bytes.sum", 64.0)] if tool == "ncu" else None
-        kernels.append(where | {
-            "kernel_id": i + {"nsys": 0, "kineto": 1000, "ncu": 2000}[tool], "ncu_id": i if tool == "ncu" else None,
+        number = i + {"nsys": 0, "kineto": 1000, "ncu": 2000}[tool]
+        links = {} if tool == "ncu" else {"launch_id": number, "range_id": number, "op_range_id": number}
+        kernels.append(where | links | {
+            "kernel_id": number, "ncu_id": i if tool == "ncu" else None,
             "name": f"k{i % 5}", "short_name": f"k{i % 5}", "kernel_key": f"k{i % 5}", "metrics": metrics,
             "family": ("gemm", "collective", "other", None)[i % 5 % 4], "grid_x": i // 4 % 2, "grid_y": 1, "grid_z": 1,
             "block_x": 32, "block_y": 1, "block_z": 1,
         })
         if tool != "ncu":
             copies.append(where | {"kind": "memcpy", "direction": ("HtoD", "DtoH")[i % 3 % 2], "bytes": i, "memory_op_id": i})
+            host = {key: where[key] for key in ("run", "tool", "profile_id", "process_id", "window_index", "start_ns")}
+            calls.append(host | links | {"thread": i % 4, "duration_ns": 1 + i % 3, "name": f"cuda{i % 2}"})
+            ranges.append(host | {"range_id": number, "thread": i % 4, "duration_ns": 5, "depth": 0,
+                                  "kind": ("operator", "annotation")[i % 7 % 2], "name": f"r{i % 3}"})
     profiles = [{"run": ("base", "fused")[i], "tool": tool, "profile_id": f"{tool}-{i}", "kernels": 120} for i in range(2)]
     processes = [{"run": ("base", "fused")[i % 2], "tool": tool, "profile_id": f"{tool}-{i % 2}", "process_id": f"{tool}-{i}",
                   "rank": i, "host": "node"} for i in range(4)]
     diagnostics = [{"run": "base", "tool": tool, "profile_id": f"{tool}-0", "path": f"/{tool}{i % 3}", "severity": "warning",
                     "code": f"c{i % 2}", "count": 1, "message": f"m{i % 4}"} for i in range(12)]
-    return {"kernels": kernels, "memory_ops": copies, "graph_executions": [], "profiles": profiles, "processes": processes,
-            "diagnostics": diagnostics}
+    return {"kernels": kernels, "memory_ops": copies, "graph_executions": [], "api_calls": calls, "ranges": ranges,
+            "profiles": profiles, "processes": processes, "diagnostics": diagnostics}
 
 
 def _together(*tools: str) -> dict[str, list[dict[str, Any]]]:
