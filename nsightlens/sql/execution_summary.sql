@@ -1,0 +1,38 @@
+-- The Execution Summary of the TensorBoard plugin: mean time per step and share of each category, per process and
+-- capture window, in the plugin's order of priority. Categories are exclusive and sum to the steps: step_breakdown tells
+-- what each means and where it differs from the plugin. Steps are averaged with equal weight, none left out.
+-- @requires step_breakdown
+-- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
+-- @column run           Run (one workload in one configuration).
+-- @column tool          nsys or kineto. Never add them up: they saw the same work.
+-- @column rank          Rank of the process; NULL where unknown.
+-- @column profile_id    Profile; key of `profiles`.
+-- @column process_id    OS process.
+-- @column window_index  Capture window of the process, from 0.
+-- @column category      kernel, memcpy, memset, communication, runtime, data_loader, cpu_exec or other.
+-- @column time_pct      Share of the steps' time, to two decimals.
+-- @column avg_ns        Mean per step, to one decimal.
+-- @column total_ns      Sum over the steps.
+-- @column min_ns        In the step with least.
+-- @column max_ns        In the step with most.
+-- @column steps         Steps summed.
+-- @column steps_ns      Length of all steps together.
+-- @balance steps_ns = total_ns per profile_id, process_id, window_index
+CREATE MACRO execution_summary(communication_pattern := NULL) AS TABLE
+WITH tall AS (
+    UNPIVOT (
+        SELECT run, tool, rank, profile_id, process_id, window_index, step_ns,
+            kernel_ns AS kernel, memcpy_ns AS memcpy, memset_ns AS memset, communication_ns AS communication,
+            runtime_ns AS runtime, data_loader_ns AS data_loader, cpu_exec_ns AS cpu_exec, other_ns AS other
+        FROM step_breakdown(communication_pattern := communication_pattern)
+    ) ON kernel, memcpy, memset, communication, runtime, data_loader, cpu_exec, other INTO NAME category VALUE part_ns
+)
+SELECT run, tool, rank, profile_id, process_id, window_index, category,
+    round(100.0 * sum(part_ns) / nullif(sum(step_ns), 0), 2) AS time_pct,
+    round(avg(part_ns), 1) AS avg_ns, sum(part_ns)::BIGINT AS total_ns, min(part_ns) AS min_ns, max(part_ns) AS max_ns,
+    count(*) AS steps, sum(step_ns)::BIGINT AS steps_ns
+FROM tall
+JOIN (SELECT unnest(['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu_exec', 'other']) AS category,
+    unnest(range(8)) AS category_order) USING (category)
+GROUP BY run, tool, rank, profile_id, process_id, window_index, category, category_order
+ORDER BY run, tool, rank, profile_id, process_id, window_index, category_order;
