@@ -36,4 +36,4 @@ SELECT
 FROM placed AS w
 LEFT JOIN processes AS p ON w.process_id = p.process_id AND w.profile_id = p.profile_id
 WHERE w.start_ns - w.idle_since_ns >= greatest(shortest_ns, 1)
-ORDER BY w.run, w.tool, gap_ns DESC, w.profile_id, w.window_index, w.device_id, w.idle_since_ns, w.process_id;
+ORDER BY w.run, w.tool, gap_ns DESC, w.profile_id, w.window_index, w.device_id, start_ns, w.process_id;
