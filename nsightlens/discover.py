@@ -15,7 +15,16 @@ from isal import isal_zlib
 
 from nsightlens import vendor
 from nsightlens.errors import ReadError, UsageError
-from nsightlens.ranks import MAX_NAME, SIDECAR_SUFFIX, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
+from nsightlens.ranks import (
+    MAX_NAME,
+    SIDECAR_SUFFIX,
+    Sidecar,
+    natural_key,
+    rank_from_name,
+    read_sidecar,
+    sidecar_of,
+    sidecar_path,
+)
 from nsightlens.readers import HEAD_BYTES, READERS, Probe, Reader
 from nsightlens.readers.ncu import recognise_foreign_csv
 
@@ -23,7 +32,6 @@ _GZIP = b"\x1f\x8b"
 _APPLE_DOUBLE = b"\x00\x05\x16\x07"
 _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep")
-_OWN_SUFFIXES = {SIDECAR_SUFFIX: "sidecar", ".steps.json": "step times"}
 _CATALOGUE = "nsightlens.duckdb"
 
 
@@ -174,20 +182,21 @@ def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = 
     except OSError as exc:
         closed = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
         return Found(path, root, run, 0, 0, "unreadable", refused=closed)
-    sidecar, problem = _sidecar(path)
-    if sidecar and sidecar.run and not run_is_given:
-        run = sidecar.run
     hint = rank_from_name(path, root, pattern)
     kind, tool, probe, report, refused = _classify(path, head, size)
+    sidecar, problem = _sidecar(path, probe)
+    if sidecar and sidecar.run and not run_is_given:
+        run = sidecar.run
     return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint)
 
 
-def _sidecar(path: Path) -> tuple[Sidecar | None, str | None]:
-    where = None if path.name.endswith(tuple(_OWN_SUFFIXES)) else sidecar_path(path)
+def _sidecar(path: Path, probe: Probe | None) -> tuple[Sidecar | None, str | None]:
+    told = {"run": probe.run, "execution_id": probe.execution} if probe else {}
+    where = path if any(told.values()) else None if path.name.endswith(SIDECAR_SUFFIX) else sidecar_path(path)
     if where is None:
         return None, None
     try:
-        return read_sidecar(where), None
+        return (sidecar_of(path, told) if where is path else read_sidecar(where)), None
     except (OSError, ValueError, RecursionError) as exc:
         return None, f"the sidecar {path_text(where.name)} is ignored: {exc}"
 
@@ -207,9 +216,8 @@ _Class = tuple[str, str | None, Probe | None, vendor.Report | None, ReadError | 
 
 
 def _classify(path: Path, head: bytes, size: int) -> _Class:
-    for suffix, kind in _OWN_SUFFIXES.items():
-        if path.name.endswith(suffix):
-            return kind, None, None, None, None
+    if path.name.endswith(SIDECAR_SUFFIX):
+        return "sidecar", None, None, None, None
     is_capture = path.name.lower().endswith(_CAPTURE_SUFFIXES)
     if not head and not path.is_dir():
         empty = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file")
@@ -227,7 +235,7 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
         kind, why, what_to_do = foreign
         return kind, None, None, None, ReadError(path, why, what_to_do, "foreign_format")
     if is_capture:
-        why = "it is no nsys export, ncu CSV or PyTorch-profiler trace"
+        why = "it is no nsys export, ncu CSV, PyTorch-profiler trace or log of step times"
         return "unknown", None, None, None, ReadError(path, why, "Leave it, or see docs/formats.md", "unknown_format")
     return "other", None, None, None, None
 

@@ -166,11 +166,16 @@ def _set_twins_aside(files: list[Found], result: Grouping) -> None:
                 result.duplicates[other.path] = (read.path, "it begins with the same events: a copy, whole or cut")
 
 
+def _steps(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Each log of step times is a profile."""
+    return [Group(f.run, "steps", ((f,),)) for f in files]
+
+
 def _same_rank(one: Found, other: Found) -> bool:
     a, b = one.rank[0], other.rank[0]
     return a is None or b is None or a == b
 
 
 _GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {
-    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto,
+    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto, "steps": _steps,
 }

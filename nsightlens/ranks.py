@@ -58,6 +58,11 @@ def read_sidecar(path: Path) -> Sidecar:
     content = json.loads(path.read_bytes())
     if not isinstance(content, Mapping):
         raise ValueError("it is not a JSON object")
+    return sidecar_of(path, content)
+
+
+def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
+    """Return what the members of a sidecar say. Raises ValueError (with a reason) for values that cannot be."""
     return Sidecar(
         path=path,
         run=_text(content, "run"),

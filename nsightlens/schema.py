@@ -5,7 +5,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 
 Log of SCHEMA_VERSION
 1  first version
-2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id
+2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; table step_times
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _c(name: str, type_: pa.DataType, stage: Stage, doc: str, unit: str = "") ->
 
 
 _RUN = _c("run", TEXT, "ingest", "Run the row belongs to (one workload in one configuration).")
-_TOOL = _c("tool", TEXT, "ingest", "Profiler that recorded it: nsys, ncu or kineto.")
+_TOOL = _c("tool", TEXT, "ingest", "What recorded it: nsys, ncu, kineto, or steps (the workload's own clock).")
 _PROFILE = _c("profile_id", TEXT, "ingest", "Profile it came from; key of `profiles`.")
 _PROCESS = _c("process_id", TEXT, "ingest", "OS process within the profile; key of `processes`.")
 _WINDOW = _c("window_index", INT32, "ingest", "Contiguous capture window of the process, from 0.")
@@ -287,6 +287,25 @@ ALLOCATIONS = Table(
     "allocation_id",
 )
 
+STEP_TIMES = Table(
+    "step_times",
+    "One row per step whose time the workload itself wrote down (rank0003.steps.json), under a profiler or under none. A step's "
+    "own times are when the host issued it; a window's are when the device was done.",
+    (
+        *_WHERE_FROM,
+        _RANK,
+        _c("recorded_under", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
+        _c("workload", TEXT, "reader", "The workload's name for itself."),
+        _c("window_number", INT32, "reader", "Position of the stretch of steps in its file, from 0."),
+        _c("window_name", TEXT, "reader", "The workload's name for the stretch, such as warmup or measure."),
+        _c("window_start_ns", INT64, "reader", "Start of the stretch, the device idle, relative to the origin.", "ns"),
+        _c("window_duration_ns", INT64, "reader", "Length, the device done at the end: over its steps, their true time.", "ns"),
+        _c("step", INT64, "reader", "Step number, as in the name ProfilerStep#N that the profilers see."),
+        _c("start_ns", INT64, "reader", "When the host began to issue the step, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "Until the host had issued it; NULL where it ends before it begins.", "ns"),
+    ),
+)
+
 METRIC_TEXTS = Table(
     "metric_texts",
     "String-valued ncu metrics, one row per launch and metric.",
@@ -450,7 +469,7 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, RANGES, ALLOCATIONS, METRIC_TEXTS, UNMAPPED_METRICS,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, RANGES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
         METRIC_SUMMARIES, ADVICE, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }

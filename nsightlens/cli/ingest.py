@@ -118,7 +118,7 @@ def _refusals(report: Report) -> list[str]:
 
 _PROFILES = """
 SELECT run, tool, count(*) AS profiles, sum(kernels)::BIGINT AS kernels, sum(memory_ops)::BIGINT AS memory_ops,
-    sum(kernel_ns)::BIGINT AS kernel_ns
+    sum(kernel_ns)::BIGINT AS kernel_ns, sum(events)::BIGINT AS events
 FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool
 """
 _RANKS = """
@@ -138,8 +138,11 @@ def _contents(store: Store, runs: set[str]) -> None:
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():
-        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {_count(row['kernels'], 'kernel')} "
-             f"({row['kernel_ns'] / 1e6:,.3f} ms), {_count(row['memory_ops'], 'memory operation')}, "
+        held = (f"{_count(row['kernels'], 'kernel')} ({row['kernel_ns'] / 1e6:,.3f} ms), "
+                f"{_count(row['memory_ops'], 'memory operation')}")
+        if row["tool"] == "steps":
+            held = f"{_count(row['events'], 'step')} timed by the workload itself"
+        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {held}, "
              f"{_ranks(ranks.get((row['run'], row['tool'])))}")
     notes = store.sql(_NOTES, [names]).to_pylist()
     for note in notes[:_MOST]:

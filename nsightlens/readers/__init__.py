@@ -43,6 +43,7 @@ class Probe:
         launches, nsys: the session); empty where nothing certain is known.
     window_of: names the OS process, so that files of one process in one run that do not overlap are its windows.
     first_epoch_ns: rough epoch of its first event, to order windows.
+    run, execution: what it calls the run and the execution that it is of; a sidecar beside it is then not asked: it may be stale.
     """
 
     kind: str
@@ -51,13 +52,15 @@ class Probe:
     identity: frozenset[str] = field(default_factory=frozenset)
     window_of: str | None = None
     first_epoch_ns: int | None = None
+    run: str | None = None
+    execution: str | None = None
 
 
 class Reader(Protocol):
     """What a reader module offers."""
 
     TOOL: str
-    """nsys, ncu or kineto."""
+    """nsys, ncu, kineto or steps."""
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Say whether this reader should try `path` (a file, or a directory for parquetdir: then head is b"").
@@ -94,6 +97,6 @@ def program_name(command: str | None) -> str | None:
 
 
 # Last, because the readers import the names above.
-from nsightlens.readers import kineto, ncu, nsys  # noqa: E402
+from nsightlens.readers import kineto, ncu, nsys, steps  # noqa: E402
 
-READERS: tuple[Reader, ...] = (nsys, ncu, kineto)
+READERS: tuple[Reader, ...] = (nsys, ncu, steps, kineto)

@@ -1,6 +1,6 @@
 -- What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and the trouble it had.
 -- @column run              Run (one workload in one configuration).
--- @column tool             Profiler: nsys, ncu or kineto.
+-- @column tool             Profiler: nsys, ncu or kineto; steps for step times that the workload wrote down itself.
 -- @column profile_id       Profile; key of `profiles`.
 -- @column format           Format and generation of the file.
 -- @column tool_version     Version of the tool that wrote it.

@@ -1,0 +1,149 @@
+"""Step times that a workload wrote itself (`rank0003.steps.json`, by the workloads of wrappers/) -> step_times.
+
+The times are the workload's own clock, not a profiler's: they are how a step that no tool disturbs gets into the table.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from nsightlens import schema
+from nsightlens.errors import ReadError
+from nsightlens.readers import Batch, Probe, ProcessHint, diagnostic
+
+TOOL = "steps"
+KIND = "step times"
+
+MAX_BYTES = 64 << 20
+"""Some 400,000 steps as the workloads write them."""
+_GZIP = b"\x1f\x8b"
+_BATCH = 1 << 16
+# Every top-level object that names a tool and has windows; a trace has traceEvents.
+_WINDOWS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{(?=.*"tool"\s*:\s*").*"windows"\s*:\s*\[', re.DOTALL)
+_UNDER = {"plain": "none", "torch": "kineto"}
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
+class _Step(msgspec.Struct, gc=False):
+    step: _Count
+    start_epoch_ns: _Count
+    end_epoch_ns: _Count | None = None
+
+
+class _Window(msgspec.Struct):
+    steps: list[_Step]
+    name: str | None = None
+    start_epoch_ns: _Count | None = None
+    end_epoch_ns: _Count | None = None
+
+
+class _Workload(msgspec.Struct):
+    name: str | None = None
+
+
+class _Log(msgspec.Struct):
+    tool: str
+    windows: list[_Window]
+    run: str | None = None
+    execution_id: str | None = None
+    host: str | None = None
+    rank: _Number | None = None
+    local_rank: _Number | None = None
+    world_size: _Number | None = None
+    workload: _Workload | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Log)
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Say whether the head is that of a log of step times."""
+    return b'"traceEvents"' not in head and _WINDOWS.search(head) is not None
+
+
+def probe(path: Path) -> Probe:
+    """Return what the log tells of itself. Raises ReadError for one that is not whole."""
+    log = _decode(path)
+    hint = ProcessHint(host=log.host, rank=log.rank, rank_source="content:steps" if log.rank is not None else None,
+                       local_rank=log.local_rank, world_size=log.world_size)
+    return Probe(KIND, processes=(hint,), first_epoch_ns=_origin(log), run=log.run, execution=log.execution_id)
+
+
+def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
+    """Yield one profile, one process and a row per step. Starts count from the first window's. Raises ReadError."""
+    (path,) = paths
+    log = _decode(path)
+    origin = _origin(log)
+    steps = sum(len(window.steps) for window in log.windows)
+    yield "profiles", schema.batch_of("profiles", [{
+        "format": KIND, "origin_epoch_ns": origin, "events": steps, "events_lost": 0, "truncated": False, "link_method": "none"}])
+    source = "content:steps" if log.rank is not None else None
+    yield "processes", schema.batch_of("processes", [{
+        "process_index": 0, "host": log.host, "rank": log.rank, "rank_source": source, "local_rank": log.local_rank,
+        "world_size": log.world_size}])
+    common = {"process_index": 0, "recorded_under": _UNDER.get(log.tool, log.tool),
+              "workload": log.workload.name if log.workload else None}
+    backwards = 0
+    for number, window in enumerate(log.windows):
+        about = common | {
+            "window_number": number, "window_name": window.name, "window_start_ns": _since(origin, window.start_epoch_ns),
+            "window_duration_ns": _duration(window.start_epoch_ns, window.end_epoch_ns)}
+        backwards += _is_backwards(window)
+        for first in range(0, len(window.steps), _BATCH):
+            some = window.steps[first : first + _BATCH]
+            backwards += sum(map(_is_backwards, some))
+            yield "step_times", schema.batch_of("step_times", [
+                about | {"step": s.step, "start_ns": _since(origin, s.start_epoch_ns),
+                         "duration_ns": _duration(s.start_epoch_ns, s.end_epoch_ns)} for s in some])
+    if backwards:
+        what = "steps or windows end before they begin; their duration is NULL"
+        yield diagnostic("warning", "negative_duration", what, backwards)
+    if not steps:
+        yield diagnostic("warning", "no_steps", "the workload ended no step: nothing of it is in step_times. Run more steps")
+
+
+def _decode(path: Path) -> _Log:
+    """Return the content. Raises ReadError for what cannot be read, is too large, is damaged or is no such log."""
+    again = "Record it again, or copy it again"
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
+        raise ReadError(path, f"the step times are damaged ({exc})", again, "damaged") from exc
+    except OSError as exc:
+        raise ReadError(path, f"they cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc
+    if len(content) > MAX_BYTES:
+        raise ReadError(path, f"step times of more than {MAX_BYTES >> 20} MiB", "Record fewer steps into one file", "too_large")
+    try:
+        return _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise ReadError(path, f"the step times are damaged ({exc})", again, "damaged") from exc
+
+
+def _origin(log: _Log) -> int | None:
+    """Return the earliest start in the log."""
+    windows = [w.start_epoch_ns for w in log.windows if w.start_epoch_ns is not None]
+    return min([*windows, *(s.start_epoch_ns for w in log.windows for s in w.steps)], default=None)
+
+
+def _since(origin: int | None, epoch_ns: int | None) -> int | None:
+    return None if origin is None or epoch_ns is None else epoch_ns - origin
+
+
+def _duration(start: int | None, end: int | None) -> int | None:
+    return None if start is None or end is None or end < start else end - start
+
+
+def _is_backwards(span: _Step | _Window) -> bool:
+    return span.start_epoch_ns is not None and span.end_epoch_ns is not None and span.end_epoch_ns < span.start_epoch_ns

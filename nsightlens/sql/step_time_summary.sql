@@ -1,0 +1,38 @@
+-- How long a step takes, as the workload itself wrote down (rank0003.steps.json), without a profiler and under each.
+-- A row is a stretch of steps (warmup, measure) of one process. Under a profiler it tells what recording costs. Assumes that
+-- the workload waited for the device at both ends of the stretch, as ours do: only step_ns is then the time of the device too.
+-- @column run             Run (one workload in one configuration).
+-- @column recorded_under  Profiler that the execution ran under: none, nsys, ncu or kineto.
+-- @column rank            Rank of the process; NULL where unknown.
+-- @column process_id      OS process; key of `processes`.
+-- @column workload        The workload's name for itself.
+-- @column window_number   Position of the stretch in its file, from 0.
+-- @column window_name     The workload's name for the stretch.
+-- @column steps           Steps in it.
+-- @column step_ns         The true time of a step: length of the stretch over its steps, to one decimal.
+-- @column median_ns       Median time in which the host issued a step: the mean of the middle two for an even number.
+-- @column p5_ns           5th percentile of that, interpolated linearly between the two nearest steps, to one decimal.
+-- @column p95_ns          95th percentile, likewise.
+-- @column min_ns          Shortest.
+-- @column max_ns          Longest.
+CREATE VIEW step_time_summary AS
+WITH stretch AS (
+    SELECT
+        run, recorded_under, rank, process_id, workload, window_number, window_name,
+        count(*) AS steps,
+        max(window_duration_ns) AS window_ns,
+        quantile_cont(duration_ns, [0.05, 0.5, 0.95]) AS quantiles,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns
+    FROM step_times
+    GROUP BY run, recorded_under, rank, process_id, workload, window_number, window_name
+)
+SELECT
+    run, recorded_under, rank, process_id, workload, window_number, window_name, steps,
+    round(window_ns / steps, 1) AS step_ns,
+    quantiles[2] AS median_ns,
+    round(quantiles[1], 1) AS p5_ns,
+    round(quantiles[3], 1) AS p95_ns,
+    min_ns, max_ns
+FROM stretch
+ORDER BY run, recorded_under <> 'none', recorded_under, rank, process_id, window_number;
