@@ -51,10 +51,10 @@ def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
     assert done.exit_code == 0
     (line,) = [line for line in done.stdout.splitlines() if "sgemm" in line]
     cells = line.split()
-    assert cells[:5] == ["ampere_sgemm_128x64_nn", "4x1x1", "dram", "fp32", "1"]
-    assert [float(cell) for cell in cells[5:10]] == [10.0, 500.0, 200.0, 2.5, 20.0]
+    assert cells[:8] == ["base", "–", "ampere_sgemm_128x64_nn", "4x1x1", "128x1x1", "dram", "fp32", "1"]
+    assert [float(cell) for cell in cells[8:13]] == [10.0, 500.0, 200.0, 2.5, 20.0]
     (tensor,) = [line for line in done.stdout.splitlines() if "s16816gemm" in line]
-    assert tensor.split()[6] == "–", "its CUDA-core operations are not its performance"
+    assert tensor.split()[9] == "–", "its CUDA-core operations are not its performance"
     assert "not placed: ampere_bf16_s16816gemm_bf16_128x256_ldg8: " in done.stderr and "--set roofline" in done.stderr
     assert "not placed: copy_kernel: no operations were counted" in done.stderr
 
@@ -68,13 +68,33 @@ def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
     (["--precision", "bf16"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
 ])
 def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]) -> None:
-    assert {line.split()[0] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
+    assert {line.split()[2] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
 
 
 def test_all_levels_and_precisions(store: Path) -> None:
     lines = ask(store, "--kernel", "s16816", "--level", "all", "--precision", "all").stdout.splitlines()[2:]
-    assert sorted(tuple(line.split()[2:4]) for line in lines) == sorted(
+    assert sorted(tuple(line.split()[5:7]) for line in lines) == sorted(
         (level, precision) for level in ("dram", "l2", "l1") for precision in ("fp32", "tensor"))
+
+
+def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+    for number, functor in enumerate(("AddFunctor", "MulFunctor")):
+        name = f"void at::elementwise_kernel<4, at::{functor}<float>>(int)"
+        ncu(tmp_path / "run" / f"{number}.csv", COUNTERS, name=name, pid=number)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
+    assert [row["kernel"] for row in rows] == ["elementwise_kernel: AddFunctor<float>>(int)",
+                                              "elementwise_kernel: MulFunctor<float>>(int)"]
+    assert {row["block"] for row in rows} == {"128x1x1"} and {row["run"] for row in rows} == {"run"}
+
+
+def test_a_missing_roof_says_how_to_give_one(tmp_path: Path) -> None:
+    peakless = {name: value for name, value in COUNTERS.items() if "peak_sustained" not in name}
+    ncu(tmp_path / "run" / "a.csv", peakless, name="some_kernel", pid=1)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    hint = "no roof for fp32, dram: the report does not name its GPU: give --gpu NAME"
+    assert hint in ask(tmp_path / "store").stderr
+    assert "no roof" not in ask(tmp_path / "store", "--gpu", "NVIDIA A100-SXM4-40GB").stderr
 
 
 def test_points_hold_all_columns(store: Path, tmp_path: Path) -> None:
@@ -99,7 +119,7 @@ def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path
 
 def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> None:
     line = ask(store, "--kernel", "sgemm", "--roofs", "datasheet", "--gpu", "NVIDIA A100-SXM4-40GB").stdout.splitlines()[-1]
-    assert float(line.split()[9]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+    assert float(line.split()[12]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -107,6 +127,7 @@ def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> 
     (["--kernel", "only_in_the_timeline"], "kineto saw such kernels, without counters: profile them with ncu"),
     (["--run", "none"], "there are: base"),
     (["--rank", "7"], "rank 7; there are: base"),
+    (["--step", "1"], "roofline has no column step"),
     (["--precision", "fp8"], "no kernel has precision fp8"),
     (["--gpu", "Voodoo 2"], "no datasheet of 'Voodoo 2'; there are: A10"),
     (["--output", "x.bmp"], "must end in .png or .svg or .pdf"),

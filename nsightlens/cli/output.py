@@ -28,13 +28,18 @@ def store_option(function: _T) -> _T:
                         help="Folder of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
-def output_options(function: _T) -> _T:
-    """Add --format, --output and --wide."""
+def format_options(function: _T) -> _T:
+    """Add --format and --wide."""
     function = click.option("--wide", is_flag=True, help="Never shorten texts in a table.")(function)
-    function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="Write to a file; its ending gives the format.")(function)
     return click.option("-f", "--format", "form", type=click.Choice(FORMATS), default=None,
                         help="Format of the output [default: table, or by the ending of --output].")(function)
+
+
+def output_options(function: _T) -> _T:
+    """Add --format, --output and --wide."""
+    function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+                            help="Write to a file; its ending gives the format.")(function)
+    return format_options(function)
 
 
 def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False) -> None:

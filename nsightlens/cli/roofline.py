@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.output import as_text, emit, store_option
+from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.output import emit, format_options, store_option
 from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +23,10 @@ _ROOFS = ("measured", "datasheet")
 _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
 _NAMED = 3
+_TELLING = 24  # characters of a name, from where it differs
+_TYPES = {"run": "string", "rank": "int64", "kernel": "string", "grid": "string", "block": "string", "clocks": "string",
+          "level": "string", "precision": "string", "launches": "int64"}
+_NUMBERS = ("duration_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_roof_pct", "chart_gflop_per_s")
 
 
 @click.command("roofline")
@@ -32,16 +38,16 @@ _NAMED = 3
 @click.option("--roofs", type=click.Choice(_ROOFS), default="measured", show_default=True,
               help="Peaks at the clock that ncu measured, or dense ones of the datasheet; where one is unknown, the other.")
 @click.option("--gpu", default=None, help="Product name for the datasheet, where the report does not tell it.")
-@click.option("--run", default=None, help="Only this run.")
-@click.option("--rank", type=int, default=None, help="Only this rank.")
+@filter_options
+@format_options
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="Draw to FILE.png, .svg or .pdf.")
 @click.option("--points", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
 def command(
-    kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, run: str | None, rank: int | None,
-    output: Path | None, points: Path | None, store: Path | None,
+    kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, form: str | None, wide: bool,
+    output: Path | None, points: Path | None, store: Path | None, **filters: Any,
 ) -> None:
     """Place the kernels that ncu measured under the roofs of their GPU.
 
@@ -58,13 +64,15 @@ def command(
         raise UsageError("--regex needs --kernel EXPRESSION")
     _check_ending(output, points)
     with nl.open(store) as opened:
-        table = _ask(opened, kernel, regex, gpu=gpu, run=run, rank=rank)
+        wanted = chosen(filters)
+        table = _ask(opened, kernel, regex, gpu, wanted)
         if table.num_rows == 0:
-            raise NsightlensError(_no_match(opened, kernel, run, rank))
+            raise NsightlensError(_no_match(opened, kernel, wanted))
         _check_gpu(opened, table, gpu)
     table = choose(table, level, precision)
-    click.echo(as_text(summary(table, roofs)), nl=False)
+    emit(summary(table, roofs), form, None, wide=wide)
     _tell(table)
+    _tell_missing_roofs(table)
     if points is not None:
         emit(table, None, points)
     if output is not None:
@@ -79,10 +87,8 @@ def _check_ending(output: Path | None, points: Path | None) -> None:
             raise UsageError(f"{path}: the name must end in {' or '.join(endings)}")
 
 
-def _ask(store: Store, kernel: str | None, regex: bool, *, gpu: str | None, run: str | None, rank: int | None) -> pa.Table:
-    filters = {"only_run": run, "only_rank": rank}
-    parameters: dict[str, object] = {name: value for name, value in filters.items() if value is not None}
-    parameters["assume_gpu"] = gpu
+def _ask(store: Store, kernel: str | None, regex: bool, gpu: str | None, wanted: dict[str, list[object]]) -> pa.Table:
+    parameters = parameters_of("roofline", store.views, wanted) | {"assume_gpu": gpu}
     if kernel is not None:
         parameters["kernel_regex" if regex else "kernel"] = kernel
     return store.view("roofline", **parameters)
@@ -114,12 +120,14 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
     """Return the few columns that a person reads first, in units a person reads."""
     import pyarrow as pa
 
+    points = table.to_pylist()
+    names = _names(points)
     rows = []
-    for row in table.to_pylist():
+    for row in points:
         shares = [row[f"{source}_share_pct"] for source in sorted(_ROOFS, key=roofs.__ne__)]
         rows.append({
-            "kernel": row["short_name"] or row["name"],
-            "grid": "x".join(str(row[f"grid_{axis}"]) for axis in "xyz"),
+            "run": row["run"], "rank": row["rank"], "kernel": names[row["name"]],
+            "grid": _shape(row, "grid"), "block": _shape(row, "block"), "clocks": row["clock_control"],
             "level": row["level"], "precision": row["precision"], "launches": row["launches"],
             "duration_us": _scaled(row["duration_ns"], 1e3),
             "gflop_per_s": _scaled(row["performance_flop_per_s"], 1e9) if row["placed"] else None,
@@ -128,10 +136,30 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
             "of_roof_pct": next((share for share in shares if share is not None), None),
             "chart_gflop_per_s": _scaled(row["chart_flop_per_s"], 1e9) if row["placed"] else None,
         })
-    text, number = pa.string(), pa.float64()
-    types = {"kernel": text, "grid": text, "level": text, "precision": text, "launches": pa.int64()}
-    names = list(rows[0]) if rows else []
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, types.get(name, number)) for name in names]))
+    schema = pa.schema([(name, _TYPES.get(name, "float64")) for name in (*_TYPES, *_NUMBERS)])
+    found = pa.Table.from_pylist(rows, schema=schema)
+    several_clocks = len({row["clocks"] for row in rows}) > 1
+    return found if several_clocks else found.drop_columns(["clocks"])
+
+
+def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Return {full name: what to call it}: the short name, and what tells apart the kernels that share one."""
+    by_short: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        by_short[row["short_name"] or row["name"]].add(row["name"])
+    found = {}
+    for short, names in by_short.items():
+        first, last = min(names), max(names)
+        shared = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+        start = len(re.sub(r"\w*$", "", first[:shared]))  # back to the beginning of the word
+        labels = {name: f"{short}: {name[start : start + _TELLING]}" for name in names}
+        unique = len(set(labels.values())) == len(names)
+        found.update({name: short if len(names) == 1 else labels[name] if unique else name for name in names})
+    return found
+
+
+def _shape(row: dict[str, Any], what: str) -> str:
+    return "x".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
 def _scaled(value: float | None, by: float) -> float | None:
@@ -150,15 +178,30 @@ def _tell(table: pa.Table) -> None:
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
 
 
-def _no_match(store: Store, kernel: str | None, run: str | None, rank: int | None) -> str:
+def _tell_missing_roofs(table: pa.Table) -> None:
+    """Say for which precisions and levels no roof is known, and what makes one known."""
+    missing: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in table.to_pylist():
+        if row["placed"]:
+            hint = f"no datasheet of {row['gpu']} is known" if row["gpu"] else "the report does not name its GPU: give --gpu NAME"
+            for what, roof in ((row["precision"], "flop_per_s"), (row["level"], "bytes_per_s")):
+                if row[f"measured_{roof}"] is None and row[f"datasheet_{roof}"] is None:
+                    missing[hint][what] = None
+    for hint, names in missing.items():
+        click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
+
+
+def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]]) -> str:
     """Return why no row came: other kernels near the name, or no ncu capture at all."""
-    counted = store.sql("SELECT DISTINCT coalesce(short_name, name) AS short, run, rank FROM ncu_configuration").to_pylist()
+    query = "SELECT DISTINCT coalesce(short_name, name) AS short, run, rank, family FROM ncu_configuration"
+    counted = store.sql(query).to_pylist()
     if not counted:
         return "the store holds no kernel that ncu measured: ingest a report of ncu (--set roofline --csv --page raw)"
-    here = [row for row in counted if (run is None or row["run"] == run) and (rank is None or row["rank"] == rank)]
+    here = [row for row in counted if all(row[column] in values for column, values in wanted.items())]
     if not here:
+        asked = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
-        return f"ncu measured nothing in run {run or 'any'}, rank {'any' if rank is None else rank}; there are: {runs}"
+        return f"ncu measured nothing in {asked}; there are: {runs}"
     if kernel is None:
         return "ncu measured kernels, but none of their counters can be read"
     near = ", ".join(_nearest(kernel, here))
