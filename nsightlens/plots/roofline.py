@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
 _SIZE = 7.0
+_RING = 5.0  # how much larger a ring is than what it surrounds
+_SAME_PLACE = 0.012  # of the panel's width or height: nearer points hide each other
+_CLEAR = 6.0  # points between a number and a roof
 _NUMBERED_FROM = 7
 _NAME_LENGTH = 60
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
@@ -112,6 +115,7 @@ def _draw_panel(axes: Axes, rows: list[Row], numbers: dict[Key, int], preferred:
 
 def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
     levels = levels_of(rows)
+    drawn: list[tuple[Key, Row]] = []
     for key in dict.fromkeys(_key(row) for row in rows):
         number = numbers[key]
         colour = COLOURS[number % len(COLOURS)]
@@ -121,9 +125,13 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
                       color=colour, linewidth=0.8, alpha=0.7, label="_levels", zorder=3)
         for row in points:
             marker, size = _LEVEL_MARKERS[row["level"]] if len(levels) > 1 else (_marker(number), _SIZE)
+            under = _hidden_under(axes, row, drawn, key)
+            style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 4}
+            if under:
+                style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 4.5}
             axes.plot([row["arithmetic_intensity"]], [row["performance_flop_per_s"]], linestyle="none", marker=marker,
-                      markersize=size, color=colour, markeredgecolor="white", markeredgewidth=0.7,
-                      gid=f"point {number + 1} {row['level']}", label="_point", zorder=4)
+                      markersize=size + _RING * under, gid=f"point {number + 1} {row['level']}", label="_point", **style)
+            drawn.append((key, row))
     if len(levels) > 1:
         axes.legend(handles=[_handle(*_LEVEL_MARKERS[level], "0.4", f"bytes at {LEVELS[level]}") for level in levels],
                     loc="lower right", fontsize=7.5, framealpha=0.9)
@@ -134,23 +142,57 @@ def _marker(number: int) -> str:
     return MARKERS[(number % len(COLOURS) + number // len(COLOURS)) % len(MARKERS)]
 
 
+def _hidden_under(axes: Axes, row: Row, drawn: list[tuple[Key, Row]], key: Key) -> int:
+    """Return how many points of other series stand where this one would: it becomes a ring around them."""
+    here = _fraction(axes, row)
+    return len({other for other, point in drawn if other != key and math.dist(here, _fraction(axes, point)) < _SAME_PLACE})
+
+
+def _fraction(axes: Axes, row: Row) -> tuple[float, float]:
+    """Return where a point stands, as fractions of the panel."""
+    x, y = axes.transLimits.transform(axes.transScale.transform((row["arithmetic_intensity"], row["performance_flop_per_s"])))
+    return float(x), float(y)
+
+
 def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
-    """Write the number of each series beside its first point, at the side where it covers the fewest others."""
-    places = []
-    for row in rows:
-        x, y = axes.transData.transform((row["arithmetic_intensity"], row["performance_flop_per_s"])) * 72 / axes.figure.dpi
-        places.append((float(x), float(y)))
-    taken = list(places)
-    for key, (x, y), row in {_key(row): (_key(row), place, row) for row, place in zip(rows, places, strict=True)}.values():
-        side = min(_SIDES, key=partial(_covered, x, y, taken))
-        taken.append((x + side[0], y + side[1] + 3))
-        axes.annotate(str(numbers[key] + 1), (row["arithmetic_intensity"], row["performance_flop_per_s"]), xytext=side,
-                      textcoords="offset points", ha="center", fontsize=7, color=COLOURS[numbers[key] % len(COLOURS)],
+    """Write the number of each series beside one of its points, where it covers the least; needs a figure laid out."""
+    scale = 72 / axes.figure.dpi
+    boxes = [text.get_window_extent() for text in axes.texts]
+    boxes += [legend.get_window_extent()] if (legend := axes.get_legend()) else []
+    covered = [(box.x0 * scale - 6, box.y0 * scale - 4, box.x1 * scale + 6, box.y1 * scale + 4) for box in boxes]
+    covered += [(x * scale - 9, y * scale - 7, x * scale + 9, y * scale + 7) for x, y in _pixels(axes, rows)]
+    lines = [axes.transData.transform(line.get_xydata()) * scale for line in axes.lines
+             if str(line.get_label()).startswith(("_roof", "_levels"))]
+    for key, number in numbers.items():
+        points = [row for row in rows if _key(row) == key]
+        if not points:
+            continue
+        places = [(x * scale, y * scale, side, row) for row, (x, y) in zip(points, _pixels(axes, points), strict=True)
+                  for side in _SIDES]
+        x, y, side, row = min(places, key=lambda place: _cost(place[0] + place[2][0], place[1] + place[2][1] + 3, covered, lines))
+        covered.append((x + side[0] - 9, y + side[1] - 4, x + side[0] + 9, y + side[1] + 10))
+        axes.annotate(str(number + 1), (row["arithmetic_intensity"], row["performance_flop_per_s"]), xytext=side,
+                      textcoords="offset points", ha="center", fontsize=7, color=COLOURS[number % len(COLOURS)],
                       weight="bold", gid="number", zorder=5)
 
 
-def _covered(x: float, y: float, taken: list[tuple[float, float]], side: tuple[int, int]) -> int:
-    return sum(abs(x + side[0] - a) < 9 and abs(y + side[1] + 3 - b) < 7 for a, b in taken)
+def _pixels(axes: Axes, rows: list[Row]) -> list[tuple[float, float]]:
+    points = axes.transData.transform([(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in rows])
+    return [(float(x), float(y)) for x, y in points]
+
+
+def _cost(x: float, y: float, covered: list[tuple[float, float, float, float]], lines: list[Any]) -> int:
+    """Return how much a number at (x, y), in points, would cover: texts and points count more than roofs."""
+    boxes = sum(x0 < x < x1 and y0 < y < y1 for x0, y0, x1, y1 in covered)
+    return 3 * boxes + sum(_distance(x, y, line) < _CLEAR for line in lines)
+
+
+def _distance(x: float, y: float, line: Any) -> float:
+    """Return the distance of a point to the straight line between the ends of `line`."""
+    (x0, y0), (x1, y1) = line[0], line[-1]
+    length = math.dist((x0, y0), (x1, y1)) or 1.0
+    share = min(1.0, max(0.0, ((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) / length**2))
+    return math.dist((x, y), (x0 + share * (x1 - x0), y0 + share * (y1 - y0)))
 
 
 def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, note: str, columns: int) -> None:

@@ -243,3 +243,26 @@ def test_precisions_are_named(precision: str, shown: str) -> None:
 ])
 def test_quantities_have_three_digits(least: float, greatest: float, shown: str) -> None:
     assert quantity(least, greatest, "B/s") == shown
+
+
+def markers(axes: Axes) -> dict[str, Line2D]:
+    return {str(line.get_gid()): line for line in axes.lines if line.get_label() == "_point"}
+
+
+def test_a_point_on_another_is_a_ring_around_it() -> None:
+    (axes,) = draw(row(0), row(1), row(2), row(3, arithmetic_intensity=50.0)).axes
+    drawn = markers(axes)
+    first, second, third, alone = (drawn[f"point {number} dram"] for number in range(1, 5))
+    assert first.get_markersize() < second.get_markersize() < third.get_markersize()
+    assert second.get_markerfacecolor() == third.get_markerfacecolor() == "none"
+    assert alone.get_markersize() == first.get_markersize() and alone.get_markerfacecolor() != "none"
+    assert points(axes)["point 2 dram"] == (2.0, 1e12), "nothing is moved"
+
+
+def test_numbers_cover_neither_texts_nor_one_another() -> None:
+    figure = draw(*(row(number, arithmetic_intensity=3 * 1.3**number, performance_flop_per_s=9e12) for number in range(9)))
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_gid() == "number"]
+    others = [text.get_window_extent() for text in axes.texts if text.get_gid() != "number"]
+    assert len(boxes) == 9
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in [*boxes[:i], *others])
