@@ -22,6 +22,7 @@ $nsl_usage_common
   --set roofline|detailed|full|basic|minimal   what to measure (default roofline; minimal: the counters of a roofline, few passes)
   -k, --kernel-name NAME|regex:EXPR   which kernels: exact base name, or an expression found in it; a name with < ( :: or cutlass
                        is looked for in the full (demangled) name, as every CUTLASS kernel's base name is Kernel or Kernel2
+                       (default: every kernel whose base name does not begin like a collective's)
   --kernel-name-base auto|function|demangled|mangled   what NAME is compared with (default auto, see above)
   -s, --launch-skip N  launches that match and are passed over (default 0)
   -c, --launch-count N launches that are measured (default 50; each is replayed up to dozens of times)
@@ -84,33 +85,87 @@ minimal_metrics() {
   echo "$list"
 }
 
-# An expression that is found in the names of collective kernels, of NCCL and of frameworks.
-nsl_collective='nccl|rccl|nvshmem|[Aa]ll_?[Rr]educe|[Aa]ll_?[Gg]ather|[Rr]educe_?[Ss]catter|[Aa]ll_?[Tt]o_?[Aa]ll|cross_device_reduce|multimem_'
+# How the base names of collective kernels begin: of NCCL, NVSHMEM and frameworks.
+nsl_collectives=(nccl nvshmem multimem_ cross_device_reduce one_shot_all two_shot_all oneShotAll twoShotAll userbuffers_ wait_signal
+  allreduce all_reduce allgather all_gather alltoall all_to_all reducescatter reduce_scatter)
+# Names that an expression of the user must not find.
+nsl_samples=('ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)' ncclDevKernel_AllGather_RING_LL
+  ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL ncclDevKernel_Broadcast_RING_LL ncclDevKernel_SendRecv
+  'ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)' nvshmemi_transfer_rma_kernel)
 
-# Sets filter, the kernel filter as ncu's options: what is asked for, and never a collective.
+# Appends to expression: what follows begins with none of the words. Nothing but ^ $ ( | ) [^...] is used, which every kind of
+# regular expression has: ncu does not document its own, so that (?!...) might be refused there.
+append_other_than() {
+  local word letter letters='' rest whole i
+  for word; do
+    letter=${word:0:1}
+    [[ $letters == *"$letter"* ]] || letters+=$letter
+  done
+  expression+="(\$|[^$letters]"
+  for ((i = 0; i < ${#letters}; i++)); do
+    letter=${letters:i:1} rest=() whole=''
+    for word; do
+      [[ $word == "$letter"* ]] || continue
+      rest+=("${word:1}")
+      [[ $word != "$letter" ]] || whole=1
+    done
+    [[ -z $whole ]] || continue
+    expression+="|$letter"
+    append_other_than "${rest[@]}"
+  done
+  expression+=')'
+}
+
+# Ends with 0 where the expression ($2) is found in $1, with 1 where not, with 2 where bash has no such expressions.
+finds() { [[ $1 =~ $2 ]]; }
+
+# Dies where what is asked for names a collective, or is an expression that finds one.
+refuse_collectives() {
+  local name why="a collective kernel cannot be measured. It waits for the other ranks, and ncu replays it alone. nsys shows its time." found=0
+  if [[ $1 != regex:* ]]; then
+    for name in "${nsl_collectives[@]}"; do [[ $1 != "$name"* && $1 != *::"$name"* ]] || nsl_die 2 "-k $1: $why"; done
+    return 0
+  fi
+  for name in "${nsl_samples[@]}"; do
+    found=0
+    [[ $nsl_base != function ]] || name=${name%%(*}
+    finds "$name" "${1#regex:}" 2>/dev/null || found=$?
+    ((found != 0)) || nsl_die 2 "-k $1 finds ${name%%(*} too, and $why Say more of the name, or where it begins: regex:^gemm"
+    ((found == 1)) || break
+  done
+  ((found == 1)) || nsl_say "warning: -k $1 cannot be checked here: see to it that it finds no collective kernel"
+}
+
+# Sets nsl_filter, the kernel filter as ncu's options: what is asked for, and never a collective.
 choose_filter() {
-  local wanted=$nsl_kernel escaped
-  [[ ! ${nsl_kernel#regex:} =~ ^\^?(nccl|nvshmem) && ($nsl_kernel == regex:* || ! $nsl_kernel =~ $nsl_collective) ]] ||
-    nsl_die 2 "-k $nsl_kernel: a collective kernel cannot be measured. It waits for the other ranks, and ncu replays it alone. nsys shows its time."
+  local expression escaped special
+  if [[ -z $nsl_kernel ]]; then
+    expression='regex:^'
+    append_other_than "${nsl_collectives[@]}"
+    nsl_base=function
+    nsl_filter=(--kernel-name-base function --kernel-name "$expression.*")
+    return 0
+  fi
   if [[ $nsl_base == auto ]]; then
     nsl_base=function
-    [[ ! $nsl_kernel =~ [\<\(]|::|cutlass ]] || nsl_base=demangled
+    case $nsl_kernel in
+      *'<'* | *::* | *cutlass* | *'\('*) nsl_base=demangled ;;
+      regex:*) ;;   # there ( only groups
+      *'('*) nsl_base=demangled ;;
+    esac
   fi
+  refuse_collectives "$nsl_kernel"
   case ${nsl_kernel#regex:} in
     Kernel | Kernel2 | '^Kernel' | '^Kernel2' | '^Kernel$' | '^Kernel2$')
       nsl_say "warning: $nsl_kernel is the base name of every CUTLASS kernel: name one with -k 'regex:cutlass_80_...'" ;;
   esac
-  if [[ -n $nsl_kernel && $nsl_kernel != regex:* ]]; then
-    if [[ $nsl_base == function || $nsl_base == mangled ]]; then
-      nsl_filter=(--kernel-name-base "$nsl_base" --kernel-name "$nsl_kernel")
-      return 0
-    fi
+  if [[ $nsl_kernel != regex:* && $nsl_base == demangled ]]; then
     escaped=${nsl_kernel//\\/\\\\}
-    for wanted in '.' '[' ']' '(' ')' '{' '}' '*' '+' '?' '^' '$' '|'; do escaped=${escaped//"$wanted"/\\$wanted}; done
-    wanted=regex:$escaped
+    for special in '.' '[' ']' '(' ')' '{' '}' '*' '+' '?' '^' '$' '|'; do escaped=${escaped//"$special"/\\$special}; done
+    nsl_filter=(--kernel-name-base demangled --kernel-name "regex:$escaped")
+  else
+    nsl_filter=(--kernel-name-base "$nsl_base" --kernel-name "$nsl_kernel")
   fi
-  wanted=${wanted#regex:}
-  nsl_filter=(--kernel-name-base "$nsl_base" --kernel-name "regex:^(?!.*($nsl_collective))${wanted:+.*($wanted)}")
 }
 choose_filter
 nsl_begin ncu 0 "$@"
