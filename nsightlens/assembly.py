@@ -256,7 +256,9 @@ class Assembly:
     def _name(self, columns: dict[str, pa.Array], kinds: slice) -> None:
         """Add what follows from the kernel's name alone, and shared_bytes from its parts."""
         for name, values in self.derived.items():
-            if name != "name" or columns["name"].null_count:
+            if name == "tensor_cores":
+                columns[name] = pa.array(values, pa.bool_()).take(pa.array(self.codes[kinds]))
+            elif name != "name" or columns["name"].null_count:
                 columns[name] = normalise.lookup(self.codes[kinds], values)
         both = pc.add(columns["static_shared_bytes"], columns["dynamic_shared_bytes"])
         columns["shared_bytes"] = pc.coalesce(columns["shared_bytes"], both)

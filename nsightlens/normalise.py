@@ -70,15 +70,18 @@ class Names:
     def _code(self, name: str | None, mangled: str | None) -> int:
         return self._codes.setdefault((name, mangled), len(self._codes))
 
-    def derived(self) -> dict[str, list[str | None]]:
-        """Return short_name, kernel_key, family per number (and name, where only a mangled one was recorded)."""
+    def derived(self) -> dict[str, list[Any]]:
+        """Return short_name, kernel_key, family, tensor_cores per number (and name, where only a mangled one was recorded)."""
         known = [name if name is not None else (names.demangle(m) if m else None) for name, m in self._codes]
         keys = [names.kernel_key(n, self._tool) if n is not None else None for n in known]
+        families = [names.family(n, k) if n is not None else None for n, k in zip(known, keys, strict=True)]
         return {
             "name": known,
             "short_name": [names.short_name(n) if n is not None else None for n in known],
             "kernel_key": keys,
-            "family": [names.family(n, k) if n is not None else None for n, k in zip(known, keys, strict=True)],
+            "family": families,
+            "tensor_cores": [names.tensor_cores(n, f) if n is not None and f is not None else None
+                             for n, f in zip(known, families, strict=True)],
         }
 
 
@@ -112,13 +115,16 @@ class Narrow:
     """
 
     _PER_ROW: ClassVar[dict[str, tuple[str, ...]]] = {
-        "kernels": ("correlation_id", "start_ns", "ncu_id"),
-        "memory_ops": ("correlation_id", "start_ns"),
+        "kernels": ("correlation_id", "start_ns", "ncu_id", "external_id"),
+        "memory_ops": ("correlation_id", "start_ns", "external_id"),
         "api_calls": ("correlation_id", "start_ns", "duration_ns"),
+        "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
+        "allocations": ("process_index", "thread", "at_ns"),
     }
     _GPU_WORK = ("kernels", "memory_ops", "graph_executions")
 
     def __init__(self, tool: str) -> None:
+        self.tool = tool
         self.names = Names(tool)
         self.window_rows: list[dict[str, int]] = []
         self.kernel_ns = 0
@@ -142,6 +148,8 @@ class Narrow:
             self._keep(table, "kind", codes)
         if new.num_rows:
             self._keep(table, "process_index", integers(new, "process_index"))
+            if "thread" in new.schema.names:
+                self._keep(table, "thread", integers(new, "thread"))
             if table == "kernels":
                 self._keep(table, "name", self.names.encode(new))
                 self._keep(table, "configuration", configuration(new))

@@ -5,7 +5,8 @@ This is the only place where a column is defined. Readers produce the columns ma
 
 Log of SCHEMA_VERSION
 1  first version
-2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; table step_times
+2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels: tensor_cores;
+   table step_times
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ KERNELS = Table(
         _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
         _c("family", TEXT, "normalise", "gemm, convolution, attention, normalization, reduction, elementwise, optimizer, "
            "collective, memory or other."),
+        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where that does not tell (Triton, ...)."),
         _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
         _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
         _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),

@@ -1,4 +1,4 @@
-"""Kernel name -> short name, kernel_key and family: pure functions of strings, cached, linear in the length of the name."""
+"""Kernel name -> short name, kernel_key, family, tensor cores: pure functions of strings, cached, linear in its length."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import lru_cache
 from nsightlens.names.demangle import demangle
 from nsightlens.names.families import FAMILIES, OTHER, classify
 from nsightlens.names.key import Parsed, parse
+from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
-__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "demangle", "family", "kernel_key", "short_name"]
+__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "short_name",
+           "tensor_cores"]
 
 RULES_VERSION = 1
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
@@ -45,3 +47,8 @@ def family(name: str, key: str | None = None) -> str:
     """
     parsed = _parsed(name)
     return classify(key or parsed.key, parsed.scope)
+
+
+def tensor_cores(name: str, family: str) -> bool | None:
+    """Return whether a kernel of that name and family runs on tensor cores; None where its name does not tell."""
+    return used(demangle(name), _parsed(name).short, family)
