@@ -22,6 +22,8 @@ _TOOL_FOLDERS = {
     "ncu": ("opt/nvidia/nsight-compute/*", "usr/local/cuda*/bin", "opt/nvidia/hpc_sdk/*/*/profilers/Nsight_Compute"),
 }
 _TOOL_NAMES = {"nsys": "Nsight Systems", "ncu": "Nsight Compute"}
+_NAMES = {"kineto": "torch.profiler", "steps": "step times"}
+_REPORTS = {"nsys": "nsys-rep", "ncu": "ncu-rep"}
 _TORCH = """
 import json, torch
 nvtx = True
@@ -69,7 +71,7 @@ def examine(run_dir: Path | None = None, machine: Machine | None = None) -> Iter
     gpus = _gpus()
     yield gpu_finding(gpus)
     for tool in _TOOL_NAMES:
-        yield tool_finding(tool, machine)
+        yield tool_finding(tool, machine, bool(gpus))
     yield counter_finding(machine, bool(gpus))
     yield from _others_on_counters(machine)
     yield sampling_finding(machine)
@@ -113,8 +115,8 @@ def gpu_finding(gpus: list[str]) -> Finding:
     return Finding("GPU", GOOD, f"{models}, driver {names[0][1]}")
 
 
-def tool_finding(tool: str, machine: Machine) -> Finding:
-    """Return whether nsys or ncu can be started, or where it lies unused."""
+def tool_finding(tool: str, machine: Machine, has_gpu: bool) -> Finding:
+    """Return whether nsys or ncu can be started, or where it lies unused. Without a GPU it is not missed: only noted."""
     name = _TOOL_NAMES[tool]
     if shutil.which(tool) is None:
         found = [p for pattern in _TOOL_FOLDERS[tool] for p in sorted(machine.root.glob(f"{pattern}/{tool}"), reverse=True)]
@@ -122,6 +124,10 @@ def tool_finding(tool: str, machine: Machine) -> Finding:
         if beside:
             return Finding(tool, BAD, f"{name} is installed in {beside[0]}, but not on PATH", f'export PATH="{beside[0]}:$PATH"',
                            usable=False)
+        if not has_gpu:
+            return Finding(tool, NOTE, f"{name} is not on PATH",
+                           f"To record, it has to be where the GPU is. Here it would only turn .{_REPORTS[tool]} files into what "
+                           "nsightlens reads", usable=False)
         return Finding(tool, BAD, f"{name} is not on PATH",
                        "Load its module (module avail nsight, cuda, nvhpc), or install it: it is part of the CUDA toolkit "
                        "and needs no root", usable=False)
@@ -254,7 +260,7 @@ def capture_findings(run_dir: Path) -> Iterator[Finding]:
     if not captures:
         yield Finding("captures", NOTE, f"none in {run_dir}", "Record some: nsightlens wrappers DIR writes the scripts for it")
     for tool in sorted({str(f.tool) for f in captures}):
-        yield _ranks_finding(tool, [f for f in captures if f.tool == tool])
+        yield _ranks_finding(_NAMES.get(tool, tool), [f for f in captures if f.tool == tool])
     for number, file in enumerate(f for f in files if f.refused):
         if number == _MOST_REFUSED:
             yield Finding("captures", NOTE, "more files cannot be read", f"nsightlens scan {run_dir}")
@@ -268,7 +274,8 @@ def _ranks_finding(tool: str, captures: list[discover.Found]) -> Finding:
     known = sorted(r for r in ranks if r is not None)
     size = max((f.sidecar.world_size or 0 for f in captures if f.sidecar), default=0)
     missing = sorted(set(range(size)) - set(known))
-    found = f"{tool}: {len(captures)} files" + (f", ranks {_spans(known)}" if known else "")
+    found = f"{tool}: {len(captures)} file{'' if len(captures) == 1 else 's'}"
+    found += f", rank{'' if len(known) == 1 else 's'} {_spans(known)}" if known else ""
     if None in ranks:
         return Finding("captures", NOTE, f"{found}; some tell no rank",
                        "nsightlens ingest --rank-pattern REGEX, or record with the wrappers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from pathlib import Path
 
 import click
@@ -9,7 +11,8 @@ import click
 from nsightlens.cli.output import emit, output_options
 
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
-_WIDTH = 14
+_INDENT = 20
+_WIDEST, _NARROWEST = 100, 50
 
 
 @click.command("doctor")
@@ -29,10 +32,19 @@ def command(run_dir: Path | None, form: str | None, output: Path | None, wide: b
         schema = pa.schema([(name, pa.string()) for name in ("subject", "state", "found", "mend")])
         emit(pa.Table.from_pylist(rows, schema), form, output, wide=wide)
         return
+    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 0)).columns))
     findings = []
     for finding in examine(run_dir):
         findings.append(finding)
-        click.echo(f"{click.style(f'{finding.state:<5}', _COLOURS[finding.state])} {finding.subject:<{_WIDTH}}{finding.found}")
-        if finding.mend:
-            click.echo(f"{'':<{_WIDTH + 6}}-> {finding.mend}")
+        state = click.style(f"{finding.state:<5}", _COLOURS[finding.state])
+        first, *others = _wrap(f"{finding.subject:<{_INDENT - 6}}{finding.found}", width, 6, _INDENT)
+        click.echo(f"{state} {first.lstrip()}")
+        for line in [*others, *(_wrap(f"-> {finding.mend}", width, _INDENT, _INDENT + 3) if finding.mend else ())]:
+            click.echo(line)
     click.echo(verdict(findings))
+
+
+def _wrap(text: str, width: int, first: int, others: int) -> list[str]:
+    """Return the lines of a text, indented; a path or an address is never cut."""
+    return textwrap.wrap(text, width, initial_indent=" " * first, subsequent_indent=" " * others, drop_whitespace=True,
+                         break_long_words=False, break_on_hyphens=False) or [""]
