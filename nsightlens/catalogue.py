@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,13 @@ import pyarrow as pa
 
 from nsightlens import schema, star, views
 from nsightlens.errors import StoreError
-from nsightlens.kinds import kinds_of
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
+from nsightlens.star import Part
 
 STORAGE_VERSION = "v1.2.0"
 _WRITE_MEMORY = "192MB"
 _PRIVATE = """
-CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN);
+CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);
 CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
 CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
 CREATE TABLE _runs (run VARCHAR, root VARCHAR);
@@ -75,32 +78,48 @@ def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Make what the block does one transaction: DuckDB waits for the disk once, and changes each entry of its lists once."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
 def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
-    """Create the empty tables of a new store, with their documentation."""
+    """Create the empty tables of a new store; `make_views` adds those that are views, and the documentation."""
     for table in TABLES.values():
         if materialise and table.varying:
             star.create(connection, table, _types(table))
         else:
             connection.execute(_table_ddl(table))
-        _document(connection, table)
     connection.execute(_PRIVATE)
-    connection.execute("INSERT INTO _store VALUES (?, ?)", [SCHEMA_VERSION, materialise])
+    connection.execute("INSERT INTO _store VALUES (?, ?, NULL)", [SCHEMA_VERSION, materialise])
     with resources.as_file(resources.files("nsightlens") / "gpus.csv") as peaks:
         connection.execute("CREATE TABLE gpu_peaks AS SELECT * FROM read_csv(?, header = true)", [str(peaks)])
 
 
-def _document(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    kind = "VIEW" if _is_view(connection, table.name) else "TABLE"
-    connection.execute(f"COMMENT ON {kind} {table.name} IS {_literal(table.doc)}")
+def _document(connection: duckdb.DuckDBPyConnection, table: Table, *, is_view: bool) -> None:
+    connection.execute(f"COMMENT ON {'VIEW' if is_view else 'TABLE'} {table.name} IS {_literal(table.doc)}")
     for column in table.columns:
         unit = f" [{column.unit}]" if column.unit else ""
         connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
 
 
-def _is_view(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    query = "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'catalogue' AND table_name = ?"
-    kind = connection.execute(query, [name]).fetchone()
-    return bool(kind and kind[0] == "VIEW")
+def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of all views in the catalogue."""
+    query = "SELECT view_name FROM duckdb_views() WHERE database_name = 'catalogue' AND NOT internal"
+    return {name for (name,) in connection.execute(query).fetchall()}
+
+
+def _macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    query = ("SELECT function_name FROM duckdb_functions() WHERE database_name = 'catalogue' AND NOT internal "
+             "AND function_type = 'table_macro'")
+    return {name for (name,) in connection.execute(query).fetchall()}
 
 
 def _types(table: Table) -> dict[str, str]:
@@ -117,21 +136,23 @@ def _literal(text: str) -> str:
 
 
 def apply(
-    connection: duckdb.DuckDBPyConnection, change: Change, moved: list[tuple[str, str, str, str, int]], root: Path,
+    connection: duckdb.DuckDBPyConnection, change: Change, moved: list[Part], root: Path,
 ) -> None:
     """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at."""
     materialised = _materialised(connection)
-    gone = sorted(change.removed | {added[0] for added in change.added})
     flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
-    if materialised:
-        flat = [name for name in flat if not TABLES[name].varying]
-        _replace_kinds(connection, gone, moved, root)
-    for name in [*flat, "_parts", "_signatures"]:
-        connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
-    for table, run, _, path, _ in moved:
-        if table in flat:
-            connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
-                               [run, str(root / path)])
+    stars = star.tables() if materialised else []
+    flat = [name for name in flat if name not in {table.name for table in stars}]
+    gone = sorted(change.removed | {added[0] for added in change.added})
+    known = connection.execute("SELECT DISTINCT profile_id FROM _parts WHERE profile_id IN (SELECT unnest(?))", [gone]).fetchall()
+    if known:
+        for table in stars:
+            star.delete(connection, table, [name for (name,) in known])
+        for name in [*flat, "_parts", "_signatures"]:
+            connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
+    for table in stars:
+        star.insert(connection, table, _types(table), moved, root)
+    _insert_flat(connection, flat, moved, root)
     if moved:
         connection.executemany("INSERT INTO _parts VALUES (?, ?, ?, ?, ?)", moved)
     if change.added:
@@ -141,21 +162,15 @@ def apply(
     connection.execute(_RANK_CONFLICTS)
 
 
-def _replace_kinds(
-    connection: duckdb.DuckDBPyConnection, gone: list[str], moved: list[tuple[str, str, str, str, int]], root: Path,
-) -> None:
-    """Replace the profiles in the tables that are stored as kinds."""
-    parts = {(table, profile): (run, root / path) for table, run, profile, path, _ in moved}
-    for table in star.tables():
-        star.delete(connection, table, gone)
-        changed = False
-        for (name, profile), (run, rows) in parts.items():
-            if name == table.name:
-                kinds = parts[kinds_of(name), profile][1]
-                changed |= star.insert(connection, table, _types(table), run, rows, kinds)
-        if changed:
-            star.create_view(connection, table, _types(table))
-            _document(connection, table)
+def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved: list[Part], root: Path) -> None:
+    """Insert parts as they are, those of one run together."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for table, run, _, path, _ in moved:
+        found.setdefault((table, run), []).append(str(root / path))
+    for (table, run), paths in found.items():
+        if table in tables:
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
+                               [run, paths])
 
 
 _RANK_CONFLICTS = """
@@ -196,29 +211,52 @@ def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> Non
 
 
 def make_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Create the views; in a store that is not materialised, the large tables too, as views of their parts.
+    """Create the views where they are not there or no longer right; in a store that is not materialised, the large tables
+    too, as views of their parts.
 
     Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
     """
-    if not _materialised(connection):
-        for name in TABLES:
-            if name not in _SMALL:
-                _view_of_parts(connection, name, root)
-    views.create(connection)
-
-
-def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path) -> None:
-    found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
-    is_view = _is_view(connection, name)
-    if not found and not is_view:
+    materialised = _materialised(connection)
+    stars = {table.name: star.stored(connection, table) for table in star.tables()} if materialised else {}
+    existing = _views(connection)
+    large = [] if materialised else [name for name in TABLES if name not in _SMALL]
+    tables = {name for name in large if _view_of_parts(connection, name, root, name in existing)} | stars.keys()
+    signature = _signature_of_views(stars, tables)
+    found = connection.execute("SELECT views_signature FROM _store").fetchone()
+    for name in large if found == (signature,) else TABLES:
+        if name not in stars:
+            _document(connection, TABLES[name], is_view=name in tables)
+    if found == (signature,):
         return
+    for kind, names in (("VIEW", existing - set(large)), ("MACRO TABLE", _macros(connection))):
+        for name in sorted(names):
+            connection.execute(f"DROP {kind} {name}")
+    for name, columns in stars.items():
+        star.create_view(connection, TABLES[name], _types(TABLES[name]), columns)
+        _document(connection, TABLES[name], is_view=True)
+    views.create(connection)
+    connection.execute("UPDATE _store SET views_signature = ?", [signature])
+
+
+def _signature_of_views(stars: dict[str, list[str]], tables: set[str]) -> str:
+    """Return a digest of all that the views and their documentation follow from: making them anew takes half a second."""
+    said = (tuple(views.load().values()), tuple(TABLES.values()), sorted(stars.items()), sorted(tables))
+    return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+
+
+def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:
+    """Make a large table a view of its parts, or an empty table where it has none; return whether it is a view now."""
+    found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
+    if not found and not is_view:
+        return False
     connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")
     if not found:
         connection.execute(_table_ddl(TABLES[name]))
-        return
+        return False
     connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
     where = f"coalesce(getvariable('nsightlens_store'), {_literal(str(root.resolve()))})"
     paths = ", ".join(f"{where} || {_literal('/' + path)}" for (path,) in found)
     columns = ", ".join(f'"{c.name}"' for c in TABLES[name].columns)
     connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, "
                        "hive_types = {'run': VARCHAR}, union_by_name = true)")
+    return True

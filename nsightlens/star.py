@@ -7,7 +7,9 @@ in `_kernels_rows` at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -16,6 +18,10 @@ from nsightlens.kinds import KIND, kinds_of
 from nsightlens.schema import TABLES, Table
 
 Types = dict[str, str]
+Part = tuple[str, str, str, str, int]
+"""Table, run, profile, path below the store, rows."""
+_PARTS = 32
+"""Parts that one statement reads."""
 
 
 def rows_of(table: str) -> str:
@@ -33,12 +39,10 @@ def create(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) ->
     columns = ", ".join(f'"{name}" {type_}' for name, type_ in types.items() if name not in table.varying)
     connection.execute(f"CREATE TABLE {kinds_of(table.name)} ({KIND} INTEGER, {columns})")
     connection.execute(f"CREATE TABLE {rows_of(table.name)} ({KIND} INTEGER)")
-    create_view(connection, table, types)
 
 
-def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) -> None:
-    """Create or replace the view that is the table, without its documentation."""
-    stored = _stored(connection, table)
+def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, stored: list[str]) -> None:
+    """Create the view that is the table, without its documentation. stored: the columns that rows_of(table) has."""
 
     def expression(name: str, type_: str) -> str:
         if name not in table.varying:
@@ -46,12 +50,13 @@ def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Type
         return f'r."{name}"' if name in stored else f'NULL::{type_} AS "{name}"'
 
     columns = ", ".join(expression(name, type_) for name, type_ in types.items())
-    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} "
+    connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} "
                        f"FROM {rows_of(table.name)} AS r JOIN {kinds_of(table.name)} AS k ON r.{KIND} = k.{KIND}")
 
 
-def _stored(connection: duckdb.DuckDBPyConnection, table: Table) -> set[str]:
-    return {row[0] for row in connection.execute(f"DESCRIBE {rows_of(table.name)}").fetchall()}
+def stored(connection: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
+    """Return the columns that rows_of(table) has."""
+    return [row[0] for row in connection.execute(f"DESCRIBE {rows_of(table.name)}").fetchall()]
 
 
 def delete(connection: duckdb.DuckDBPyConnection, table: Table, profiles: list[str]) -> None:
@@ -62,22 +67,35 @@ def delete(connection: duckdb.DuckDBPyConnection, table: Table, profiles: list[s
     connection.execute(f"DELETE FROM {kinds} WHERE profile_id IN (SELECT unnest(?))", [profiles])
 
 
-def insert(
-    connection: duckdb.DuckDBPyConnection, table: Table, types: Types, run: str, rows: Path, kinds: Path,
-) -> bool:
-    """Insert the rows of one profile from their parts, and return whether the view has to be created anew."""
-    filled = _filled(rows, table)
-    added = [name for name in filled if name not in _stored(connection, table)]
-    for name in added:
-        connection.execute(f'ALTER TABLE {rows_of(table.name)} ADD COLUMN "{name}" {types[name]}')
+def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, moved: list[Part], root: Path) -> None:
+    """Insert the rows of profiles from their parts below `root`; the view has to be made anew where columns come with them."""
+    paths = {(name, profile): str(root / path) for name, _, profile, path, _ in moved}
+    kinds = [(run, profile, path, count) for name, run, profile, path, count in moved if name == kinds_of(table.name)]
+    columns = stored(connection, table)
+    for _, profile, _, _ in kinds:
+        for name in _filled(Path(paths[table.name, profile]), table):
+            if name not in columns:
+                connection.execute(f'ALTER TABLE {rows_of(table.name)} ADD COLUMN "{name}" {types[name]}')
+                columns.append(name)
     found = connection.execute(f"SELECT coalesce(max({KIND}) + 1, 0) FROM {kinds_of(table.name)}").fetchone()
     first = found[0] if found else 0
-    connection.execute(f"INSERT INTO {kinds_of(table.name)} BY NAME SELECT * REPLACE ({KIND} + ? AS {KIND}), ? AS run "
-                       "FROM read_parquet(?, hive_partitioning = false)", [first, run, str(kinds)])
-    columns = ", ".join(f'"{name}"' for name in filled)
-    connection.execute(f"INSERT INTO {rows_of(table.name)} BY NAME SELECT {KIND} + ? AS {KIND}, {columns} "
-                       "FROM read_parquet(?, hive_partitioning = false)", [first, str(rows)])
-    return bool(added)
+    listed = ", ".join(f'"{name}"' for name in columns if name != KIND)
+    for some in _batches(kinds):
+        values: list[object] = []
+        rows: list[object] = []
+        for run, profile, path, count in some:
+            values += [first, run, str(root / path)]
+            rows += [first, paths[table.name, profile]]
+            first += count
+        part = "FROM read_parquet(?, hive_partitioning = false)"
+        of_kinds = " UNION ALL BY NAME ".join([f"SELECT * REPLACE ({KIND} + ? AS {KIND}), ? AS run {part}"] * len(some))
+        of_rows = " UNION ALL BY NAME ".join([f"SELECT {KIND} + ? AS {KIND}, {listed} {part}"] * len(some))
+        connection.execute(f"INSERT INTO {kinds_of(table.name)} BY NAME {of_kinds}", values)
+        connection.execute(f"INSERT INTO {rows_of(table.name)} BY NAME {of_rows}", rows)
+
+
+def _batches(parts: list[Any]) -> Iterator[list[Any]]:
+    return (parts[first : first + _PARTS] for first in range(0, len(parts), _PARTS))
 
 
 def _filled(part: Path, table: Table) -> list[str]:

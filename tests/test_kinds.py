@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens import kinds
+from nsightlens import kinds, star, views
 from nsightlens.kinds import Kinds, expand
 from nsightlens.schema import TABLES, TEXT
 from nsightlens.staging import Spool
@@ -101,6 +103,43 @@ def test_the_catalogue_holds_what_the_parts_hold(tmp_path: Path) -> None:
                 parts = f"SELECT {columns} FROM read_parquet('{store.resolve()}/parts/{name}/*/*.parquet')"
                 assert opened.sql(f"SELECT count(*) FROM ({stored} EXCEPT ALL {parts})").to_pylist() == [{"count_star()": 0}]
                 assert opened.sql(f"SELECT count(*) FROM ({parts} EXCEPT ALL {stored})").to_pylist() == [{"count_star()": 0}]
+
+
+def test_parts_of_many_profiles_in_one_statement_keep_their_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(star, "_PARTS", 2)
+    nl.ingest([RUN], store=tmp_path / "few")
+    monkeypatch.setattr(star, "_PARTS", 100)
+    nl.ingest([RUN], store=tmp_path / "many")
+    count = "SELECT count(*) AS n, sum(hash(k)) AS digest FROM kernels AS k"
+    with nl.open(tmp_path / "few") as few, nl.open(tmp_path / "many") as many:
+        assert few.sql(count).to_pylist() == many.sql(count).to_pylist() != [{"n": 0, "digest": None}]
+        assert few.sql("SELECT count(*) AS n FROM _parts WHERE table_name = 'kernels'").to_pylist()[0]["n"] > 2
+
+
+def test_views_are_made_anew_when_they_changed_and_only_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(RUN / "ncu", run)
+    made: list[duckdb.DuckDBPyConnection] = []
+    create = views.create
+
+    def counted(connection: duckdb.DuckDBPyConnection) -> None:
+        made.append(connection)
+        create(connection)
+
+    monkeypatch.setattr(views, "create", counted)
+    nl.ingest([run], store=tmp_path / "store")
+    shutil.copytree(RUN / "nsys", run / "nsys")
+    nl.ingest([run], store=tmp_path / "store")  # it brings columns that the view of kernels did not have
+    shutil.copytree(RUN / "nsys", run / "other")
+    nl.ingest([run], store=tmp_path / "store")
+    assert len(made) == 2
+    known = views.load()
+    monkeypatch.setattr(views, "load", lambda: {name: view for name, view in known.items() if name != "top_kernels"})
+    shutil.copytree(RUN / "torch", run / "torch")
+    nl.ingest([run], store=tmp_path / "store")
+    with nl.open(tmp_path / "store") as opened:
+        names = {row["function_name"] for row in opened.sql("SELECT function_name FROM duckdb_functions()").to_pylist()}
+        assert "top_kernels" not in names and "busy_time" in names
 
 
 def test_the_views_of_tables_are_documented(tmp_path: Path) -> None:
