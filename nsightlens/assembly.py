@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import names, normalise, processes, schema
+from nsightlens import attribution, names, normalise, processes, schema
+from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
@@ -120,7 +121,10 @@ class Assembly:
         return process, self._narrow.take(table, "correlation_id"), start
 
     def _calls(self) -> Calls:
-        process, correlation, start = self._take_work("api_calls", self._narrow.take("api_calls", "kind", np.int32))
+        kind = self._narrow.take("api_calls", "kind", np.int32)
+        process, correlation, start = self._take_work("api_calls", kind)
+        if self._attribution:
+            self._attribution.add_calls(kind, start)
         end = self._narrow.take("api_calls", "duration_ns")
         if not end.flags.writeable:
             end = end.copy()
@@ -130,13 +134,21 @@ class Assembly:
         return Calls(process, correlation, start, end)
 
     def _derive(self) -> None:
+        self._attribution = self._begin_attribution() if self._narrow.rows("ranges") else None
         calls = self._calls()
-        process, correlation, start = self._take_work("memory_ops", self._narrow.take("memory_ops", "kind", np.int32))
+        kind = self._narrow.take("memory_ops", "kind", np.int32)
+        process, correlation, start = self._take_work("memory_ops", kind)
         self.memory_links = normalise.link(process, correlation, calls, start)
+        if self._attribution:
+            self._attribution.add_work("memory_ops", kind, self.memory_links)
+        self.memory_links = replace(self.memory_links, start=start[:0])  # no longer needed, and large
         kind = self._narrow.take("kernels", "kind", np.int32)
         process, correlation, start = self._take_work("kernels", kind)
         self.kernel_links = normalise.link(process, correlation, calls, start)
         del calls
+        if self._attribution:
+            self._attribution.add_work("kernels", kind, self.kernel_links)
+            self._attribution.finish()
         self.codes = self._narrow.take("kernels", "name", np.int32)
         self.derived = self._narrow.names.derived()
         like = self._narrow.take("kernels", "configuration", np.uint64)
@@ -146,6 +158,10 @@ class Assembly:
         ncu_id = self._narrow.take("kernels", "ncu_id")
         self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
         self.kernel_links = replace(self.kernel_links, start=start[:0])  # no longer needed, and large
+
+    def _begin_attribution(self) -> Attribution:
+        windows = [(window.processes, window.shift) for window in self.windows]
+        return Attribution(self._narrow, self._kinds, self._process, windows, self.base)
 
     def rows(self, table: Table) -> Iterator[pa.RecordBatch]:
         """Yield the stored rows of one table."""
@@ -169,7 +185,17 @@ class Assembly:
 
     def kinds(self, table: Table) -> Iterator[pa.RecordBatch]:
         """Yield the stored kinds of one table, in the order of their numbers."""
-        return (kinds for _, kinds in self._generations(table))
+        if not self._attribution or table.name not in attribution.TABLES:
+            return (kinds for _, kinds in self._generations(table))
+        return self._attributed_kinds(table, self._attribution)
+
+    def _attributed_kinds(self, table: Table, attributed: Attribution) -> Iterator[pa.RecordBatch]:
+        """Yield the distinct pairs of kind and origin as the kinds of one table."""
+        for first, kinds in self._generations(table):
+            chosen, numbers, origins = attributed.kinds(table.name, first, first + kinds.num_rows)
+            columns = expand(kinds, chosen - first) | origins
+            columns[KIND] = pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int32))
+            yield _conformed(columns, stored_kind_schema(table), table.name)
 
     def _generations(self, table: Table) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield (number of the first, kinds) per stretch of kinds that were remembered together."""
@@ -201,6 +227,8 @@ class Assembly:
             columns[str(table.row_id)] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int64) + self.base)
         if table.name == "memory_ops":
             self._add_links(columns, self.memory_links, rows)
+        if self._attribution:
+            columns |= self._attribution.columns(table.name, rows)
         return _conformed(columns, stored_schema(table), table.name)
 
     def _assemble(self, table: Table, batch: pa.RecordBatch, index: int, done: int) -> pa.RecordBatch:
@@ -219,6 +247,8 @@ class Assembly:
         for time in ("start_ns", "at_ns"):
             if window.shift and time in columns:
                 columns[time] = pc.add(columns[time], window.shift)
+        if self._attribution:
+            columns |= self._attribution.columns(table.name, slice(done, done + rows))
         if table.name == "metric_summaries":
             named = columns["name"].dictionary.to_pylist()
             keys = [names.kernel_key(name, self.profile.tool) for name in named]

@@ -267,7 +267,8 @@ RANGES = Table(
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
     ),
     "range_id",
-    ("range_id", "parent_id", "op_parent_id", "forward_id", "start_ns", "duration_ns", "step", "sequence", "external_id"),
+    ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "start_ns", "duration_ns", "step", "sequence",
+     "external_id"),
 )
 
 ALLOCATIONS = Table(

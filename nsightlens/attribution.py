@@ -1,0 +1,198 @@
+"""GPU work -> its launching call -> the ranges around that call: operator, module, phase, step.
+
+A range lies around whatever began on its thread while it was open. The rules, over all that lies around the launching call:
+
+| column | is |
+|---|---|
+| range_id | the innermost range; those that the tool drew on a GPU's track take no part |
+| op | the innermost range of kind operator |
+| step | the range of kind step that was open in the process, on any thread, when the call began; of nested ones the outermost |
+| module | the innermost range of kind module, else that around the forward operator of the innermost backward operator |
+| phase | what the innermost range says that says something: |
+| . optimizer | `Optimizer.step#...`, `Optimizer.zero_grad#...`, and names with the word optimizer |
+| . backward | ranges of the autograd engine, backward operators, and names with the word backward |
+| . forward | modules, operators that a backward operator belongs to, and names with the word forward |
+| range_path | the names from the outermost to the innermost range, steps left out |
+
+Words count in annotations and NVTX ranges, never in operators; a name with two of them says nothing. What says forward inside
+of what says backward is backward: a recomputation. GPU work with no
+operator around its call, or whose call was not recorded, takes the operator with its External id (where that is a link) and
+what lies around that. What is not known is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.kinds import KIND, Kinds
+from nsightlens.nesting import Int, Places, at, codes
+from nsightlens.normalise import MISSING, Launched, Narrow, nullable
+from nsightlens.origins import Origins
+from nsightlens.surroundings import Around, Gathered, traits
+
+TABLES = ("kernels", "memory_ops")
+
+
+@dataclass(slots=True)
+class _Work:
+    """GPU work of one table, per row: the place it was launched from, the number of its step (-1: none), and its (kind, origin)
+    as a number of `pairs`: kind << 32 | origin, ascending. Until the origins are known, that number is the kind."""
+
+    place: Places
+    step: Places
+    code: Places
+    pairs: Int
+
+
+class Attribution:
+    """The columns of stage `attribution` of a profile that has ranges. First `add_calls`, then `add_work`, then `finish`."""
+
+    def __init__(
+        self, narrow: Narrow, kinds: dict[str, Kinds], processes: dict[str, Int], windows: Sequence[tuple[Int, int]], base: int,
+    ) -> None:
+        """processes: the number of the process of each kind, by table. windows: of each, the numbers of its processes and what to
+        add to its starts. base: the first id of the profile's rows."""
+        self._base = base
+        self._narrow = narrow
+        self._kinds = kinds
+        self._work: dict[str, _Work] = {}
+        every = 1 + max(int(numbers.max(initial=0)) for numbers, _ in windows)
+        self._groups = {name: _windows(kinds[name]) * every + processes[name] for name in ("ranges", "api_calls", *TABLES)}
+        groups = [self._groups["ranges"], self._groups["api_calls"], _groups_of_allocations(narrow, windows, every)]
+        tracks = _tracks(groups, [narrow.take(name, "thread") for name in ("ranges", "api_calls", "allocations")])
+        shifts = [shift for _, shift in windows]
+        self.around = self._surround(tracks[0], shifts)
+        self._call_track = tracks[1]
+        self._call = np.zeros(0, dtype=np.int32)
+        at = _shifted(narrow, "allocations", narrow.take("allocations", "at_ns"), shifts)
+        self._allocation = self.around.operator_at(self.around.nest.innermost(tracks[2], at, at + 1))
+        self._step_number = narrow.take("ranges", "step")[self.around.steps.rows]
+        self._external = narrow.take("ranges", "external_id")[self.around.nest.rows]
+
+    def _surround(self, track: Places, shifts: Sequence[int]) -> Around:
+        narrow, kinds = self._narrow, self._kinds["ranges"]
+        kind = narrow.take("ranges", "kind", np.int32)
+        start = _shifted(narrow, "ranges", narrow.take("ranges", "start_ns"), shifts)
+        ranges = Gathered(kind, track[kind], self._groups["ranges"][kind].astype(np.int32), start,
+                          narrow.take("ranges", "duration_ns"), narrow.take("ranges", "sequence"),
+                          traits(batch for _, _, batch in kinds.read()))
+        return Around(ranges, unclosed=narrow.tool == "nsys")
+
+    def add_calls(self, kind: Places, start: Int) -> None:
+        """Take in the API calls: the kind and the start of each row."""
+        known = start != MISSING
+        track = np.where(known, self._call_track[kind], -1)
+        self._call = self.around.nest.innermost(track, start, np.where(known, start + 1, start))
+
+    def add_work(self, table: str, kind: Places, links: Launched) -> None:
+        """Take in the GPU work of one table: the kind of each row, and its launching calls."""
+        place = at(self._call, links.call)
+        group, time = self._groups[table][kind].astype(np.int32), links.start
+        place, time = self._by_external_id(table, group, place, time)
+        self._work[table] = _Work(place, self.around.steps.at(group, time), kind, np.zeros(0, dtype=np.int64))
+
+    def _by_external_id(self, table: str, group: Places, place: Places, time: Int) -> tuple[Places, Int]:
+        """Return place and launch time, with those of the operator with its External id for work that has no operator."""
+        external = self._narrow.take(table, "external_id")
+        open_ = np.flatnonzero((external != MISSING) & (self.around.operator_at(place) < 0))
+        named = np.flatnonzero((self._external != MISSING) & (self.around.operator == np.arange(len(self._external))))
+        if not len(open_) or not len(named):
+            return place, time
+        owner = self.around.group[named]
+        code = codes(np.concatenate([owner, group[open_]]), np.concatenate([self._external[named], external[open_]]))
+        operators, first = np.unique(code[: len(named)], return_index=True)
+        found = np.minimum(np.searchsorted(operators, code[len(named) :]), len(operators) - 1)
+        same = operators[found] == code[len(named) :]
+        rows, places = open_[same], named[first[found[same]]]
+        place, time = place.copy(), time.copy()
+        place[rows] = places
+        time[rows] = np.where(time[rows] == MISSING, self.around.nest.start[places], time[rows])
+        return place, time
+
+    def finish(self) -> None:
+        """Number the origins of all work that was taken in."""
+        used = np.unique(np.concatenate([work.place for work in self._work.values()]))
+        self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
+        for work in self._work.values():
+            both = pa.array((work.code.astype(np.int64) << 32) | self.origins.of(work.place)).dictionary_encode()
+            work.pairs, number = np.unique(both.dictionary.to_numpy(), return_inverse=True)
+            work.code = number.reshape(-1).astype(np.int32)[both.indices.to_numpy()]
+
+    def kinds(self, table: str, first: int, end: int) -> tuple[Places, slice, dict[str, pa.Array]]:
+        """Return, for the pairs of kinds `first` to `end` with origins: the kinds, the pairs' numbers, the columns."""
+        pairs = self._work[table].pairs
+        some = slice(*np.searchsorted(pairs >> 32, [first, end]).tolist())
+        return (pairs[some] >> 32).astype(np.int32), some, self.origins.columns((pairs[some] & 0xFFFFFFFF).astype(np.int32))
+
+    def columns(self, table: str, rows: slice) -> dict[str, pa.Array]:
+        """Return the columns of some rows of a table, none for most tables."""
+        if table in self._work:
+            return self._work_columns(table, rows)
+        made = {"api_calls": self._call_columns, "ranges": self._range_columns, "allocations": self._allocation_columns}
+        return made[table](rows) if table in made else {}
+
+    def _work_columns(self, table: str, rows: slice) -> dict[str, pa.Array]:
+        """Return the columns of GPU work, and under KIND the numbers of its pairs."""
+        work = self._work[table]
+        code, place, step = work.code[rows], work.place[rows], work.step[rows]
+        return {
+            KIND: pa.array(code),
+            **self.origins.columns((work.pairs[code] & 0xFFFFFFFF).astype(np.int32)),
+            **self._ranges_at(place),
+            "step": nullable(at(self._step_number, step, MISSING)),
+            "step_id": self._ids(at(self.around.steps.rows, step)),
+        }
+
+    def _call_columns(self, rows: slice) -> dict[str, pa.Array]:
+        return self._ranges_at(self._call[rows])
+
+    def _range_columns(self, rows: slice) -> dict[str, pa.Array]:
+        around, depth = self.around, self.around.depth[rows]
+        return {
+            "parent_id": self._ids(around.parent[rows]),
+            "depth": pa.array(depth, mask=depth < 0),
+            "op_parent_id": self._ids(around.operator_parent[rows]),
+            "forward_id": self._ids(around.forward[rows]),
+        }
+
+    def _allocation_columns(self, rows: slice) -> dict[str, pa.Array]:
+        return {"op_range_id": self._ids(self.around.row(self._allocation[rows]))}
+
+    def _ranges_at(self, places: Places) -> dict[str, pa.Array]:
+        around = self.around
+        return {"range_id": self._ids(around.row(places)), "op_range_id": self._ids(around.row(around.operator_at(places)))}
+
+    def _ids(self, rows: Places) -> pa.Array:
+        return pa.array(rows.astype(np.int64) + self._base, mask=rows < 0)
+
+
+def _windows(kinds: Kinds) -> Int:
+    """Return the window of each kind."""
+    return np.concatenate([np.full(end - first, window) for window, first, end in kinds.stretches()])
+
+
+def _groups_of_allocations(narrow: Narrow, windows: Sequence[tuple[Int, int]], every: int) -> Int:
+    """Return the number of window and process of each allocation."""
+    local = narrow.take("allocations", "process_index")
+    ends = [narrow.first_row("allocations", window + 1) for window in range(len(windows))]
+    pieces = np.split(local, ends[:-1])
+    owners = zip(windows, pieces, strict=True)
+    return np.concatenate([n * every + processes[piece] for n, ((processes, _), piece) in enumerate(owners)]).astype(np.int64)
+
+
+def _tracks(groups: list[Int], threads: list[Int]) -> list[Places]:
+    """Return a number per (group, thread), the same in all tables; -1 where the thread is not known."""
+    group, thread = np.concatenate(groups), np.concatenate(threads)
+    number = codes(group, thread).astype(np.int32)
+    number[thread == MISSING] = -1
+    return np.split(number, np.cumsum([len(one) for one in groups])[:-1])
+
+
+def _shifted(narrow: Narrow, table: str, start: Int, shifts: Sequence[int]) -> Int:
+    if not any(shifts):
+        return start
+    return np.where(start == MISSING, MISSING, start + narrow.per_window(table, shifts))

@@ -1,0 +1,181 @@
+"""What lies around what among the ranges of a profile: parents, operators, modules, phases, steps (rules: attribution.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens.autograd import Operators, forward_of
+from nsightlens.nesting import Int, Mask, Nest, Places, at, nest
+from nsightlens.normalise import MISSING
+
+FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
+PHASES = (None, "forward", "backward", "optimizer")
+_OPEN = np.iinfo(np.int64).max
+
+_OPTIMIZER = r"^Optimizer\.(step|zero_grad)#"
+_BACKWARD = r"^autograd::engine::|Backward\d*$"
+_WORDS = {FORWARD: "forward", BACKWARD: "backward", OPTIMIZER: "optimizer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What each kind of ranges is: operator, module, step or moment (an instant); what it says of the phase (0: nothing);
+    whether it is backward by its name or its forward thread; that thread's number, -1 where there is none."""
+
+    operator: Mask
+    module: Mask
+    step: Mask
+    moment: Mask
+    phase: npt.NDArray[np.int8]
+    backward: Mask
+    forward_thread: Int
+
+
+def traits(kinds: Iterable[pa.RecordBatch]) -> Traits:
+    """Return the traits of kinds of ranges: batches with the columns kind, name and forward_thread."""
+    found = [_traits(batch) for batch in kinds]
+    return Traits(*(np.concatenate([getattr(one, name) for one in found]) for name in Traits.__slots__))
+
+
+def _traits(batch: pa.RecordBatch) -> Traits:
+    kind = batch.column("kind").cast(pa.string())
+    name = batch.column("name")
+
+    def is_kind(wanted: str) -> Mask:
+        return np.asarray(pc.fill_null(pc.equal(kind, wanted), False).to_numpy(zero_copy_only=False))
+
+    def matches(pattern: str, *, ignore_case: bool = False) -> Mask:
+        texts = pc.match_substring_regex(name.dictionary, pattern, ignore_case=ignore_case)
+        return np.asarray(pc.fill_null(texts.take(name.indices), False).to_numpy(zero_copy_only=False))
+
+    operator, module = is_kind("operator"), is_kind("module")
+    forward_thread = pc.fill_null(batch.column("forward_thread"), -1).to_numpy(zero_copy_only=False)
+    backward = operator & (matches(_BACKWARD) | (forward_thread >= 0))
+    words = {phase: matches(f"(^|[^a-z]){word}([^a-z]|$)", ignore_case=True) for phase, word in _WORDS.items()}
+    worded = ~operator & ~module & (sum(has.astype(np.int8) for has in words.values()) == 1)
+    phase = np.zeros(batch.num_rows, dtype=np.int8)
+    for one, has in words.items():
+        phase[worded & has] = one
+    phase[module] = FORWARD
+    phase[backward] = BACKWARD
+    phase[matches(_OPTIMIZER)] = OPTIMIZER
+    return Traits(operator, module, is_kind("step"), is_kind("nvtx_mark"), phase, backward, forward_thread)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The ranges of a profile, a value per row but for the traits (per kind). track: window, process and thread as one number,
+    -1 for ranges on no thread. group: window and process as one number. Unknown times and numbers are MISSING."""
+
+    kind: Places
+    track: Places
+    group: Places
+    start: Int
+    duration: Int
+    sequence: Int
+    traits: Traits
+
+
+class Around:
+    """What lies around what, in one profile. Places are those of `nest`; rows are those of `ranges`; -1 is none."""
+
+    def __init__(self, ranges: Gathered, *, unclosed: bool) -> None:
+        """unclosed: a range without a duration was open to the end (nsys); else it is not known when it ended (Kineto)."""
+        known = (ranges.track >= 0) & (ranges.start != MISSING)
+        closed = ranges.duration != MISSING
+        spans = known & ~ranges.traits.moment[ranges.kind] & (closed | unclosed)
+        end = np.where(closed, ranges.start + np.where(closed, ranges.duration, 0), _OPEN)
+        self._unplaced = np.flatnonzero(known & ~spans)
+        self.nest: Nest = nest(np.where(spans, ranges.track, -1), ranges.start, end)
+        self.kind = ranges.kind[self.nest.rows]
+        self.group = ranges.group[self.nest.rows]
+        self.is_step = ranges.traits.step[self.kind]
+        self.operator = self.nest.nearest(ranges.traits.operator[self.kind])
+        self.steps = Steps(ranges, self.nest)
+        self.parent, self.depth, self.operator_parent = self._by_row(ranges)
+        self.forward = np.full(len(ranges.kind), -1, dtype=np.int32)
+        self.phase, self.module = self._phase_and_module(ranges)
+
+    def _by_row(self, ranges: Gathered) -> tuple[Places, Places, Places]:
+        """Return the row of the parent, the depth (-1: on no thread) and the row of the enclosing operator of each range."""
+        nested, around = self.nest, np.full(len(ranges.kind), -1, dtype=np.int32)
+        around[nested.rows] = nested.above
+        start = ranges.start[self._unplaced]
+        around[self._unplaced] = nested.innermost(ranges.track[self._unplaced], start, start)
+        depth = np.where(around >= 0, nested.depth()[around] + 1, 0) if len(nested.rows) else np.zeros_like(around)
+        depth[(ranges.track < 0) | (ranges.start == MISSING)] = -1
+        return self.row(around), depth.astype(np.int32), self.row(self.operator_at(around))
+
+    def row(self, places: Places) -> Places:
+        """Return the row of `ranges` at each place."""
+        return at(self.nest.rows, places)
+
+    def operator_at(self, places: Places) -> Places:
+        """Return the place of the innermost operator at or around each place."""
+        return at(self.operator, places)
+
+    def _phase_and_module(self, ranges: Gathered) -> tuple[npt.NDArray[np.int8], Places]:
+        """Return per place the phase, and the place of the module."""
+        nested, traits_ = self.nest, ranges.traits
+        forward = self._link(ranges)
+        says = traits_.phase[self.kind]
+        says[self._of_linked(forward, ranges.sequence[nested.rows])] = FORWARD
+        saying = nested.nearest(says > 0)
+        phase = at(says, saying, missing=0)
+        phase[(phase == FORWARD) & (nested.nearest(says == BACKWARD) >= 0)] = BACKWARD
+        self.forward[nested.rows] = self.row(forward)
+        module = nested.nearest(traits_.module[self.kind])
+        linked = at(forward, nested.nearest(forward >= 0))
+        return phase, np.where(module >= 0, module, at(module, linked))
+
+    def _link(self, ranges: Gathered) -> Places:
+        """Return the place of the forward operator of each backward operator."""
+        nested, traits_ = self.nest, ranges.traits
+        sequence = ranges.sequence[nested.rows]
+        numbered = np.flatnonzero((sequence >= 0) & traits_.operator[self.kind]).astype(np.int32)
+        found = np.full(len(nested.rows), -1, dtype=np.int32)
+        if not len(numbered):
+            return found
+        within = nested.nearest(traits_.backward[self.kind])[numbered]
+        is_backward = traits_.backward[self.kind[numbered]]
+        # What runs within a backward operator of the same number is part of it.
+        part = (within >= 0) & ~is_backward & (at(sequence, within) == sequence[numbered])
+        thread = np.where(is_backward, traits_.forward_thread[self.kind[numbered]], ranges.track[nested.rows[numbered]])
+        every = Operators(numbered, ranges.group[nested.rows[numbered]], thread, sequence[numbered], nested.start[numbered])
+        found[numbered[is_backward]] = forward_of(every.take(is_backward), every.take(~is_backward & ~part))
+        return found
+
+    def _of_linked(self, forward: Places, sequence: Int) -> Places:
+        """Return the places of the forward operators that are linked, and of those around them with their number."""
+        found = [np.unique(forward[forward >= 0])]
+        while len(found[-1]):
+            places = found[-1]
+            above = self.nest.above[places]
+            same = (above >= 0) & (at(sequence, above) == sequence[places])
+            found.append(np.unique(above[same]))
+        return np.unique(np.concatenate(found)).astype(np.int32)
+
+
+class Steps:
+    """The steps of a profile: those ranges of kind step that no other one of their process encloses."""
+
+    def __init__(self, ranges: Gathered, nested: Nest) -> None:
+        places = np.flatnonzero(ranges.traits.step[ranges.kind[nested.rows]])
+        rows, start, end = nested.rows[places], nested.start[places], nested.end[places]
+        every = nest(ranges.group[rows], start, end)
+        outermost = every.rows[every.above < 0]
+        self.rows = rows[outermost]
+        self._nest = nest(ranges.group[self.rows], start[outermost], end[outermost])
+
+    def at(self, group: Places, time: Int) -> Places:
+        """Return the place in `rows` of the step that was open at each time, -1 where there is none or the time is MISSING."""
+        known = time != MISSING
+        found = self._nest.innermost(np.where(known, group, -1), np.where(known, time, 0), np.where(known, time, 0) + 1)
+        return at(self._nest.rows, found)
+
