@@ -29,7 +29,7 @@ trace() {
   local name=$1
   shift
   say "$name (torch)"
-  NSIGHTLENS_RUN_ID=$name NSIGHTLENS_TOOL=torch "$python" "$here/torch_profiler.py" --run-dir "$out/$name" --record-shapes --profile-memory \
+  NSIGHTLENS_RUN_ID=$name NSIGHTLENS_TOOL=torch "$python" "$here/torch_profiler.py" --run-dir "$out/$name" --overwrite --record-shapes --profile-memory \
     "$resnet" --batch-size 8 --steps 12 "$@" || failed+=" $name"
 }
 

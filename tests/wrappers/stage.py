@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -185,6 +186,17 @@ class Stage:
             for p in self.path.rglob("*")
             if p.is_file() and not str(p.relative_to(self.path)).startswith(("bin/", "log/"))
         )
+
+
+def readme_blocks(language: str) -> list[str]:
+    """Return the README's blocks of code in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", (WRAPPERS / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def readme_lines(with_torch: bool) -> list[str]:
+    """Return the README's command lines: those that need a PyTorch (tests/workloads runs them), or the others."""
+    lines = [line for block in readme_blocks("bash") for line in block.splitlines() if line.strip()]
+    return [line for line in lines if ("torch_profiler.py" in line or "workloads/" in line) == with_torch]
 
 
 def leftovers(stage: Stage) -> list[str]:

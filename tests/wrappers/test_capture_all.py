@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nsightlens.ranks import read_sidecar
-from tests.wrappers.stage import SHELLCHECK, WRAPPERS, Stage
+from tests.wrappers.stage import SHELLCHECK, WRAPPERS, Stage, readme_lines
 
 TORCH_PROFILER = """
 import os, pathlib, runpy, sys
@@ -91,12 +91,7 @@ def test_dry_run_does_nothing(whole: Stage) -> None:
     assert done.stdout.count("srun ") == 4 and whole.files() == before
 
 
-def readme_lines() -> list[str]:
-    blocks = re.findall(r"```bash\n(.*?)```", (WRAPPERS / "README.md").read_text(), re.S)
-    return [line for block in blocks for line in block.splitlines() if line.strip()]
-
-
-@pytest.mark.parametrize("line", readme_lines())
+@pytest.mark.parametrize("line", readme_lines(with_torch=False))
 def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
     done = whole.bash(line, PYTHONPATH=str(whole.path))
     assert done.returncode == 0, done.stderr
@@ -110,8 +105,10 @@ def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
 
 
 def test_the_readme_shows_each_wrapper() -> None:
-    shown = " ".join(readme_lines())
-    assert all(name in shown for name in ("nsys_wrapper.sh", "ncu_wrapper.sh", "plain_wrapper.sh", "capture_all.sh"))
+    """Each program of the folder; application.sh and record_fixtures.sh are nobody's to call in a job."""
+    shown = " ".join(readme_lines(with_torch=False) + readme_lines(with_torch=True))
+    programs = [p.name for p in (*WRAPPERS.glob("*"), *WRAPPERS.glob("workloads/*.py")) if p.is_file() and os.access(p, os.X_OK)]
+    assert sorted(name for name in programs if name not in shown) == ["application.sh", "record_fixtures.sh"]
 
 
 JOBS = {
@@ -172,7 +169,7 @@ def test_shellcheck_is_clean() -> None:
 
 
 def test_programs_can_be_run_and_fail_early() -> None:
-    for path in WRAPPERS.glob("*.sh"):
+    for path in (*WRAPPERS.glob("*.sh"), *WRAPPERS.glob("*.py"), *WRAPPERS.glob("workloads/*.py")):
         program = path.read_text().startswith("#!")
         assert bool(path.stat().st_mode & 0o111) == program, path.name
-        assert not program or "\nset -euo pipefail\n" in path.read_text()
+        assert not program or path.suffix == ".py" or "\nset -euo pipefail\n" in path.read_text()
