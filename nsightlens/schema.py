@@ -256,7 +256,7 @@ RANGES = Table(
         _c("duration_ns", INT64, "reader", "End minus start; NULL for marks and for ranges never closed.", "ns"),
         _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end "
            "or nvtx_mark."),
-        _c("name", TEXT, "reader", "Name as recorded."),
+        _c("name", TEXT, "reader", "Name as recorded; without what PyTorch's emit_nvtx writes behind it."),
         _c("domain", TEXT, "reader", "NVTX domain; NULL for the default domain."),
         _c("step", INT64, "reader", "Step number, for kind step."),
         _c("shapes", TEXT, "reader", "Input shapes as the tool prints them."),

@@ -40,7 +40,7 @@ def test_ranges_marks_and_what_is_neither(tmp_path: Path) -> None:
         for row in found["ranges"]
     ]
     assert shown == [
-        ("nvtx_push_pop", "aten::mm", None, 10, 20, 70, None),
+        ("operator", "aten::mm", None, 10, 20, 70, None),
         ("nvtx_push_pop", "registered", "Domain", 12, 8, 70, None),
         ("nvtx_start_end", "both", None, 13, 37, 70, 71),
         ("nvtx_start_end", "registered", None, 14, 1, 70, None),
@@ -72,3 +72,50 @@ def test_domains_are_numbered_per_process(tmp_path: Path) -> None:
 def test_ranges_of_a_table_without_types(tmp_path: Path) -> None:
     (row,) = report(tmp_path, NVTX_EVENTS=[{"start": 1, "end": 2, "text": "t", "globalTid": global_pid(7) + 1}])["ranges"]
     assert row == {"process_index": 0, "thread": 1, "start_ns": 1, "duration_ns": 1, "name": "t"}
+
+
+def test_what_pytorch_and_scripts_say_in_texts(tmp_path: Path) -> None:
+    said = {
+        "aten::conv2d, seq = 63, op_id = 5, sizes = [[8, 3, 2], [], [4]], input_op_ids = [(3, 0)]":
+            ("operator", "aten::conv2d", 63, "[[8, 3, 2], [], [4]]"),
+        "aten::conv2d, seq = 63, sizes = [[8, 3, 2]]": ("operator", "aten::conv2d", 63, "[[8, 3, 2]]"),
+        "AddmmBackward, stashed seq=7": ("operator", "AddmmBackward", 7, None),
+        "FlashAttnFunc, seq = 0, op_id = 9": ("operator", "FlashAttnFunc", 0, None),
+        "flash_attn::_forward, op_id = 9": ("operator", "flash_attn::_forward", None, None),
+        "aten::add.out": ("operator", "aten::add.out", None, None),
+        "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad, op_id = 3":
+            ("operator", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", None, None),
+        "record_param_comms, op_id = 3": ("operator", "record_param_comms", None, None),
+        "record_param_comms": ("nvtx_push_pop", "record_param_comms", None, None),
+        "forward, op_id = 3": ("nvtx_push_pop", "forward", None, None),
+        "nccl:all_to_all, op_id = 3": ("nvtx_push_pop", "nccl:all_to_all", None, None),
+        "FSDP::pre_forward (blocks.0), op_id = 3": ("nvtx_push_pop", "FSDP::pre_forward (blocks.0)", None, None),
+        "cudf::join": ("nvtx_push_pop", "cudf::join", None, None),
+        "a, seq = b": ("nvtx_push_pop", "a, seq = b", None, None),
+        "line\nbreak, seq = 4": ("operator", "line\nbreak", 4, None),
+        "x, seq = 99999999999999999999": ("nvtx_push_pop", "x, seq = 99999999999999999999", None, None),
+        "nn.Module: Conv2d_3": ("module", "nn.Module: Conv2d_3", None, None),
+        "": ("nvtx_push_pop", "", None, None),
+    }
+    found = report(tmp_path, NVTX_EVENTS=[span(n, n + 1, text=text) for n, text in enumerate(said)])
+    assert [(r["kind"], r["name"], r.get("sequence"), r.get("shapes")) for r in found["ranges"]] == list(said.values())
+
+
+def test_steps_are_numbered_ranges_of_any_domain(tmp_path: Path) -> None:
+    steps = {"ProfilerStep#3": 3, "step 4": 4, "Step_5": 5, "iteration: 6": 6, "iter=7": 7, "train_step 8": 8, "global step 9": 9,
+             "Training Iteration 10": 10}
+    others = ["step", "steps 3", "step 3 of 5", "warmup step 3", "step -", "microstep 3", "optimizer_step 3", "step 3.5",
+              "step 99999999999999999999"]
+    found = report(tmp_path, NVTX_EVENTS=[
+        span(0, None, eventType=75, domainId=3, text="mine"),
+        *(span(n, n + 1, text=text, domainId=n % 2 * 3) for n, text in enumerate([*steps, *others])),
+        span(90, None, eventType=34, text="step 90"),
+    ])
+    assert [(r["name"], r.get("step"), r["kind"] == "step") for r in found["ranges"]] == [
+        *((name, number, True) for name, number in steps.items()), *((name, None, False) for name in [*others, "step 90"])]
+
+
+def test_operators_are_of_the_default_domain(tmp_path: Path) -> None:
+    found = report(tmp_path, NVTX_EVENTS=[span(0, None, eventType=75, domainId=3, text="mine"),
+                                          span(1, 2, text="aten::mm, seq = 3", domainId=3)])
+    assert [(r["kind"], r["name"], r.get("sequence")) for r in found["ranges"]] == [("nvtx_push_pop", "aten::mm, seq = 3", None)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsightlens.readers.nsys import framework
 from nsightlens.readers.nsys.columns import batch_of, coded, raw, threads, times
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import PID_MASK
@@ -52,7 +53,7 @@ def labels(source: Source) -> Labels:
 def ranges(
     batch: pa.RecordBatch, source: Source, processes: Processes, named: Labels, base_ns: int, tally: Counter[str],
 ) -> pa.RecordBatch:
-    """Return rows of `ranges` from NVTX_EVENTS. The name is the text, or the registered string where there is no text."""
+    """Return rows of `ranges` from NVTX_EVENTS. Their text is `text`, or the registered string where there is none."""
     batch = _spans(batch, tally)
     global_tid, end_tid = raw(batch, "globalTid"), raw(batch, "endGlobalTid")
     kind = coded(raw(batch, "eventType"), _RANGE_KIND)
@@ -60,16 +61,16 @@ def ranges(
     mark = pc.equal(raw(batch, "eventType"), 34)
     columns["duration_ns"] = pc.if_else(pc.fill_null(mark, False), None, columns["duration_ns"])
     tally["never_closed"] += pc.sum(pc.and_(pc.is_null(raw(batch, "end")), pc.invert(pc.fill_null(mark, False)))).as_py() or 0
-    name = _names(batch, source, tally)
+    text = _texts(batch, source, tally)
+    domain = _domains(pc.bit_wise_and(global_tid, PID_MASK), raw(batch, "domainId"), text, named, tally)
     thread, end_thread = threads(global_tid), threads(end_tid)
     return batch_of({
         "process_index": processes.index(global_tid),
         "thread": thread,
         "end_thread": pc.if_else(pc.equal(thread, end_thread), None, end_thread),
         **columns,
-        "kind": kind,
-        "name": name.dictionary_encode(),
-        "domain": _domains(pc.bit_wise_and(global_tid, PID_MASK), raw(batch, "domainId"), name, named, tally),
+        **framework.told(kind, text, domain),
+        "domain": domain,
     })
 
 
@@ -84,7 +85,7 @@ def _spans(batch: pa.RecordBatch, tally: Counter[str]) -> pa.RecordBatch:
     return batch.filter(wanted)
 
 
-def _names(batch: pa.RecordBatch, source: Source, tally: Counter[str]) -> pa.Array:
+def _texts(batch: pa.RecordBatch, source: Source, tally: Counter[str]) -> pa.Array:
     text, text_id = raw(batch, "text", pa.string()), raw(batch, "textId")
     if text_id.null_count == batch.num_rows:
         return text
