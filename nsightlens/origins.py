@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.nesting import Int, Places
+from nsightlens.nesting import Int, Places, at
 from nsightlens.surroundings import PHASES, Around
 
 COLUMNS = ("phase", "op", "op_shapes", "module", "range_path")
@@ -40,7 +40,7 @@ class Origins:
 
     def of(self, places: Places) -> Places:
         """Return the number of the origin at each place, 0 for place -1."""
-        return np.where(places >= 0, self._number_of[places], 0) if len(self._number_of) else np.zeros_like(places)
+        return at(self._number_of, places, missing=0)
 
     def columns(self, numbers: Places) -> dict[str, pa.Array]:
         """Return the columns of the origins of these numbers, by name."""
@@ -56,7 +56,7 @@ def _word(words: list[str | None], code: int) -> str | None:
 
 def _text_of(text: Places, around: Around, places: Places) -> Places:
     """Return the number of the text of the kind of range at each place, -1 where there is none."""
-    return np.where(places >= 0, text[around.kind[places]], -1) if len(text) else np.full(len(places), -1, dtype=np.int32)
+    return at(text, at(around.kind, places))
 
 
 class _Texts:
