@@ -1,5 +1,6 @@
 -- How long each step was in each state: which categories of activity were going on at once. The durations of a step sum
--- to its length. A sweep over the starts and ends of all intervals, each instant counted once per category.
+-- to its length. A sweep over the starts and ends of all intervals: a running sum of +1 and -1 holds, in 15 bits for each
+-- category, how many intervals of that category go on after each instant, and beside it the step.
 -- @requires _steps, _step_activities
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run                 Run.
@@ -25,38 +26,34 @@ WITH steps AS MATERIALIZED (
         row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
     FROM _steps
 ), work AS (
-    SELECT t.track, a.start_ns, a.end_ns, a.category
+    SELECT t.track, a.start_ns, a.end_ns, 1::HUGEINT << (15 * (list_position(['kernel', 'memcpy', 'memset', 'communication',
+        'communication_call', 'runtime', 'data_loader', 'cpu_exec'], a.category)::INTEGER - 1)) AS weight
     FROM _step_activities(communication_pattern := communication_pattern) AS a
     JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS t
         ON t.profile_id = a.profile_id AND t.process_id IS NOT DISTINCT FROM a.process_id
         AND t.window_index IS NOT DISTINCT FROM a.window_index
-), edges AS (
-    SELECT track, start_ns AS at_ns, category, 1 AS change, 0 AS place FROM work
-    UNION ALL SELECT track, end_ns, category, -1, 0 FROM work
-    UNION ALL SELECT track, start_ns, 'step', 0, place FROM steps
-    UNION ALL SELECT track, end_ns, 'step', 0, -place FROM steps
 ), instants AS (
-    SELECT track, at_ns, sum(place)::BIGINT AS step,
-        coalesce(sum(change) FILTER (category = 'kernel'), 0)::BIGINT AS kernel,
-        coalesce(sum(change) FILTER (category = 'memcpy'), 0)::BIGINT AS memcpy,
-        coalesce(sum(change) FILTER (category = 'memset'), 0)::BIGINT AS memset,
-        coalesce(sum(change) FILTER (category = 'communication'), 0)::BIGINT AS communication,
-        coalesce(sum(change) FILTER (category = 'communication_call'), 0)::BIGINT AS communication_call,
-        coalesce(sum(change) FILTER (category = 'runtime'), 0)::BIGINT AS runtime,
-        coalesce(sum(change) FILTER (category = 'data_loader'), 0)::BIGINT AS data_loader,
-        coalesce(sum(change) FILTER (category = 'cpu_exec'), 0)::BIGINT AS cpu_exec
-    FROM edges GROUP BY track, at_ns
+    SELECT track, at_ns, sum(place)::BIGINT AS place, sum(weight)::HUGEINT AS weight
+    FROM (
+        SELECT track, start_ns AS at_ns, weight, 0 AS place FROM work
+        UNION ALL SELECT track, end_ns, -weight, 0 FROM work
+        UNION ALL SELECT track, start_ns, 0, place FROM steps
+        UNION ALL SELECT track, end_ns, 0, -place FROM steps
+    ) GROUP BY track, at_ns
 ), sweep AS (
-    SELECT sum(step) OVER past AS place, sum(kernel) OVER past > 0 AS kernel, sum(memcpy) OVER past > 0 AS memcpy,
-        sum(memset) OVER past > 0 AS memset, sum(communication) OVER past > 0 AS communication,
-        sum(communication_call) OVER past > 0 AS communication_call, sum(runtime) OVER past > 0 AS runtime,
-        sum(data_loader) OVER past > 0 AS data_loader, sum(cpu_exec) OVER past > 0 AS cpu_exec,
-        lead(at_ns) OVER (PARTITION BY track ORDER BY at_ns) - at_ns AS length_ns
+    SELECT sum(place) OVER past AS place, sum(weight) OVER past AS running, lead(at_ns) OVER track - at_ns AS length_ns
     FROM instants
-    WINDOW past AS (PARTITION BY track ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
+    WINDOW track AS (PARTITION BY track ORDER BY at_ns),
+        past AS (PARTITION BY track ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
+), states AS (
+    SELECT place, running & 32767::HUGEINT > 0 AS kernel, running & (32767::HUGEINT << 15) > 0 AS memcpy,
+        running & (32767::HUGEINT << 30) > 0 AS memset, running & (32767::HUGEINT << 45) > 0 AS communication,
+        running & (32767::HUGEINT << 60) > 0 AS communication_call, running & (32767::HUGEINT << 75) > 0 AS runtime,
+        running & (32767::HUGEINT << 90) > 0 AS data_loader, running & (32767::HUGEINT << 105) > 0 AS cpu_exec,
+        sum(length_ns) AS total_ns
+    FROM sweep WHERE place > 0 AND length_ns IS NOT NULL
+    GROUP BY ALL
 )
-SELECT s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.kernel, w.memcpy,
-    w.memset, w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec, sum(w.length_ns)::BIGINT AS total_ns
-FROM sweep AS w JOIN steps AS s USING (place)
-GROUP BY s.place, s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.kernel, w.memcpy,
-    w.memset, w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec;
+SELECT s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.kernel, w.memcpy, w.memset,
+    w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec, w.total_ns::BIGINT AS total_ns
+FROM states AS w JOIN steps AS s USING (place);
