@@ -1,0 +1,92 @@
+"""nsightlens export: the store for other programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsightlens.cli.filters import chosen
+from nsightlens.cli.output import store_option
+from nsightlens.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsightlens.perfetto import Export
+
+
+@click.group("export")
+def command() -> None:
+    """Write what the store holds in a format of another program."""
+
+
+@command.command("perfetto")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
+              help="FILE.json, or FILE.json.gz to compress it.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", help="Only this run.")
+@click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
+@click.option("--steps", "only_step", multiple=True, metavar="A-B", help="Only what began, or was launched, in these steps.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
+@store_option
+def perfetto(output: Path, quiet: bool, store: Path | None, **filters: tuple[str, ...]) -> None:
+    """Write the timeline of nsys and PyTorch-profiler captures as a trace-event file.
+
+    Open it at ui.perfetto.dev or in chrome://tracing. Ranks of one execution lie on one axis, placed by the epoch that their
+    captures tell; other executions stand beside them, each from its own zero. Times are exact to the ns.
+
+    \b
+    nsightlens export perfetto -o trace.json.gz
+    nsightlens export perfetto --run base --rank 0-3 --steps 5-6 -o steps.json.gz
+    """
+    import nsightlens as nl
+    from nsightlens.perfetto import export
+
+    asked: dict[str, Any] = chosen({"only_tool": (), "only_family": (), **filters})
+    with nl.open(store) as opened, ExitStack() as stack:
+        progress = None if quiet else _progress(stack)
+        written = export(opened, output, runs=asked.get("run"), ranks=asked.get("rank"), steps=_span(asked.get("step")),
+                         on_progress=progress)
+    if not quiet:
+        _tell(written)
+
+
+def _span(steps: list[int] | None) -> tuple[int, int] | None:
+    """Return the first and the last step. Raises UsageError where steps between them are left out: a timeline has no holes."""
+    if steps is None:
+        return None
+    if max(steps) - min(steps) + 1 != len(steps):
+        raise UsageError(f"--steps takes steps that follow each other, as in {min(steps)}-{max(steps)}")
+    return min(steps), max(steps)
+
+
+def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
+    """Return a callback that moves a bar; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    bar = stack.enter_context(Progress(TextColumn("writing"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+                                       console=Console(stderr=True), transient=True))
+    task = bar.add_task("", total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _tell(written: Export) -> None:
+    counts = written.counts
+    processes = sum(len(execution.processes) for execution in written.executions)
+    click.echo(f"{written.path}: {counts.events:,} events of {_count(processes, 'process', 'processes')} in "
+               f"{_count(len(written.executions), 'execution', 'executions')}; {counts.kernels:,} kernels, "
+               f"{counts.memory_ops:,} memory operations, {counts.flows:,} arrows from launch to work", err=True)
+    if counts.asides:
+        click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: see the lines named (2), (3), …", err=True)
+    if written.unplaced:
+        click.echo(f"left out: {written.unplaced:,} kernels and memory operations whose start no clock shows", err=True)
+    click.echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

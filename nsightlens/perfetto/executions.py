@@ -1,0 +1,161 @@
+"""Which processes to draw, and which of them share a time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from nsightlens.errors import UsageError
+from nsightlens.perfetto.reading import FOREVER, Slices, slices
+
+if TYPE_CHECKING:
+    from nsightlens.store import Store
+
+_APART_NS = 60_000_000_000
+"""Captures of a run further apart than that are taken for two executions, where no sidecar tells."""
+
+_PROCESSES = """
+SELECT DISTINCT p.run, p.tool, p.profile_id, p.process_id, p.rank, p.host, p.pid, p.name, f.execution_id, f.origin_epoch_ns
+FROM processes AS p
+JOIN profiles AS f ON p.profile_id = f.profile_id
+WHERE p.tool <> 'ncu'
+ORDER BY p.run, p.tool, p.rank, p.host, p.pid, p.process_id
+"""
+_STEPS = """
+SELECT min(start_ns) AS first_ns, max(start_ns + duration_ns) - 1 AS last_ns
+FROM ranges
+WHERE process_id = $process AND kind = 'step' AND step BETWEEN $first_step AND $last_step
+"""
+_KNOWN_STEPS = "SELECT min(step) AS first, max(step) AS last FROM ranges WHERE kind = 'step'"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One OS process of a profile, the time to draw of it (relative to its profile's origin), and where its rows lie."""
+
+    run: str
+    tool: str
+    profile_id: str
+    process_id: str
+    rank: int | None
+    host: str | None
+    pid: int | None
+    name: str | None
+    execution_id: str | None
+    origin_epoch_ns: int | None
+    window: tuple[int, int] = FOREVER
+    slices: Slices | None = None
+
+    @property
+    def rows(self) -> int:
+        """Return the rows to draw."""
+        return self.slices.rows if self.slices else 0
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return first start and last end on the axis of the origin: epoch ns where that is known."""
+        assert self.slices
+        origin = self.origin_epoch_ns or 0
+        return origin + self.slices.first_ns, origin + self.slices.last_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Processes that share a time axis, and its zero: epoch ns, or ns of their profile where the epoch is unknown."""
+
+    name: str
+    processes: tuple[Process, ...]
+    zero_ns: int
+
+    @property
+    def zero_epoch_ns(self) -> int | None:
+        """Return the epoch time of the zero; None where the captures do not tell."""
+        return None if self.processes[0].origin_epoch_ns is None else self.zero_ns
+
+    def zero_of(self, process: Process) -> int:
+        """Return the start_ns of `process` that is drawn at zero."""
+        return self.zero_ns - (process.origin_epoch_ns or 0)
+
+
+def find(
+    store: Store, runs: list[str] | None, ranks: list[int] | None, steps: tuple[int, int] | None,
+) -> list[Execution]:
+    """Return the executions to draw, in the order of runs. Raises UsageError where a filter leaves none, with the choices."""
+    every = [Process(**row) for row in store.sql(_PROCESSES).to_pylist()]
+    chosen = _only(every, "run", runs)
+    chosen = _only(chosen, "rank", ranks)
+    if steps:
+        chosen = _windows(store, chosen, steps)
+    sliced = [replace(process, slices=slices(store, process.process_id, process.window)) for process in chosen]
+    return _grouped(process for process in sliced if process.rows)
+
+
+def _only(processes: list[Process], column: str, wanted: list[Any] | None) -> list[Process]:
+    if not wanted:
+        return processes
+    found = [process for process in processes if getattr(process, column) in wanted]
+    missing = [value for value in wanted if all(getattr(process, column) != value for process in processes)]
+    if missing:
+        known = sorted({value for process in processes if (value := getattr(process, column)) is not None})
+        shown = ", ".join(map(str, known)) or "none"
+        raise UsageError(f"no timeline of {column} {', '.join(map(str, missing))}; there are: {shown}")
+    return found
+
+
+def _windows(store: Store, processes: list[Process], steps: tuple[int, int]) -> list[Process]:
+    """Return the processes that have such steps, each with the time of them."""
+    found = []
+    for process in processes:
+        asked = {"process": process.process_id, "first_step": steps[0], "last_step": steps[1]}
+        window = store.sql(_STEPS, asked).to_pylist()[0]
+        if window["first_ns"] is not None and window["last_ns"] is not None:
+            found.append(replace(process, window=(window["first_ns"], window["last_ns"])))
+    if not found:
+        known = store.sql(_KNOWN_STEPS).to_pylist()[0]
+        said = "the store knows no steps" if known["first"] is None else f"there are steps {known['first']} to {known['last']}"
+        raise UsageError(f"no process has steps {steps[0]} to {steps[1]}; {said}")
+    return found
+
+
+def _grouped(processes: Iterable[Process]) -> list[Execution]:
+    """Return the processes by execution: by the sidecar's word, else by run, tool and closeness in time."""
+    def key(process: Process) -> tuple[str, str, str]:
+        if process.origin_epoch_ns is None:  # nothing tells where it lies beside others
+            return process.run, "unplaced", process.profile_id
+        return process.run, *(("execution", process.execution_id) if process.execution_id else ("tool", process.tool))
+
+    executions = []
+    for (run, by, _), members in groupby(sorted(processes, key=key), key=key):
+        for cluster in _clusters(list(members)) if by == "tool" else [list(members)]:
+            name = f"{run} · {' + '.join(sorted({process.tool for process in cluster}))}"
+            executions.append(Execution(name, tuple(cluster), min(process.span[0] for process in cluster)))
+    return _distinct(executions)
+
+
+def _clusters(processes: list[Process]) -> list[list[Process]]:
+    """Return the processes in groups whose captures overlap in time or nearly do, earliest first."""
+    clusters: list[list[Process]] = []
+    reach = 0
+    for process in sorted(processes, key=lambda p: p.span):
+        first, last = process.span
+        if clusters and first <= reach + _APART_NS:
+            clusters[-1].append(process)
+            reach = max(reach, last)
+        else:
+            clusters.append([process])
+            reach = last
+    order = {process.process_id: at for at, process in enumerate(processes)}
+    return [sorted(cluster, key=lambda p: order[p.process_id]) for cluster in clusters]
+
+
+def _distinct(executions: list[Execution]) -> list[Execution]:
+    """Return the executions with names that differ."""
+    seen: dict[str, int] = {}
+    named = []
+    for execution in executions:
+        seen[execution.name] = seen.get(execution.name, 0) + 1
+        count = seen[execution.name]
+        named.append(replace(execution, name=f"{execution.name} ({count})") if count > 1 else execution)
+    return named
