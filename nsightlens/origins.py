@@ -28,9 +28,10 @@ class Origins:
         places = np.unique(np.concatenate([within, operator[operator >= 0], module[module >= 0]]))
         texts = _Texts(around.kind[places], kinds)
         paths = _Paths(around, within, texts)
-        columns = [around.phase[listed], _text_of(texts.name, around, operator), _text_of(texts.shapes, around, operator),
-                   _text_of(texts.name, around, module), paths.of(listed)]
-        number, first = _distinct([np.asarray(column, dtype=np.int64) for column in columns])
+        columns: list[Int] = [
+            around.phase[listed].astype(np.int64), _text_of(texts.name, around, operator),
+            _text_of(texts.shapes, around, operator), _text_of(texts.name, around, module), paths.of(listed).astype(np.int64)]
+        number, first = _distinct(columns)
         self._number_of = np.zeros(len(around.nest.rows), dtype=np.int32)
         self._number_of[listed] = number + 1
         words: list[list[str | None]] = [list(PHASES), texts.names, texts.shapes_texts, texts.names, paths.texts]
@@ -54,9 +55,9 @@ def _word(words: list[str | None], code: int) -> str | None:
     return words[code] if code >= 0 else None
 
 
-def _text_of(text: Places, around: Around, places: Places) -> Places:
+def _text_of(text: Places, around: Around, places: Places) -> Int:
     """Return the number of the text of the kind of range at each place, -1 where there is none."""
-    return at(text, at(around.kind, places))
+    return at(text, at(around.kind, places)).astype(np.int64)
 
 
 class _Texts:
@@ -104,14 +105,15 @@ class _Paths:
             path[adds] = self._extended(path[adds], name[some][adds], texts.names, last=level == LEVELS)
             self._path[places] = path
 
-    def _extended(self, outer: Places, name: Places, names: list[str | None], *, last: bool) -> Places:
+    def _extended(self, outer: Places, name: Int, names: list[str | None], *, last: bool) -> Places:
         """Return the numbers of the paths `outer` with a name more, which are new."""
         pairs, number = np.unique((outer.astype(np.int64) << 32) | name, return_inverse=True)
         before = len(self.texts)
         for pair in pairs.tolist():
             outside, inside = pair >> 32, "..." if last else names[pair & 0xFFFFFFFF]
             self.texts.append(f"{self.texts[outside]}{JOINT}{inside}" if outside >= 0 else inside)
-        return number.reshape(-1).astype(np.int32) + before
+        numbers: Places = (number.reshape(-1) + before).astype(np.int32)
+        return numbers
 
     def of(self, places: Places) -> Places:
         """Return the number of the path at each place."""
