@@ -1,0 +1,43 @@
+-- How much of the GPU work is attributed: per process, the share of it that has a launching call, a range around that
+-- call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of their
+-- durations, not busy time. Kernels that a tool hid inside a graph are not among them. Without ncu, which records no calls.
+-- @column run            Run (one workload in one configuration).
+-- @column tool           Profiler: nsys or kineto. Never add them up: they saw the same work.
+-- @column rank           Rank of the process; NULL where unknown.
+-- @column what           What the work has: call, range, op, module, phase or step.
+-- @column works          Kernels and memory operations that have it.
+-- @column all_works      Kernels and memory operations.
+-- @column works_pct      Share of those that have it.
+-- @column gpu_ns         Sum of the durations of those that have it.
+-- @column all_gpu_ns     Sum of all their durations.
+-- @column gpu_time_pct   Share of the durations; NULL where there is no duration.
+-- @column profile_id     Profile; key of `profiles`.
+-- @column process_id     Process; key of `processes`.
+CREATE VIEW coverage AS
+WITH work AS (
+    SELECT run, tool, rank, profile_id, process_id, duration_ns, launch_id, range_id, op_range_id, module, phase, step_id
+    FROM kernels
+    UNION ALL
+    SELECT run, tool, rank, profile_id, process_id, duration_ns, launch_id, range_id, op_range_id, module, phase, step_id
+    FROM memory_ops
+), total AS (
+    SELECT
+        run, tool, rank, profile_id, process_id, count(*) AS all_works, coalesce(sum(duration_ns), 0) AS all_gpu_ns,
+        [
+            {what_order: 1, what: 'call', works: count(launch_id), gpu_ns: sum(duration_ns) FILTER (launch_id IS NOT NULL)},
+            {what_order: 2, what: 'range', works: count(range_id), gpu_ns: sum(duration_ns) FILTER (range_id IS NOT NULL)},
+            {what_order: 3, what: 'op', works: count(op_range_id), gpu_ns: sum(duration_ns) FILTER (op_range_id IS NOT NULL)},
+            {what_order: 4, what: 'module', works: count(module), gpu_ns: sum(duration_ns) FILTER (module IS NOT NULL)},
+            {what_order: 5, what: 'phase', works: count(phase), gpu_ns: sum(duration_ns) FILTER (phase IS NOT NULL)},
+            {what_order: 6, what: 'step', works: count(step_id), gpu_ns: sum(duration_ns) FILTER (step_id IS NOT NULL)}
+        ] AS shares
+    FROM work WHERE tool <> 'ncu' GROUP BY ALL
+), share AS (
+    SELECT * EXCLUDE (shares), unnest(shares) AS share FROM total
+)
+SELECT
+    run, tool, rank, share.what AS what, share.works AS works, all_works, 100 * share.works / all_works AS works_pct,
+    coalesce(share.gpu_ns, 0)::BIGINT AS gpu_ns, all_gpu_ns::BIGINT AS all_gpu_ns,
+    CASE WHEN all_gpu_ns > 0 THEN 100 * coalesce(share.gpu_ns, 0) / all_gpu_ns END AS gpu_time_pct, profile_id, process_id
+FROM share
+ORDER BY run, tool, rank, profile_id, process_id, share.what_order;
