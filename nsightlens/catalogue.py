@@ -217,31 +217,41 @@ def make_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
     """
     materialised = _materialised(connection)
-    stars = {table.name: star.stored(connection, table) for table in star.tables()} if materialised else {}
+    stored = {table.name: star.stored(connection, table) for table in star.tables()} if materialised else {}
+    signature = _signature_of_views(stored)
+    if connection.execute("SELECT views_signature FROM _store").fetchone() != (signature,):
+        _make_views_anew(connection, stored)
+        connection.execute("UPDATE _store SET views_signature = ?", [signature])
+    if not materialised:
+        existing = _views(connection)
+        for name in TABLES.keys() - set(_SMALL):
+            is_view = _view_of_parts(connection, name, root, name in existing)
+            _document(connection, TABLES[name], is_view=is_view)
+
+
+def _signature_of_views(stored: dict[str, list[str]]) -> str:
+    """Return a digest of all that the views and their documentation follow from: to make them takes some tenths of a second."""
+    said = (tuple(views.load().values()), tuple(TABLES.values()), sorted(stored.items()))
+    return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+
+
+def _make_views_anew(connection: duckdb.DuckDBPyConnection, stored: dict[str, list[str]]) -> None:
+    """Replace all views. stored: the columns of each table that is kept as rows and kinds.
+
+    The views are made while the tables below them are empty tables: DuckDB binds them faster than views of kinds or parts.
+    """
     existing = _views(connection)
-    large = [] if materialised else [name for name in TABLES if name not in _SMALL]
-    tables = {name for name in large if _view_of_parts(connection, name, root, name in existing)} | stars.keys()
-    signature = _signature_of_views(stars, tables)
-    found = connection.execute("SELECT views_signature FROM _store").fetchone()
-    for name in large if found == (signature,) else TABLES:
-        if name not in stars:
-            _document(connection, TABLES[name], is_view=name in tables)
-    if found == (signature,):
-        return
-    for kind, names in (("VIEW", existing - set(large)), ("MACRO TABLE", _macros(connection))):
+    for kind, names in (("VIEW", existing), ("MACRO TABLE", _macros(connection))):
         for name in sorted(names):
             connection.execute(f"DROP {kind} {name}")
-    for name, columns in stars.items():
-        star.create_view(connection, TABLES[name], _types(TABLES[name]), columns)
-        _document(connection, TABLES[name], is_view=True)
+    for name in (existing | stored.keys()) & TABLES.keys():
+        connection.execute(_table_ddl(TABLES[name]))
     views.create(connection)
-    connection.execute("UPDATE _store SET views_signature = ?", [signature])
-
-
-def _signature_of_views(stars: dict[str, list[str]], tables: set[str]) -> str:
-    """Return a digest of all that the views and their documentation follow from: making them anew takes half a second."""
-    said = (tuple(views.load().values()), tuple(TABLES.values()), sorted(stars.items()), sorted(tables))
-    return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+    for name, table in TABLES.items():
+        if name in stored:
+            connection.execute(f"DROP TABLE {name}")
+            star.create_view(connection, table, _types(table), stored[name])
+        _document(connection, table, is_view=name in stored)
 
 
 def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:

@@ -46,6 +46,7 @@ Literal = int | float | str | bool | None
 _TAG = re.compile(r"@(\w+)\s*(.*)")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 _FILTER = "only_"
+_MADE = "_made_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +105,34 @@ def public(views: Mapping[str, View]) -> dict[str, View]:
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create all views and macros in the connection's current schema, replacing older ones, with their documentation."""
-    for view in load().values():
-        connection.execute(view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
+    """Create all views and macros in the connection's current schema, replacing older ones, with their documentation.
+
+    DuckDB binds a view when it is made, together with all that lies below it. So each is made under another name, over empty
+    tables that stand in for the views it requires, and takes the place of its own stand-in when all are made.
+    """
+    found = load().values()
+    required = {name for view in found for name in view.requires}
+    for view in found:
         if view.is_macro:
+            connection.execute(view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
             connection.execute(f"COMMENT ON MACRO TABLE {view.name} IS {_quoted(_macro_comment(view))}")
             continue
-        connection.execute(f"COMMENT ON VIEW {view.name} IS {_quoted(view.doc)}")
-        for name, doc in view.columns:
-            connection.execute(f"COMMENT ON COLUMN {view.name}.{name} IS {_quoted(doc)}")
+        connection.execute(f"DROP VIEW IF EXISTS {view.name}")
+        connection.execute(view.sql.replace(f"CREATE VIEW {view.name}", f"CREATE VIEW {_MADE}{view.name}", 1))
+        if view.name in required:
+            connection.execute(f"CREATE TABLE {view.name} AS FROM {_MADE}{view.name} LIMIT 0")
+    for view in found:
+        if not view.is_macro:
+            if view.name in required:
+                connection.execute(f"DROP TABLE {view.name}")
+            connection.execute(f"ALTER VIEW {_MADE}{view.name} RENAME TO {view.name}")
+            _document(connection, view)
+
+
+def _document(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    connection.execute(f"COMMENT ON VIEW {view.name} IS {_quoted(view.doc)}")
+    for name, doc in () if view.name.startswith("_") else view.columns:
+        connection.execute(f"COMMENT ON COLUMN {view.name}.{name} IS {_quoted(doc)}")
 
 
 def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[object]]:
