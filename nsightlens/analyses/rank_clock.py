@@ -1,0 +1,50 @@
+"""How far each rank's clock is off against the lowest rank's, fitted from the ends of matched collectives.
+All ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
+their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
+standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
+order. Ranks that share no communicator with the lowest rank are tied to it over others, and the uncertainties add up.
+Where fewer than three calls could be matched there is no row.
+@column run               Run.
+@column tool              nsys or kineto.
+@column execution_id      Start of the job, where a sidecar tells.
+@column rank              Rank.
+@column reference_rank    The rank whose clock is the measure.
+@column offset_ns         This rank's clock minus the reference clock, at at_ns.
+@column drift_ppb         How much faster it runs, in parts per billion; 0 where not beyond four standard errors.
+@column uncertainty_ns    How far offset_ns may be off.
+@column at_ns             Time of the reference clock that offset_ns holds for (epoch, where the file tells).
+@column collectives       Matched calls behind the fit (its last link).
+@column method            How these calls were matched; reference for the reference itself.
+@column same_host         Whether both ranks name one host; NULL where one names none.
+@column shares_clock      Whether same_host holds and the fit does not speak against it: then no correction is made.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from nsightlens.analyses import Ask
+from nsightlens.analyses.collective_match import executions
+
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("rank", pa.int32()),
+    ("reference_rank", pa.int32()), ("offset_ns", pa.int64()), ("drift_ppb", pa.int64()), ("uncertainty_ns", pa.int64()),
+    ("at_ns", pa.int64()), ("collectives", pa.int64()), ("method", pa.string()), ("same_host", pa.bool_()),
+    ("shares_clock", pa.bool_()),
+])
+
+
+def analyse(ask: Ask) -> pa.Table:
+    """Return a row per rank with a clock."""
+    rows = []
+    for execution in executions(ask):
+        for rank, clock in sorted(execution.clocks.items()):
+            hosts = execution.hosts[rank], execution.hosts[clock.reference]
+            rows.append({
+                "run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "rank": rank,
+                "reference_rank": clock.reference, "offset_ns": round(clock.offset), "drift_ppb": round(clock.drift * 1e9),
+                "uncertainty_ns": round(clock.uncertainty), "at_ns": clock.at, "collectives": clock.calls,
+                "method": clock.method, "same_host": None if None in hosts else hosts[0] == hosts[1],
+                "shares_clock": execution.shares_clock(rank),
+            })
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -1,0 +1,87 @@
+"""Per training step and rank: how late it came to the collectives, how long it waited, and how long the others waited for it.
+
+A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
+where its lead is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
+whose last rank cannot be told. Waiting is the time between a rank's own start and the last rank's start of the same call.
+@param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
+@param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@column run                Run.
+@column tool               nsys or kineto.
+@column execution_id       Start of the job, where a sidecar tells.
+@column step               Training step; NULL outside of steps.
+@column rank               Rank; NULL: the collectives whose last rank cannot be told.
+@column collectives        Matched collectives that the rank took part in (rank NULL: those that cannot be told).
+@column times_last         Collectives that all others waited for this rank.
+@column delay_ns           How much earlier these would have begun without this rank: its leads over the second last, summed.
+@column others_waited_ns   How long the other ranks together waited in them, each from its own start.
+@column waited_ns          How long this rank waited for others, over all its collectives.
+@column median_arrival_ns  Median of its starts after the first rank's start.
+@column max_arrival_ns     The largest of these.
+@column gate_ns            Largest lead that would not have been enough to name a rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+
+from nsightlens.analyses import Ask, collective_match
+
+_KEYS = ("run", "tool", "execution_id")
+_FIGURES = ("collectives", "times_last", "delay_ns", "others_waited_ns", "waited_ns", "median_arrival_ns", "max_arrival_ns",
+            "gate_ns")
+
+
+def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.Table:
+    """Return a row per step and rank."""
+    rows = collective_match.analyse(ask, clock=clock, gate=gate).to_pylist()
+    return summed(rows, (*_KEYS, "step"))
+
+
+def summed(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> pa.Table:
+    """Return the rows of collective_match summed up per `keys` and rank, and per `keys` what cannot be told (rank NULL)."""
+    calls: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        calls.setdefault((*(row[key] for key in _KEYS), row["group_name"], row["method"], row["call_index"],
+                          *(row[key] for key in keys)), []).append(row)
+    books: dict[tuple[Any, ...], dict[int | None, list[dict[str, Any]]]] = {}
+    for call in calls.values():
+        book = books.setdefault(tuple(call[0][key] for key in keys), {})
+        waited = sum(row["wait_ns"] or 0 for row in call)
+        for row in call:
+            is_last = row["last_rank"] is not None and row["last_rank"] == row["rank"]
+            book.setdefault(row["rank"], []).append({**row, "is_last": is_last, "all_waited": waited})
+        if call[0]["last_rank"] is None:
+            book.setdefault(None, []).append({**call[0], "is_last": False, "all_waited": 0})
+    found = [
+        dict(zip(keys, key, strict=True)) | {"rank": rank} | _figures(rank, mine)
+        for key, book in sorted(books.items(), key=lambda item: _order(item[0]))
+        for rank, mine in sorted(book.items(), key=lambda item: _order((item[0],)))
+    ]
+    types = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "step": pa.int64(), "rank": pa.int32()}
+    schema = pa.schema([(name, types[name]) for name in (*keys, "rank")] + [(name, pa.int64()) for name in _FIGURES])
+    return pa.Table.from_pylist(found, schema=schema)
+
+
+def _order(key: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
+    """Return a sort key that puts None last."""
+    return tuple((part is None, 0 if part is None else part) for part in key)
+
+
+def _figures(rank: int | None, rows: list[dict[str, Any]]) -> dict[str, int | None]:
+    last = [row for row in rows if row["is_last"]]
+    arrivals = [row["arrival_ns"] for row in rows if row["arrival_ns"] is not None] if rank is not None else []
+    gates = [row["gate_ns"] for row in rows if row["gate_ns"] is not None]
+    return {
+        "collectives": len(rows),
+        "times_last": len(last) if rank is not None else None,
+        "delay_ns": sum(row["lead_ns"] for row in last) if rank is not None else None,
+        "others_waited_ns": sum(row["all_waited"] for row in last) if rank is not None else None,
+        "waited_ns": sum(row["wait_ns"] or 0 for row in rows) if rank is not None else None,
+        "median_arrival_ns": round(median(arrivals)) if arrivals else None,
+        "max_arrival_ns": max(arrivals, default=None),
+        "gate_ns": max(gates, default=None),
+    }

@@ -1,0 +1,57 @@
+"""Per rank of an execution: how often all others waited for it in a collective, how long, and what is the verdict.
+
+The same figures as rank_skew, over the whole execution. A straggler is the rank whose delay_ns is the largest, and every
+other rank that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
+rank NULL counts the collectives whose last rank cannot be told, with the uncertainty that hides it.
+@param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
+@param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@column run                Run.
+@column tool               nsys or kineto.
+@column execution_id       Start of the job, where a sidecar tells.
+@column rank               Rank; NULL: the collectives whose last rank cannot be told.
+@column collectives        Matched collectives that the rank took part in (rank NULL: those that cannot be told).
+@column times_last         Collectives that all others waited for this rank.
+@column delay_ns           How much earlier these would have begun without this rank: its leads over the second last, summed.
+@column others_waited_ns   How long the other ranks together waited in them, each from its own start.
+@column waited_ns          How long this rank waited for others, over all its collectives.
+@column median_arrival_ns  Median of its starts after the first rank's start.
+@column max_arrival_ns     The largest of these.
+@column gate_ns            Largest lead that would not have been enough to name a rank.
+@column verdict            straggler; late (was last at least once); on time; or: cannot tell, with the uncertainty.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from nsightlens.analyses import Ask, collective_match
+from nsightlens.analyses.rank_skew import summed
+
+_KEYS = ("run", "tool", "execution_id")
+_SHARE = 2
+"""A straggler has this many times its even share of all delay, if it has not the most."""
+
+
+def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.Table:
+    """Return a row per rank."""
+    table = summed(collective_match.analyse(ask, clock=clock, gate=gate).to_pylist(), _KEYS)
+    rows = table.to_pylist()
+    delays: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        if row["rank"] is not None:
+            delays.setdefault(tuple(row[key] for key in _KEYS), []).append(row["delay_ns"])
+    verdicts = [_verdict(row, delays.get(tuple(row[key] for key in _KEYS), [])) for row in rows]
+    return table.append_column("verdict", pa.array(verdicts, pa.string()))
+
+
+def _verdict(row: dict[str, Any], delays: list[int]) -> str:
+    if row["rank"] is None:
+        return f"cannot tell, ± {row['gate_ns'] / 1000:g} us" if row["gate_ns"] is not None else "cannot tell: no common clock"
+    mine = row["delay_ns"]
+    if not row["times_last"]:
+        return "on time"
+    most = mine == max(delays) and delays.count(mine) == 1
+    large = mine * len(delays) >= _SHARE * sum(delays)
+    return "straggler" if (most or large) and mine > row["gate_ns"] else "late"

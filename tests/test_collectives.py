@@ -1,0 +1,234 @@
+"""Matched collectives and fitted clocks: constructed cases, random variants of the simulated job, and the real 8-rank traces."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import statistics
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.collectives import NAMED, NUMBERED, ORDERED, TIMED, Call, clocks, fit, match
+from nsightlens.store import Store
+from tests.fixtures.simulated_run import FIXTURES, RUN, truth
+
+sys.path.insert(0, str(FIXTURES))
+generator = importlib.import_module("make_simulated_ddp")
+simulated_clocks = importlib.import_module("simulated.clocks")
+execute = importlib.import_module("simulated.execution").execute
+job = importlib.import_module("simulated.job").job
+Knobs = importlib.import_module("simulated.knobs").Knobs
+
+MEGATRON = Path(__file__).resolve().parents[2] / "shared" / "data" / "kineto" / "astra-sim__astra-sim__megatron-tp8"
+
+
+def calls(ends: list[int], *, token: object = "allreduce", group: str | None = None, size: int | None = None,
+          numbers: list[int] | None = None, stream: int = 7) -> list[Call]:
+    return [Call(row, end - 100, end, token, stream, group, size, numbers[row] if numbers else None)
+            for row, end in enumerate(ends)]
+
+
+def test_numbered_calls_meet_whatever_is_missing() -> None:
+    found = match({0: calls([1000, 2000, 3000], group="g", numbers=[4, 5, 6]), 3: calls([2010, 3010], group="g", numbers=[5, 6])})
+    assert [(m.group, m.method, m.ranks) for m in found] == [("g", NUMBERED, [0, 3])]
+    assert [{rank: call.end for rank, call in one.items()} for one in found[0].calls] == [{0: 2000, 3: 2010}, {0: 3000, 3: 3010}]
+
+
+def test_one_number_with_two_payloads_is_no_match() -> None:
+    one, other = calls([1000], token="a", group="g", numbers=[1]), calls([1000], token="b", group="g", numbers=[1])
+    assert match({0: one, 1: other}) == []
+
+
+def test_named_calls_meet_in_order_and_ambiguous_ones_do_not() -> None:
+    full = [Call(i, 0, 1000 * i, token, 7, "g") for i, token in enumerate("abcdefaa")]
+    found = match({0: full, 1: full[:-1]})
+    assert found[0].method == NAMED
+    assert [one[1].row for one in found[0].calls] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_loop_that_lacks_calls_on_both_sides_meets_by_its_ends() -> None:
+    ends = [10_000_000 * k + random.Random(k).randrange(2_000_000) for k in range(20)]
+    found = match({0: calls(ends[2:]), 1: calls([end + 5_000_000_000 for end in ends[:-2]])})
+    assert [(m.method, len(m.calls)) for m in found] == [(TIMED, 16)]
+    assert all(one[1].end - one[0].end == 5_000_000_000 for one in found[0].calls)
+
+
+def test_a_loop_as_regular_as_a_clock_cannot_be_told() -> None:
+    ends = [10_000_000 * k for k in range(20)]
+    assert match({0: calls(ends[1:]), 1: calls(ends[:-2])}) == []
+
+
+def test_more_ranks_than_a_group_has_are_several_groups() -> None:
+    assert match({rank: calls([1000, 2000, 3000], group="tp", size=2) for rank in range(4)}) == []
+
+
+def test_streams_meet_by_what_runs_on_them() -> None:
+    def two(first: int, second: int, shift: int) -> list[Call]:
+        some = calls([1_000_000 + shift, 2_000_000 + shift], token="a", stream=first)
+        more = calls([1_500_000 + shift, 2_700_000 + shift, 3_500_000 + shift], token="b", stream=second)
+        return sorted(some + more, key=lambda call: call.start)
+
+    found = match({0: two(20, 24, 0), 1: two(31, 30, 5)})
+    assert [(m.method, len(m.calls), {c.token for one in m.calls for c in one.values()}) for m in found] == [
+        (TIMED, 3, {"b"}), (ORDERED, 2, {"a"})]
+
+
+def test_two_streams_alike_are_not_guessed() -> None:
+    both = calls([1000, 2000, 3000], stream=1) + calls([1100, 2100, 3100], stream=2)
+    assert match({0: both, 1: both}) == []
+
+
+def test_ranks_whose_calls_do_not_fit_are_given_up() -> None:
+    assert match({0: calls([1000] * 5, token="a"), 1: calls([1000] * 5, token="b")}) == []
+
+
+def test_a_clock_has_offset_and_drift_and_ignores_outliers() -> None:
+    import numpy as np
+
+    ends = np.arange(0, 1_000_000_000, 10_000_000) + 1_700_000_000_000_000_000
+    at = (int(ends[0]) + int(ends[-1])) // 2
+    others = ends + 5_000_000 + np.round((ends - at) * 2e-5).astype(np.int64)
+    others[::10] += 3_000_000
+    found = fit(0, ends, others, ORDERED)
+    assert found is not None
+    assert (round(found.offset), round(found.drift * 1e9)) == (5_000_000, 20_000)
+    assert found.uncertainty < 10
+
+
+def test_too_few_calls_give_no_clock() -> None:
+    assert clocks(match({0: calls([1000, 2000]), 1: calls([1010, 2010])})) == {}
+
+
+def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
+    ends = [1_000_000 * k for k in range(1, 30)]
+
+    def moved(offset: int, group: str, *, base: int = 0) -> list[Call]:
+        return calls([base + end + offset for end in ends], group=group)
+
+    found = clocks(match({0: moved(0, "a"), 1: moved(50, "a") + moved(50, "b", base=500_000), 2: moved(-20, "b", base=500_000)}))
+    assert {rank: (clock.reference, round(clock.offset)) for rank, clock in found.items()} == {0: (0, 0), 1: (0, 50), 2: (0, -20)}
+
+
+def variant(seed: int) -> tuple[dict[int, tuple[int, int, int, int]], float]:
+    """Return ({rank: (fitted, true offset, uncertainty, drift error)}, jitter of the ends) of one random variant of the job."""
+    rng = random.Random(seed)
+    tool = rng.choice(("nsys", "kineto"))
+    knobs = Knobs(seed=seed, world_size=rng.choice((2, 4)), clock_offset_ns=rng.choice((10_000, 2_000_000, 10**9)),
+                  clock_drift_ppb=rng.choice((0, 3_000, 30_000)) or 3, steps=rng.choice((3, 6)), evaluate_after=(2,))
+    records = execute(tool, knobs, job(knobs))
+    missing = {rng.randrange(knobs.world_size)} if knobs.world_size > 2 else set()
+    shown, ranks = {}, {}
+    for record in records:
+        if record.rank in missing:
+            continue
+        shown[record.rank] = simulated_clocks.clock(tool, knobs, record.rank)
+        moved = [work for work in record.work if work.work.collective]
+        kept = [work for work in moved if rng.random() > 0.03]
+        mine = shown[record.rank]
+        ranks[record.rank] = [
+            Call(i, mine.local(w.start), mine.local(w.end), (w.work.collective.kind, w.work.collective.bytes), w.work.stream)
+            for i, w in enumerate(kept) if w.work.collective]
+    spreads = [max(w.end for w in together) - min(w.end for w in together)
+               for together in zip(*([w for w in r.work if w.work.collective] for r in records), strict=True)]
+    reference = shown[min(shown)]
+    errors = {}
+    for rank, found in clocks(match(ranks)).items():
+        if rank != min(shown):
+            true = shown[rank].local(found.at) - reference.local(found.at)
+            errors[rank] = (round(found.offset), true, round(found.uncertainty), round(found.drift * 1e9) - shown[rank].drift_ppb)
+    return errors, statistics.median(spreads)
+
+
+def test_clocks_of_random_variants_are_found_within_their_uncertainty() -> None:
+    found = [variant(seed) for seed in range(100)]
+    assert sum(bool(errors) for errors, _ in found) >= 95, "clocks must be found at all"
+    right = [all(abs(fitted - true) <= uncertainty for fitted, true, uncertainty, _ in errors.values()) for errors, _ in found]
+    assert sum(right) >= 95
+    ratios = [uncertainty / jitter for errors, jitter in found for _, _, uncertainty, _ in errors.values()]
+    assert statistics.median(ratios) <= 3
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return nl.ingest(RUN, store=tmp_path_factory.mktemp("clocks") / "store")
+
+
+def test_the_simulated_run_has_its_true_clocks(simulated: Store) -> None:
+    true = {(row["tool"], int(row["rank"])): row for row in truth("clocks.tsv")}
+    found = [row for row in simulated.view("rank_clock").to_pylist() if row["rank"] == 1]
+    assert {row["tool"] for row in found} == {"nsys", "kineto"}
+    for row in found:
+        clock_row = true[row["tool"], 1]
+        elapsed = row["at_ns"] - simulated_clocks.execution_epoch_ns(row["tool"])
+        offset = int(clock_row["offset_ns"]) + elapsed * int(clock_row["drift_ppb"]) // 10**9
+        assert abs(row["offset_ns"] - offset) <= row["uncertainty_ns"]
+        assert (row["same_host"], row["shares_clock"]) == (False, False)
+
+
+def test_the_late_rank_is_named(simulated: Store) -> None:
+    rows = simulated.view("rank_skew").to_pylist()
+    for late in (late for late in truth("late_ranks.tsv") if late["tool"] != "ncu"):
+        step = [r for r in rows if r["tool"] == late["tool"] and r["step"] == int(late["step"]) and r["rank"] is not None]
+        latest = max(step, key=lambda row: row["delay_ns"])
+        assert latest["rank"] == int(late["rank"])
+        waited = sum(int(r["wait_ns"]) for r in truth("collectives.tsv")
+                     if (r["tool"], r["step"]) == (late["tool"], late["step"]) and r["rank"] != late["rank"])
+        assert waited and abs(latest["delay_ns"] - waited) < 50_000
+
+
+def test_waits_are_the_true_waits(simulated: Store) -> None:
+    true = {(r["tool"], r["rank"], int(r["message_bytes"]), round(int(r["wait_ns"]) / 20_000)) for r in truth("collectives.tsv")}
+    rows = [r for r in simulated.view("collective_match").to_pylist() if r["tool"] == "kineto"]
+    near = [any((r["tool"], str(r["rank"]), r["message_bytes"], round(r["wait_ns"] / 20_000) + d) in true for d in (-1, 0, 1))
+            for r in rows]
+    assert rows and all(near)
+
+
+def test_a_wrong_host_label_is_seen_through(tmp_path: Path) -> None:
+    generator.make(tmp_path / "run", seed=3, wrong_host_rank=1)
+    store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
+    rows = [row for row in store.view("rank_clock").to_pylist() if row["rank"] == 1]
+    assert rows and all(row["same_host"] and not row["shares_clock"] for row in rows)
+
+
+@pytest.mark.skipif(not MEGATRON.is_dir(), reason="the real captures are not here")
+class TestMegatron:
+    """Eight ranks of one host (definitions.md C)."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, tmp_path_factory: pytest.TempPathFactory) -> Store:
+        return nl.ingest(MEGATRON, store=tmp_path_factory.mktemp("megatron") / "store")
+
+    def test_offsets_lie_within_their_uncertainty_of_zero(self, store: Store) -> None:
+        rows = store.view("rank_clock").to_pylist()
+        assert [row["rank"] for row in rows] == list(range(8))
+        assert all(abs(row["offset_ns"]) <= row["uncertainty_ns"] and row["drift_ppb"] == 0 for row in rows)
+        assert {row["collectives"] for row in rows[1:]} == {84}
+
+    def test_last_arrivals(self, store: Store) -> None:
+        def last(gate: int) -> Counter[int | None]:
+            rows = store.view("collective_match", clock="recorded", gate=gate, only_rank=0)
+            return Counter(rows["last_rank"].to_pylist())
+
+        assert last(30_000) == {0: 32, 6: 16, 2: 3, 3: 1, None: 32}
+        raw = last(0)
+        assert (raw[0], raw[6], raw[3], raw[None]) == (32, 28, 15, 1), "one tie of ranks 5 and 6"
+
+    def test_the_stragglers(self, store: Store) -> None:
+        rows = store.view("straggler").to_pylist()
+        assert [row["rank"] for row in rows if row["verdict"] == "straggler"] == [0, 6]
+        assert rows[-1]["verdict"].startswith("cannot tell, ± ")
+
+    def test_ends_agree_and_starts_do_not(self, store: Store) -> None:
+        rows = store.view("collective_match", clock="recorded").to_pylist()
+        ends: dict[int, list[int]] = {}
+        for row in rows:
+            ends.setdefault(row["call_index"], []).append(row["transfer_ns"])
+        spreads = [max(some) - min(some) for some in ends.values()]
+        assert (max(spreads), statistics.median(spreads)) == (49_000, 30_000)
+        assert max(row["arrival_ns"] for row in rows) == 41_730_000
