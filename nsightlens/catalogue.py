@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import schema, star, views
+from nsightlens.conflicts import CONFLICTS
 from nsightlens.errors import StoreError
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.star import Part
@@ -158,8 +159,9 @@ def apply(
     if change.added:
         connection.executemany("INSERT INTO _signatures VALUES (?, ?)", [(a[0], a[2]) for a in change.added])
     _replace_files(connection, change)
-    connection.execute("DELETE FROM diagnostics WHERE code = 'rank_conflict'")
-    connection.execute(_RANK_CONFLICTS)
+    for code, query in CONFLICTS.items():
+        connection.execute("DELETE FROM diagnostics WHERE code = ?", [code])
+        connection.execute(f"INSERT INTO diagnostics BY NAME {query}")
 
 
 def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved: list[Part], root: Path) -> None:
@@ -171,23 +173,6 @@ def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved
         if table in tables:
             connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
                                [run, paths])
-
-
-_RANK_CONFLICTS = """
-INSERT INTO diagnostics BY NAME
-WITH spans AS (
-    SELECT c.run, c.tool, p.execution_id, c.rank, c.process_id, c.profile_id,
-        p.origin_epoch_ns + p.gpu_first_ns AS first_ns, p.origin_epoch_ns + p.gpu_last_ns AS last_ns
-    FROM processes AS c JOIN profiles AS p USING (profile_id)
-    WHERE c.rank IS NOT NULL AND p.origin_epoch_ns IS NOT NULL AND p.gpu_first_ns IS NOT NULL
-)
-SELECT DISTINCT a.run, a.tool, a.profile_id, 'warning' AS severity, 'rank_conflict' AS code, 1 AS count,
-    'rank ' || a.rank || ' is claimed by ' || a.process_id || ' and by ' || b.process_id || ' at the same time; both are kept, '
-    || 'so sums over that rank count both. Name the ranks with sidecars or --rank-pattern, or give the runs different names'
-    AS message
-FROM spans AS a JOIN spans AS b ON a.run = b.run AND a.tool = b.tool AND a.rank = b.rank AND a.process_id < b.process_id
-    AND a.execution_id IS NOT DISTINCT FROM b.execution_id AND a.first_ns < b.last_ns AND b.first_ns < a.last_ns
-"""
 
 
 def _materialised(connection: duckdb.DuckDBPyConnection) -> bool:

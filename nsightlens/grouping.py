@@ -112,28 +112,53 @@ def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]
     return [Group(f.run, "nsys", ((f,),)) for f in files if f.path not in result.duplicates]
 
 
+@dataclass(slots=True)
+class _Pages:
+    """Pages of one ncu report, and what is to be said of it."""
+
+    files: list[Found]
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
 def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """Files of one rank that share launches and do not contradict each other are pages of one report."""
-    groups: list[list[Found]] = []
-    notes: dict[int, tuple[tuple[str, str], ...]] = {}
+    """Files of one rank and execution that share launches and do not contradict each other are pages of one report."""
+    reports: list[_Pages] = []
     for file in files:
         names = file.probe.identity if file.probe else frozenset()
-        note: tuple[tuple[str, str], ...] = ()
-        for members in groups:
-            shares = any(m.probe and names & m.probe.identity for m in members) and _same_rank(file, members[0])
-            if shares and agree([*(m.path for m in members), file.path]):
-                members.append(file)
+        alone = _Pages([file])
+        for report in reports:
+            shares = any(f.probe and names & f.probe.identity for f in report.files)
+            if not (shares and all(_same_start(file, f) for f in report.files)):
+                continue
+            if agree([*(f.path for f in report.files), file.path]):
+                report.notes += [("merge_is_doubtful", doubt) for doubt in _doubts(file, report.files)]
+                report.files.append(file)
                 break
-            if shares:
-                note = (("same_launches_differ", f"it names the same launches as {members[0].path.name}, but with other values: "
-                         "read as another report; if both are one report, delete the stale one"),)
+            alone.notes = [("same_launches_differ", f"it names the same launches as {report.files[0].path.name}, but with other "
+                            "values: read as another report; if both are one report, delete the stale one")]
         else:
-            notes[len(groups)] = note
-            groups.append([file])
-    for number, members in enumerate(groups):
-        merged = () if len(members) == 1 else (("files_merged", "one report, read together: " + ", ".join(
-            m.path.name for m in members)),)
-        yield Group(members[0].run, "ncu", (tuple(members),), notes[number] + merged)
+            reports.append(alone)
+    for report in reports:
+        if len(report.files) > 1:
+            report.notes.append(("files_merged", "one report, read together: " + ", ".join(f.path.name for f in report.files)))
+        yield Group(report.files[0].run, "ncu", (tuple(report.files),), tuple(report.notes))
+
+
+def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
+    """Yield what speaks against a file being another page of the report that `pages` are of."""
+    here, there = (frozenset[str]().union(*(p.probe.identity for p in some if p.probe)) for some in ([page], pages))
+    versions = {p.probe.tool_version for p in [page, *pages] if p.probe and p.probe.tool_version}
+    if len(versions) > 1:
+        why = "are of different versions of ncu"
+    elif here - there and there - here:
+        why = "each hold launches that the other has not"
+    elif here != there and all(page.path.parent != p.path.parent for p in pages):
+        why = "lie in different folders, and one holds launches that the other has not"
+    else:
+        return
+    yield (f"{page.path.name} and {pages[0].path.name} {why}. They are read as one report, for they share launches (process id, "
+           "ID, name, grid, block) and contradict each other in nothing. If they are two reports, of two containers, say, give "
+           "each a sidecar, or ingest each from a folder of its own")
 
 
 def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
@@ -171,9 +196,10 @@ def _steps(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group
     return [Group(f.run, "steps", ((f,),)) for f in files]
 
 
-def _same_rank(one: Found, other: Found) -> bool:
-    a, b = one.rank[0], other.rank[0]
-    return a is None or b is None or a == b
+def _same_start(one: Found, other: Found) -> bool:
+    """Say whether nothing tells two files apart: rank, or what their sidecars say of host and execution."""
+    told = [(f.rank[0], *((f.sidecar.host, f.sidecar.execution) if f.sidecar else (None, None))) for f in (one, other)]
+    return all(a is None or b is None or a == b for a, b in zip(*told, strict=True))
 
 
 _GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {

@@ -25,7 +25,7 @@ from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store import Known, Writing, locate
 
-_WARNINGS = ("same_launches_differ", "files_gone", "windows_overlap")
+_WARNINGS = ("same_launches_differ", "merge_is_doubtful", "files_gone", "windows_overlap")
 State = Literal["new", "replaced", "unchanged", "refused"]
 
 

@@ -94,3 +94,39 @@ def test_profile_id_follows_run_and_content() -> None:
     assert profile_id(one, prints) == profile_id(one, prints)
     assert profile_id(one, prints) != profile_id(replace(one, run="s"), prints)
     assert profile_id(one, prints).startswith("kineto-")
+
+
+def _launches(*numbers: int) -> frozenset[str]:
+    return frozenset(f"7 {number} k" for number in numbers)
+
+
+def _noted(files: list[Found]) -> list[list[str]]:
+    return [[code for code, _ in g.notes] for g in _group(files).groups]
+
+
+def test_pages_whose_launches_do_not_fit_are_told() -> None:
+    both = _found("a.csv", "ncu", identity=_launches(0, 1)), _found("b.csv", "ncu", identity=_launches(1, 2))
+    assert _noted(list(both)) == [["merge_is_doubtful", "files_merged"]]
+    part = _found("b.csv", "ncu", identity=_launches(1))
+    assert _noted([both[0], part]) == [["files_merged"]]   # a page printed with a filter
+    assert _noted([both[0], replace(part, path=Path("/r/other/b.csv"))]) == [["merge_is_doubtful", "files_merged"]]
+    same = _found("b.csv", "ncu", identity=_launches(0, 1))
+    assert _noted([both[0], replace(same, path=Path("/r/other/b.csv"))]) == [["files_merged"]]
+
+
+def test_pages_of_two_versions_are_told() -> None:
+    files = [_found(f"{v}.csv", "ncu", identity=_launches(0), tool_version=v) for v in ("2024.1", "2025.2")]
+    assert _noted(files) == [["merge_is_doubtful", "files_merged"]]
+
+
+def test_sidecars_tell_two_containers_apart() -> None:
+    files = [_found(f"{i}.csv", "ncu", identity=_launches(0)) for i in "ab"]
+    for told in ("host", "execution"):
+        named = [replace(f, sidecar=Sidecar(f.path, **{told: f.path.name})) for f in files]  # type: ignore[arg-type]
+        assert len(_group(named).groups) == 2
+    assert len(_group([replace(files[0], sidecar=Sidecar(files[0].path, host="n1")), files[1]]).groups) == 1
+
+
+def test_each_log_of_steps_is_a_profile() -> None:
+    found = _group([_found("a.steps.json", "steps"), _found("b.steps.json", "steps")])
+    assert _names(found) == [[["a.steps.json"]], [["b.steps.json"]]]

@@ -1,0 +1,59 @@
+"""What only the whole store can tell of its profiles: queries by diagnostic code, each giving rows of `diagnostics`."""
+
+from __future__ import annotations
+
+_RANK_CONFLICT = """
+WITH spans AS (
+    SELECT c.run, c.tool, p.execution_id, c.rank, c.process_id, c.profile_id,
+        p.origin_epoch_ns + p.gpu_first_ns AS first_ns, p.origin_epoch_ns + p.gpu_last_ns AS last_ns
+    FROM processes AS c JOIN profiles AS p USING (profile_id)
+    WHERE c.rank IS NOT NULL AND p.origin_epoch_ns IS NOT NULL AND p.gpu_first_ns IS NOT NULL
+)
+SELECT DISTINCT a.run, a.tool, a.profile_id, 'warning' AS severity, 'rank_conflict' AS code, 1 AS count,
+    'rank ' || a.rank || ' is claimed by ' || a.process_id || ' and by ' || b.process_id || ' at the same time; both are kept, '
+    || 'so sums over that rank count both. Name the ranks with sidecars or --rank-pattern, or give the runs different names'
+    AS message
+FROM spans AS a JOIN spans AS b ON a.run = b.run AND a.tool = b.tool AND a.rank = b.rank AND a.process_id < b.process_id
+    AND a.execution_id IS NOT DISTINCT FROM b.execution_id AND a.first_ns < b.last_ns AND b.first_ns < a.last_ns
+"""
+
+# The ranks of one job work at the same time. Stretches of work more than a second apart (clocks of hosts differ by less) are
+# captures of several times; said where no sidecar names their executions, and no rank tells that they complete each other.
+_TIMES_POOLED = """
+WITH span AS (
+    SELECT p.run, p.tool, p.profile_id,
+        p.origin_epoch_ns + p.gpu_first_ns AS first_ns, p.origin_epoch_ns + p.gpu_last_ns AS last_ns,
+        list(DISTINCT c.rank) FILTER (c.rank IS NOT NULL) AS ranks
+    FROM profiles AS p LEFT JOIN processes AS c USING (profile_id)
+    WHERE p.execution_id IS NULL AND p.tool IN ('nsys', 'kineto') AND p.origin_epoch_ns IS NOT NULL AND p.gpu_first_ns IS NOT NULL
+    GROUP BY ALL
+), parted AS (
+    SELECT *, coalesce(first_ns - max(last_ns) OVER (PARTITION BY run, tool ORDER BY first_ns, profile_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > 1000000000, false) AS is_later
+    FROM span
+), numbered AS (
+    SELECT *, sum(is_later::BIGINT) OVER (PARTITION BY run, tool ORDER BY first_ns, profile_id ROWS UNBOUNDED PRECEDING) AS time
+    FROM parted
+), doubtful AS (
+    SELECT run, tool FROM numbered GROUP BY run, tool HAVING max(time) > 0 AND bool_or(ranks IS NULL)
+    UNION SELECT run, tool FROM (SELECT run, tool, time, unnest(ranks) AS rank FROM numbered)
+    GROUP BY run, tool, rank HAVING count(DISTINCT time) > 1
+), named AS (
+    SELECT n.run, n.tool, n.time, arg_min(n.profile_id, n.first_ns) AS profile_id, min(n.first_ns) AS first_ns,
+        arg_min(f.path, n.first_ns) AS path
+    FROM numbered AS n JOIN doubtful USING (run, tool)
+    JOIN (SELECT profile_id, min(path) AS path FROM files GROUP BY profile_id) AS f USING (profile_id)
+    GROUP BY n.run, n.tool, n.time
+)
+SELECT run, tool, arg_max(profile_id, time) AS profile_id, arg_max(path, time) AS path, 'warning' AS severity,
+    'times_pooled' AS code, count(*) AS count,
+    'captures of ' || count(*) || ' different times are counted as one run: '
+    || string_agg(regexp_extract(path, '[^/]*$') || ' (' || strftime(make_timestamp(first_ns // 1000), '%Y-%m-%d %H:%M:%S')
+        || ' UTC)', ', ' ORDER BY time) FILTER (time < 4)
+    || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
+    || '. If they are not one job, ingest each from a folder of its own or with --run; if they are executions of one workload, '
+    || 'say so with sidecars (docs/formats.md)' AS message
+FROM named GROUP BY run, tool
+"""
+
+CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED}
