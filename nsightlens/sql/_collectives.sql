@@ -23,13 +23,15 @@ WITH named AS (
     SELECT run, tool, rank, profile_id, process_id, window_index, kernel_id, start_ns, start_ns + duration_ns AS end_ns,
         message_bytes, group_size, group_name, group_seq, coalesce(
             nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
-            nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
+            nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name,
+            name) AS operation,
         group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
     FROM kernels
     WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 ), placed AS (
     SELECT *, CASE WHEN numbered THEN group_seq
-        ELSE row_number() OVER (PARTITION BY profile_id, process_id, window_index, numbered ORDER BY start_ns, kernel_id) END AS place
+        ELSE row_number() OVER (
+            PARTITION BY profile_id, process_id, window_index, numbered ORDER BY start_ns, kernel_id) END AS place
     FROM named
 ), sized AS (
     SELECT run, tool, window_index, count(*) AS processes, min(kernels) = max(kernels) AS alike
