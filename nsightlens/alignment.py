@@ -16,59 +16,91 @@ Tokens = npt.NDArray[np.int64]
 Pairs = npt.NDArray[np.int64]
 
 HOLE = -1
-LARGEST = 16_000_000
-"""The most cells (length of one recording times length of the other) that are looked at: about 250 MB of working memory."""
+LARGEST = 24_000_000
+"""The most pairs of places that are looked at, at about 12 bytes of working memory each."""
 
 
 def certain_pairs(one: Tokens, other: Tokens) -> Pairs | None:
-    """Return the certain pairs as an (n, 2) array of places, in the order of `one`; None where the recordings are too long.
+    """Return the certain pairs as an (n, 2) array of places, in the order of `one`.
 
-    Both HOLEs and items stand in the recordings in launch order. Pairs with a HOLE are not returned.
+    None where the recordings are too long and differ too much to look at every alignment that could matter. Pairs with a
+    HOLE are not returned. Time and memory: the length times twice the number of items that have no partner, at least.
     """
-    if len(one) == len(other) and bool(np.all((one == other) | (one == HOLE) | (other == HOLE))):
+    if len(one) == len(other) and bool(np.all(_alike(one, other))):
         places = np.flatnonzero((one != HOLE) & (other != HOLE))
         return np.stack([places, places], axis=1)
-    if len(one) * len(other) > LARGEST:
-        return None
-    found = _certain(one, other, 0)
-    if _both_have_leftovers(one, other, found):
-        found = _certain(one, other, 1)
-    return np.argwhere(found)
+    shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
+    spare = 64 if len(one) * len(other) > LARGEST // 2 else max(len(one), len(other))
+    while len(one) * (apart + 2 * spare + 1) <= 2 * LARGEST:
+        through, first = _through(one, other, spare)
+        best = int(through.max(initial=0))
+        if best - 1 >= shorter - spare:  # an alignment that strays farther has fewer matches than are looked at
+            return _certain(one, other, through, first)
+        spare *= 2
+    return None
 
 
-def _both_have_leftovers(one: Tokens, other: Tokens, found: npt.NDArray[np.bool_]) -> bool:
-    """Return whether items are left over on both sides that are of no use to each other."""
-    return bool((~found.any(axis=1) & (one != HOLE)).any() and (~found.any(axis=0) & (other != HOLE)).any())
+def _certain(one: Tokens, other: Tokens, through: npt.NDArray[np.int32], first: int) -> Pairs:
+    found = _alone(one, other, through, first, 0)
+    leftover = [np.setdiff1d(np.flatnonzero(side != HOLE), found[:, place]).size for place, side in enumerate((one, other))]
+    return _alone(one, other, through, first, 1) if all(leftover) else found
 
 
-def _certain(one: Tokens, other: Tokens, slack: int) -> npt.NDArray[np.bool_]:
-    """Return, per pair of places, whether it is certain against all alignments with up to `slack` matches fewer."""
-    through = _through(one, other)
-    best = through.max(initial=0)
-    possible = through >= max(best - slack, 1)
-    lonely = (possible.sum(axis=1, keepdims=True) == 1) & (possible.sum(axis=0, keepdims=True) == 1)
-    recorded = (one[:, None] != HOLE) & (other[None, :] != HOLE)
-    return np.asarray(possible & lonely & recorded & (through == best))
+def _alone(one: Tokens, other: Tokens, through: npt.NDArray[np.int32], first: int, slack: int) -> Pairs:
+    """Return the pairs of the best alignments whose members have no other partner in those with `slack` matches fewer."""
+    best = int(through.max(initial=0))
+    row, place = np.nonzero(through >= max(best - slack, 1))
+    column = row + place + first
+    alone = (np.bincount(row, minlength=len(one))[row] == 1) & (np.bincount(column, minlength=len(other))[column] == 1)
+    alone &= (through[row, place] == best) & (one[row] != HOLE) & (other[column] != HOLE)
+    return np.stack([row[alone], column[alone]], axis=1)
 
 
-def _through(one: Tokens, other: Tokens) -> npt.NDArray[np.int32]:
-    """Return, per pair of places that could be the same, the most matches of an alignment that pairs them; else 0."""
-    before = _prefixes(one, other)
-    after = _prefixes(one[::-1], other[::-1])[::-1, ::-1]
-    through = before[:-1, :-1] + after[1:, 1:] + 1
-    through[~_alike(one[:, None], other[None, :])] = 0
-    return through
+def _through(one: Tokens, other: Tokens, spare: int) -> tuple[npt.NDArray[np.int32], int]:
+    """Return, per pair of places that could be the same, the most matches of an alignment that pairs them, else 0.
 
-
-def _prefixes(one: Tokens, other: Tokens) -> npt.NDArray[np.int32]:
-    """Return the most matches between the first i of `one` and the first j of `other`, for all i and j."""
-    most = np.zeros((len(one) + 1, len(other) + 1), dtype=np.int32)
+    Row i holds the places first + i, first + i + 1, … of `other`, so far as they lie within `spare` of the diagonals on
+    which the two begin and end together.
+    """
+    first = max(min(0, len(other) - len(one)) - spare, -len(one))
+    last = min(max(0, len(other) - len(one)) + spare, len(other))
+    before = _prefixes(one, other, first, last)
+    after = _prefixes(one[::-1], other[::-1], len(other) - len(one) - last, len(other) - len(one) - first)
+    through = before[:-1]
+    through += after[:-1][::-1, ::-1]
+    through += 1
+    padded = _padded(other, len(one), first, last)
     for i, token in enumerate(one):
-        row = most[i].copy()
-        np.maximum(row[1:], most[i, :-1] + _alike(token, other), out=row[1:])
-        np.maximum.accumulate(row, out=most[i + 1])
+        through[i, ~_alike(token, padded[i : i + last - first + 1])] = 0
+    return through, first
+
+
+def _prefixes(one: Tokens, other: Tokens, first: int, last: int) -> npt.NDArray[np.int32]:
+    """Return the most matches between the first i of `one` and the first j of `other`; row i holds j = i + first … i + last."""
+    most = np.zeros((len(one) + 1, last - first + 1), dtype=np.int32)
+    padded = _padded(other, len(one), first, last)
+    for i, token in enumerate(one):
+        row = most[i + 1]
+        row[:-1] = most[i, 1:]  # the same place of `other`, one place of `one` before
+        matched = most[i, :-1] + _alike(token, padded[i : i + last - first])
+        np.maximum(row[:-1], matched, out=row[:-1])
+        row[-1] = most[i, -1] + _alike(token, padded[i + last - first])
+        np.maximum.accumulate(row, out=row)
     return most
 
 
+_NOTHING = -2
+"""A place before or after the recording: like nothing, not even a HOLE."""
+
+
+def _padded(other: Tokens, rows: int, first: int, last: int) -> Tokens:
+    """Return `other` from place `first` on, for `rows` rows of last - first + 1 places: NOTHING where it has no such place."""
+    places = np.arange(first, rows + last + 1)
+    inside = (places >= 0) & (places < len(other))
+    padded = np.full(len(places), _NOTHING, dtype=np.int64)
+    padded[inside] = other[places[inside]]
+    return padded
+
+
 def _alike(token: object, other: Tokens) -> npt.NDArray[np.bool_]:
-    return np.asarray((token == other) | (token == HOLE) | (other == HOLE))
+    return np.asarray(((token == other) | (token == HOLE) | (other == HOLE)) & (other != _NOTHING))

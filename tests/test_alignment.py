@@ -97,3 +97,17 @@ def test_every_pair_of_short_words() -> None:
     for length in range(4):
         for word in product("ab", repeat=length):
             assert text("".join(word), "".join(word)) == [(i, i) for i in range(length)]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**31), st.integers(100, 300), st.integers(0, 6))
+def test_long_recordings_are_looked_at_near_the_diagonal_with_the_same_answer(seed: int, length: int, lost: int) -> None:
+    random = np.random.default_rng(seed)
+    true = random.integers(0, 9, length)
+    one, other = (np.delete(true, random.integers(0, length, lost)) for _ in range(2))
+    whole = certain_pairs(one, other)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "LARGEST", len(one) * 100)
+        near = certain_pairs(one, other)
+    assert near is not None and whole is not None
+    assert near.tolist() == whole.tolist()
