@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import attribution, names, normalise, processes, schema
+from nsightlens import names, normalise, processes, schema
 from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
@@ -185,17 +185,12 @@ class Assembly:
 
     def kinds(self, table: Table) -> Iterator[pa.RecordBatch]:
         """Yield the stored kinds of one table, in the order of their numbers."""
-        if not self._attribution or table.name not in attribution.TABLES:
-            return (kinds for _, kinds in self._generations(table))
-        return self._attributed_kinds(table, self._attribution)
-
-    def _attributed_kinds(self, table: Table, attributed: Attribution) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct pairs of kind and origin as the kinds of one table."""
+        attribution = self._attribution
         for first, kinds in self._generations(table):
-            chosen, numbers, origins = attributed.kinds(table.name, first, first + kinds.num_rows)
-            columns = expand(kinds, chosen - first) | origins
-            columns[KIND] = pa.array(np.arange(numbers.start, numbers.stop, dtype=np.int32))
-            yield _conformed(columns, stored_kind_schema(table), table.name)
+            if attribution and attribution.splits(table.name):
+                yield _conformed(attribution.kinds(table.name, first, kinds), stored_kind_schema(table), table.name)
+            else:
+                yield kinds
 
     def _generations(self, table: Table) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield (number of the first, kinds) per stretch of kinds that were remembered together."""
@@ -228,7 +223,7 @@ class Assembly:
         if table.name == "memory_ops":
             self._add_links(columns, self.memory_links, rows)
         if self._attribution:
-            columns |= self._attribution.columns(table.name, rows)
+            self._attribution.add_columns(table.name, columns, rows)
         return _conformed(columns, stored_schema(table), table.name)
 
     def _assemble(self, table: Table, batch: pa.RecordBatch, index: int, done: int) -> pa.RecordBatch:
@@ -248,7 +243,7 @@ class Assembly:
             if window.shift and time in columns:
                 columns[time] = pc.add(columns[time], window.shift)
         if self._attribution:
-            columns |= self._attribution.columns(table.name, slice(done, done + rows))
+            self._attribution.add_columns(table.name, columns, slice(done, done + rows))
         if table.name == "metric_summaries":
             named = columns["name"].dictionary.to_pylist()
             keys = [names.kernel_key(name, self.profile.tool) for name in named]

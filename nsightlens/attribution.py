@@ -6,7 +6,7 @@ A range lies around whatever began on its thread while it was open. The rules, o
 |---|---|
 | range_id | the innermost range; those that the tool drew on a GPU's track take no part |
 | op | the innermost range of kind operator |
-| step | the range of kind step that was open in the process, on any thread, when the call began; of nested ones the outermost |
+| step | the range of kind step that was open in the process, on any thread, when the call began |
 | module | the innermost range of kind module, else that around the forward operator of the innermost backward operator |
 | phase | what the innermost range says that says something: |
 | . optimizer | `Optimizer.step#...`, `Optimizer.zero_grad#...`, and names with the word optimizer |
@@ -17,35 +17,47 @@ A range lies around whatever began on its thread while it was open. The rules, o
 Words count in annotations and NVTX ranges, never in operators; a name with two of them says nothing. What says forward inside
 of what says backward is backward: a recomputation. GPU work with no
 operator around its call, or whose call was not recorded, takes the operator with its External id (where that is a link) and
-what lies around that. What is not known is NULL.
+what lies around that. A step inside another step of its process is an annotation. What is not known is NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from nsightlens.kinds import KIND, Kinds
+from nsightlens.kinds import KIND, Kinds, expand
 from nsightlens.nesting import Int, Places, at, codes
 from nsightlens.normalise import MISSING, Launched, Narrow, nullable
 from nsightlens.origins import Origins
 from nsightlens.surroundings import Around, Gathered, traits
 
 TABLES = ("kernels", "memory_ops")
+INNER_STEP = "annotation"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The distinct (kind, number) of a table's rows as kind << 32 | number, ascending, and which of them each row has."""
+
+    pairs: Int
+    code: Places
+
+    def numbers(self, code: Places | slice) -> Places:
+        """Return the number of each pair."""
+        return (self.pairs[code] & 0xFFFFFFFF).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
-    """GPU work of one table, per row: the place it was launched from, the number of its step (-1: none), and its (kind, origin)
-    as a number of `pairs`: kind << 32 | origin, ascending. Until the origins are known, that number is the kind."""
+    """GPU work of one table, per row: its kind, the place it was launched from and the number of its step (-1: none)."""
 
+    kind: Places
     place: Places
     step: Places
-    code: Places
-    pairs: Int
 
 
 class Attribution:
@@ -60,6 +72,7 @@ class Attribution:
         self._narrow = narrow
         self._kinds = kinds
         self._work: dict[str, _Work] = {}
+        self._pairs: dict[str, _Pairs] = {}
         every = 1 + max(int(numbers.max(initial=0)) for numbers, _ in windows)
         self._groups = {name: _windows(kinds[name]) * every + processes[name] for name in ("ranges", "api_calls", *TABLES)}
         groups = [self._groups["ranges"], self._groups["api_calls"], _groups_of_allocations(narrow, windows, every)]
@@ -80,7 +93,12 @@ class Attribution:
         ranges = Gathered(kind, track[kind], self._groups["ranges"][kind].astype(np.int32), start,
                           narrow.take("ranges", "duration_ns"), narrow.take("ranges", "sequence"),
                           traits(batch for _, _, batch in kinds.read()))
-        return Around(ranges, unclosed=narrow.tool == "nsys")
+        around = Around(ranges, unclosed=narrow.tool == "nsys")
+        if len(around.steps.inner):
+            is_inner = np.zeros(len(kind), dtype=np.int32)
+            is_inner[around.steps.inner] = 1
+            self._pairs["ranges"] = _paired(kind, is_inner)
+        return around
 
     def add_calls(self, kind: Places, start: Int) -> None:
         """Take in the API calls: the kind and the start of each row."""
@@ -93,7 +111,7 @@ class Attribution:
         place = at(self._call, links.call)
         group, time = self._groups[table][kind].astype(np.int32), links.start
         place, time = self._by_external_id(table, group, place, time)
-        self._work[table] = _Work(place, self.around.steps.at(group, time), kind, np.zeros(0, dtype=np.int64))
+        self._work[table] = _Work(kind, place, self.around.steps.at(group, time))
 
     def _by_external_id(self, table: str, group: Places, place: Places, time: Int) -> tuple[Places, Int]:
         """Return place and launch time, with those of the operator with its External id for work that has no operator."""
@@ -117,38 +135,51 @@ class Attribution:
         """Number the origins of all work that was taken in."""
         used = np.unique(np.concatenate([work.place for work in self._work.values()]))
         self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
-        for work in self._work.values():
-            both = pa.array((work.code.astype(np.int64) << 32) | self.origins.of(work.place)).dictionary_encode()
-            work.pairs, number = np.unique(both.dictionary.to_numpy(), return_inverse=True)
-            work.code = number.reshape(-1).astype(np.int32)[both.indices.to_numpy()]
+        for table, work in self._work.items():
+            self._pairs[table] = _paired(work.kind, self.origins.of(work.place))
+            self._work[table] = replace(work, kind=work.kind[:0])  # no longer needed
 
-    def kinds(self, table: str, first: int, end: int) -> tuple[Places, slice, dict[str, pa.Array]]:
-        """Return, for the pairs of kinds `first` to `end` with origins: the kinds, the pairs' numbers, the columns."""
-        pairs = self._work[table].pairs
-        some = slice(*np.searchsorted(pairs >> 32, [first, end]).tolist())
-        return (pairs[some] >> 32).astype(np.int32), some, self.origins.columns((pairs[some] & 0xFFFFFFFF).astype(np.int32))
+    def splits(self, table: str) -> bool:
+        """Say whether rows of one kind differ in what is attributed to them, so that `kinds` has the kinds to store."""
+        return table in self._pairs
 
-    def columns(self, table: str, rows: slice) -> dict[str, pa.Array]:
-        """Return the columns of some rows of a table, none for most tables."""
+    def kinds(self, table: str, first: int, kinds: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the columns of the kinds to store in place of these, the first of which has the number `first`."""
+        found = self._pairs[table]
+        some = slice(*np.searchsorted(found.pairs >> 32, [first, first + kinds.num_rows]).tolist())
+        columns = expand(kinds, (found.pairs[some] >> 32).astype(np.int32) - first)
+        columns[KIND] = pa.array(np.arange(some.start, some.stop, dtype=np.int32))
+        numbers = found.numbers(some)
         if table in self._work:
-            return self._work_columns(table, rows)
-        made = {"api_calls": self._call_columns, "ranges": self._range_columns, "allocations": self._allocation_columns}
-        return made[table](rows) if table in made else {}
+            return columns | self.origins.columns(numbers)
+        return columns | {"kind": _unless_inner(numbers, columns["kind"], INNER_STEP)}
+
+    def add_columns(self, table: str, columns: dict[str, pa.Array], rows: slice) -> None:
+        """Add to the columns of some rows of a table those of this stage; under KIND, the kinds that are stored."""
+        if table in self._work:
+            columns |= self._work_columns(table, rows)
+        elif table == "api_calls":
+            columns |= self._ranges_at(self._call[rows])
+        elif table == "allocations":
+            columns["op_range_id"] = self._ids(self.around.row(self._allocation[rows]))
+        elif table == "ranges":
+            columns |= self._range_columns(rows)
+            if table in self._pairs:
+                code = self._pairs[table].code[rows]
+                inner = self._pairs[table].numbers(code)
+                columns |= {KIND: pa.array(code), "kind": _unless_inner(inner, columns["kind"], INNER_STEP),
+                            "step": _unless_inner(inner, columns["step"], None)}
 
     def _work_columns(self, table: str, rows: slice) -> dict[str, pa.Array]:
-        """Return the columns of GPU work, and under KIND the numbers of its pairs."""
-        work = self._work[table]
-        code, place, step = work.code[rows], work.place[rows], work.step[rows]
+        work, pairs = self._work[table], self._pairs[table]
+        code, place, step = pairs.code[rows], work.place[rows], work.step[rows]
         return {
             KIND: pa.array(code),
-            **self.origins.columns((work.pairs[code] & 0xFFFFFFFF).astype(np.int32)),
+            **self.origins.columns(pairs.numbers(code)),
             **self._ranges_at(place),
             "step": nullable(at(self._step_number, step, MISSING)),
             "step_id": self._ids(at(self.around.steps.rows, step)),
         }
-
-    def _call_columns(self, rows: slice) -> dict[str, pa.Array]:
-        return self._ranges_at(self._call[rows])
 
     def _range_columns(self, rows: slice) -> dict[str, pa.Array]:
         around, depth = self.around, self.around.depth[rows]
@@ -159,15 +190,25 @@ class Attribution:
             "forward_id": self._ids(around.forward[rows]),
         }
 
-    def _allocation_columns(self, rows: slice) -> dict[str, pa.Array]:
-        return {"op_range_id": self._ids(self.around.row(self._allocation[rows]))}
-
     def _ranges_at(self, places: Places) -> dict[str, pa.Array]:
         around = self.around
         return {"range_id": self._ids(around.row(places)), "op_range_id": self._ids(around.row(around.operator_at(places)))}
 
     def _ids(self, rows: Places) -> pa.Array:
         return pa.array(rows.astype(np.int64) + self._base, mask=rows < 0)
+
+
+def _paired(kind: Places, number: Places) -> _Pairs:
+    """Return the distinct pairs of kind and number, and which each row has."""
+    both = pa.array((kind.astype(np.int64) << 32) | number).dictionary_encode()
+    pairs, place = np.unique(both.dictionary.to_numpy(), return_inverse=True)
+    return _Pairs(pairs, place.reshape(-1).astype(np.int32)[both.indices.to_numpy()])
+
+
+def _unless_inner(inner: Places, column: pa.Array, instead: str | None) -> pa.Array:
+    """Return the column, with another value where `inner` is 1."""
+    plain = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+    return pc.if_else(pa.array(inner == 1), pa.scalar(instead, plain.type), plain).cast(column.type)
 
 
 def _windows(kinds: Kinds) -> Int:

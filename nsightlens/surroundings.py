@@ -163,14 +163,14 @@ class Around:
 
 
 class Steps:
-    """The steps of a profile: those ranges of kind step that no other one of their process encloses."""
+    """The steps of a profile: rows: those ranges of kind step that no other one of their process encloses; inner: the others."""
 
     def __init__(self, ranges: Gathered, nested: Nest) -> None:
         places = np.flatnonzero(ranges.traits.step[ranges.kind[nested.rows]])
         rows, start, end = nested.rows[places], nested.start[places], nested.end[places]
         every = nest(ranges.group[rows], start, end)
         outermost = every.rows[every.above < 0]
-        self.rows = rows[outermost]
+        self.rows, self.inner = rows[outermost], rows[every.rows[every.above >= 0]]
         self._nest = nest(ranges.group[self.rows], start[outermost], end[outermost])
 
     def at(self, group: Places, time: Int) -> Places:
