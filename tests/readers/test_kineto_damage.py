@@ -10,13 +10,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
 from nsightlens.readers import kineto
-from nsightlens.readers.kineto import crew, reading
+from nsightlens.readers.kineto import crew, reading, typed
 from nsightlens.readers.kineto.mend import Mender, Unmendable
 from tests.readers.kineto_text import Tables, codes, event, kernel, read, trace
 
@@ -71,6 +72,21 @@ def test_pieces_of_real_traces(tmp_path: Path, name: str) -> None:
         assert comparable(read(tmp_path / "t.json", content, piece_bytes=piece_bytes)) == comparable(whole)
 
 
+class Refusing:
+    """A decoder that refuses every text."""
+
+    def decode(self, text: bytes) -> Any:
+        raise msgspec.ValidationError
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_typed_events_give_what_others_give(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = real(name).read_bytes()
+    found = read(tmp_path / "t.json", content, piece_bytes=30_000)
+    monkeypatch.setattr(typed, "DECODER", Refusing())
+    assert read(tmp_path / "t.json", content, piece_bytes=30_000) == found
+
+
 def helpers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the list to which each helper process is added as it starts."""
     started: list[Any] = []
@@ -104,6 +120,7 @@ def test_work_of_dead_helpers_is_done_here(tmp_path: Path, start: str, monkeypat
 
 def test_helpers_do_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(crew, "_MOST_FLYING", 0)  # this process works on no piece while a helper has one
     here = []
     monkeypatch.setattr(crew.Work, "digest", lambda *args: here.append(args))
     assert len(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)["kernels"]) == 11

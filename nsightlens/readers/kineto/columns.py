@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nsightlens.readers import Batch
 from nsightlens.readers.kineto import times, values, words
@@ -95,10 +95,10 @@ class Builder:
     def ranges(self, events: list[Event], args: list[Args]) -> Columns:
         """Return the columns of operators, annotations, modules and steps."""
         name = values.texts([event.name for event in events])
-        kind, step = _steps(name, [words.KIND_OF[event.cat or ""] for event in events])
-        self._tally.operators += kind.count("operator")
+        kind = values.mapped(values.texts([event.cat for event in events]), words.KIND_OF.get)
+        self._tally.operators += int(np.count_nonzero(_is(kind, "operator")))
         return {
-            "kind": values.texts(kind), "name": name, **step, **self._tracks(events, args, kind), **self._times(events),
+            "name": name, **_kinds_and_steps(name, kind), **self._tracks(events, args, kind), **self._times(events),
             "shapes": values.json_texts([a.shapes_old if a.shapes is None else a.shapes for a in args]),
             "types": values.json_texts([a.types for a in args]),
             "concrete_inputs": values.json_texts([a.concrete_inputs for a in args]),
@@ -164,15 +164,20 @@ class Builder:
         self._tally.own_ids += len(ids) - ids.count(None)
         return {"correlation_id": values.integers(correlation), "external_id": values.integers(ids)}
 
-    def _tracks(self, events: list[Event], args: list[Args], kind: list[str]) -> Columns:
+    def _tracks(self, events: list[Event], args: list[Args], kind: pa.DictionaryArray) -> Columns:
         """Return process and thread of ranges; for those that the tool drew on the GPU track, device and stream instead."""
-        if "gpu_annotation" not in kind:
-            return {"process_index": self._process(events), "thread": values.integers([event.tid for event in events])}
-        on_gpu = np.array([one == "gpu_annotation" for one in kind])
+        thread: list[Any] = [event.tid for event in events]
+        on_gpu = _is(kind, "gpu_annotation")
+        if not on_gpu.any():
+            return {"process_index": self._process(events), "thread": values.integers(thread)}
         process = np.where(on_gpu, np.int32(-1), self._process(events).to_numpy())
-        tracks = [(None, e.pid if a.device is None else a.device, e.tid if a.stream is None else a.stream) if gpu
-                  else (e.tid, None, None) for e, a, gpu in zip(events, args, on_gpu, strict=True)]
-        thread, device, stream = zip(*tracks, strict=True)
+        device: list[Any] = [None] * len(events)
+        stream: list[Any] = [None] * len(events)
+        for row in np.flatnonzero(on_gpu).tolist():
+            event, told = events[row], args[row]
+            device[row] = event.pid if told.device is None else told.device
+            stream[row] = event.tid if told.stream is None else told.stream
+            thread[row] = None
         return {"process_index": pa.array(process), "thread": values.integers(thread),
                 "device": values.integers(device, _INT32), "stream": values.integers(stream)}
 
@@ -183,8 +188,7 @@ def _same(number: int, count: int) -> pa.Array:
 
 def _dimensions(what: str, sizes: list[Any]) -> Columns:
     """Return <what>_x, _y and _z."""
-    column = values.triples(sizes)
-    return {f"{what}_{axis}": pc.list_element(column, place) for place, axis in enumerate("xyz")}
+    return {f"{what}_{axis}": column for axis, column in zip("xyz", values.triples(sizes), strict=True)}
 
 
 def _collectives(args: list[Args]) -> Columns:
@@ -204,15 +208,22 @@ def _message_bytes(args: Args) -> int | None:
     return None if elements is None or size is None else elements * size
 
 
-def _steps(name: pa.DictionaryArray, kind: list[str]) -> tuple[list[str], Columns]:
+def _is(column: pa.DictionaryArray, text: str) -> npt.NDArray[np.bool_]:
+    """Return which rows of a column without NULL hold `text`."""
+    place = column.dictionary.index(text).as_py()
+    return np.asarray(column.indices.to_numpy() == place)
+
+
+def _kinds_and_steps(name: pa.DictionaryArray, kind: pa.DictionaryArray) -> Columns:
     """Return the kinds with "step" for host-side ProfilerStep#N, and N per row where there is one."""
     numbers = [None if text is None else words.step_number(text) for text in name.dictionary.to_pylist()]
     if not any(number is not None for number in numbers):
-        return kind, {}
-    index = name.indices.to_pylist()
-    steps = [numbers[i] if i is not None and k in ("operator", "annotation") else None for i, k in zip(index, kind, strict=True)]
-    kinds = ["step" if step is not None else k for step, k in zip(steps, kind, strict=True)]
-    return kinds, {"step": values.integers(steps)}
+        return {"kind": kind}
+    kinds = kind.to_pylist()
+    steps = [numbers[i] if i is not None and k in ("operator", "annotation") else None
+             for i, k in zip(name.indices.to_pylist(), kinds, strict=True)]
+    return {"kind": values.texts(["step" if step is not None else k for step, k in zip(steps, kinds, strict=True)]),
+            "step": values.integers(steps)}
 
 
 def _signed(address: Any) -> Any:

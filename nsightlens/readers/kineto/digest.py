@@ -8,10 +8,11 @@ from functools import cache
 
 from nsightlens.readers import Batch
 from nsightlens.readers.kineto import columns
-from nsightlens.readers.kineto.events import REFUSED, Decoder
+from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
 from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
 from nsightlens.readers.kineto.sorting import sort
+from nsightlens.readers.kineto.stream import Frame
 from nsightlens.readers.kineto.tally import Places, Tally
 from nsightlens.readers.kineto.times import InexactTime
 
@@ -19,6 +20,7 @@ _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 # In a well-formed string a quote has a backslash before it, so this can only match behind a key.
 _BARE = re.compile(rb'(?<=[^\\]")(\s*:\s*)(?:[+-]?(?:inf(?:inity)?|nan)(?:\([a-z]*\))?|N/A)(?=\s*[,}])', re.IGNORECASE)
 _GAP_BYTES = 4096
+_CLOSING = ord("]")
 # Strings with a backslash: between strings there is none, so that no match can begin at a closing quote.
 _ESCAPED_STRING = re.compile(rb'"[^"\\]*\\(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(\\)')
@@ -35,15 +37,15 @@ class Digest:
     cut: bool
 
 
-def digest(buffer: bytes, at: int, last: bool, origin_ns: int, exact: bool = False) -> Digest:
-    """Return what `buffer` holds: events from byte `at` of the file on, beginning between two of them.
+def digest(framed: memoryview, at: int, last: bool, origin_ns: int, exact: bool = False) -> Digest:
+    """Return what a `Frame` holds: events from byte `at` of the file on, beginning between two of them.
 
     last: the file ends with it. exact: read times as text from the start.
     """
     try:
-        return _digest(buffer, at, last, origin_ns, decoder(exact))
+        return _digest(framed, at, last, origin_ns, decoder(exact))
     except InexactTime:
-        return _digest(buffer, at, last, origin_ns, decoder(True))
+        return _digest(framed, at, last, origin_ns, decoder(True))
 
 
 @cache
@@ -52,38 +54,47 @@ def decoder(exact: bool) -> Decoder:
     return Decoder(exact)
 
 
-def _digest(buffer: bytes, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
+def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
     tally = Tally()
-    found = whole(buffer, reader) or _retouched(buffer, at, reader, tally)
+    found = whole(framed, reader)
     if found is None or (last and not found.closed):
-        salvage = Salvage(buffer, at, last, reader)
-        found, tally = salvage.run(), salvage.tally
+        buffer = bytes(framed[1:-1])
+        found = found or _retouched(buffer, at, reader, tally)
+        if found is None or last:
+            salvage = Salvage(buffer, at, last, reader)
+            found, tally = salvage.run(), salvage.tally
     rows = sort(found.events, tally)
     return Digest(columns.batches(rows, origin_ns, tally), tally, found.used, found.closed, found.cut)
 
 
-def whole(buffer: bytes, reader: Decoder) -> Found | None:
-    """Return the events if the buffer is valid up to its end or to the end of the array, else None."""
+def whole(framed: memoryview, reader: Decoder) -> Found | None:
+    """Return the events if what a `Frame` holds is valid up to its end or to the end of the array, else None."""
     try:
-        return Found(reader.all(_as_list(buffer)), len(buffer))
+        return Found(_listed(framed, reader), len(framed) - 2)
     except REFUSED as exc:
         trailing = _TRAILING.search(str(exc))
     if trailing is None:
         return None
+    buffer = bytes(framed[1:-1])
     used = len(buffer[: int(trailing[1]) - 1].rstrip())
     if not BEHIND_ARRAY.match(buffer, used):
         return None
     try:
-        return Found(reader.all(b"".join((b"[", memoryview(buffer)[:used]))), used, closed=True)
+        return Found(reader.all(framed[: 1 + used]), used, closed=True)
     except REFUSED:
         return None
 
 
-def _as_list(buffer: bytes) -> bytes:
-    """Return the events of `buffer` in brackets, without the comma after the last; copies once, since that is what costs."""
-    end = buffer[-_GAP_BYTES:]
-    extra = len(end) - len(end.rstrip().removesuffix(b","))
-    return b"".join((b"[", memoryview(buffer)[: len(buffer) - extra], b"]"))
+def _listed(framed: memoryview, reader: Decoder) -> list[Event]:
+    """Return the events of a `Frame`, without regard to a comma after the last one. Raises one of REFUSED."""
+    gap = bytes(framed[max(1, len(framed) - 1 - _GAP_BYTES) : -1])
+    end = len(framed) - 1 - len(gap) + len(gap.rstrip().removesuffix(b","))
+    overwritten = framed[end]
+    framed[end] = _CLOSING
+    try:
+        return reader.all(framed[: end + 1])
+    finally:
+        framed[end] = overwritten
 
 
 def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
@@ -107,7 +118,7 @@ def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found |
     if not malformed.count:
         return None
     try:
-        events = reader.all(_as_list(text))
+        events = _listed(Frame().around(text), reader)
     except REFUSED:
         return None
     tally.malformed.add(malformed)

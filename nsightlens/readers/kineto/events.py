@@ -6,11 +6,14 @@ end in the columns' own cleaning and not in a failed chunk.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
+
+from nsightlens.readers.kineto import typed
 
 # The reasons for which msgspec refuses a text: syntax, a wrong type, bad UTF-8, nesting deeper than the stack.
 REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -32,8 +35,8 @@ class Args(Struct, gc=False):
     shared_bytes: Any = field(default=None, name="shared memory")
     blocks_per_sm: Any = field(default=None, name="blocks per SM")
     warps_per_sm: Any = field(default=None, name="warps per SM")
-    grid: Any = None
-    block: Any = None
+    grid: Raw = _ABSENT
+    block: Raw = _ABSENT
     occupancy: Any = field(default=None, name="est. achieved occupancy %")
     graph_id: Any = field(default=None, name="graph id")
     graph_node_id: Any = field(default=None, name="graph node id")
@@ -95,6 +98,9 @@ class Decoder:
         """Return the event in `text`, an object and nothing else. Raises one of REFUSED."""
         return self._one.decode(text)
 
-    def all(self, text: bytes) -> list[Event]:
-        """Return the events in `text`, a list and nothing else. Raises one of REFUSED."""
+    def all(self, text: bytes | memoryview) -> list[Event]:
+        """Return the events in `text`, a list and nothing else: as `typed` ones if they all are. Raises one of REFUSED."""
+        if not self.exact:
+            with suppress(*REFUSED):
+                return typed.DECODER.decode(text)
         return self._list.decode(text)

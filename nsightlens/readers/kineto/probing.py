@@ -17,7 +17,7 @@ from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.stream import BLOCK, Source, last_cut, read_at
+from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
 from nsightlens.readers.kineto.tally import Tally
 
 _HEADER_LIMIT = 1 << 24
@@ -81,7 +81,7 @@ def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:
 def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
     tally = Tally()
     reader = decoder(clock.exact)
-    found = whole(begin[: last_cut(begin)], reader) or Salvage(begin, at, False, reader).run()
+    found = whole(Frame().around(begin[: last_cut(begin)]), reader) or Salvage(begin, at, False, reader).run()
     sort(found.events, tally)
     return tally
 

@@ -16,7 +16,7 @@ from nsightlens.readers.kineto.crew import Crew, Work
 from nsightlens.readers.kineto.digest import Digest, digest
 from nsightlens.readers.kineto.envelope import Header, Opening
 from nsightlens.readers.kineto.report import Trace
-from nsightlens.readers.kineto.stream import BLOCK, Piece, Source
+from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Source
 from nsightlens.readers.kineto.tally import Tally
 
 PIECE_BYTES = 1 << 21
@@ -83,7 +83,7 @@ class Reading:
                 data = carry + piece.load(self._source.file) if carry else b""
                 at, size = piece.at - len(carry), piece.size + len(carry)
                 if carry:
-                    done = digest(data, at, piece.last, work.origin_ns, work.exact)
+                    done = digest(Frame().around(data), at, piece.last, work.origin_ns, work.exact)
                 yield from self._renumbered(done)
                 if done.closed or done.cut:
                     self._closed = done.closed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-from nsightlens.readers.kineto import values, words
+from nsightlens.readers.kineto import typed, values, words
 from nsightlens.readers.kineto.events import Args, Event
 from nsightlens.readers.kineto.tally import Tally
 
@@ -13,6 +14,8 @@ Rows = dict[str, list[Event]]
 
 def sort(events: list[Event], tally: Tally) -> Rows:
     """Return the events that become rows, by table. GPU work is told by its category, never by having a stream."""
+    if events and isinstance(events[0], typed.Known):
+        return _sort_typed(events, tally)
     rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": []}
     others: list[Event] = []
     flows: list[Event] = []
@@ -33,6 +36,29 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     tally.marks |= words.CATEGORIES & {event.cat for event in events}
     if events:
         tally.ended = events[-1].name == words.END_MARKER
+    _note_processes(rows, tally)
+    return rows
+
+
+def _sort_typed(events: list[Any], tally: Tally) -> Rows:
+    """Return what `sort` does, of typed events: all that it must ask an event, these tell by their type."""
+    kinds: Counter[Any] = Counter(map(type, events))
+    rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": [], "allocations": []}
+    others: list[Any] = []
+    skipped: list[Any] = []
+    takers = {kind: rows[kind.table].append if kind.table else others.append for kind in kinds}
+    takers |= {kind: skipped.append for kind in kinds if kind.flow}
+    for event in events:
+        takers[type(event)](event)
+    tally.passed["flows"] += len(skipped)
+    tally.complete += sum(len(rows[table]) for table in rows if table != "allocations")
+    tally.marks |= {kind.cat for kind in kinds}
+    if any(kind.cat == "python_function" for kind in kinds):
+        rows["ranges"] = _without_frames(rows["ranges"], tally)
+    if rows["allocations"]:
+        tally.marks.add(words.MEMORY)
+    _allocations(others, tally)
+    tally.ended = False
     _note_processes(rows, tally)
     return rows
 

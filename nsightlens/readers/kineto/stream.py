@@ -45,6 +45,37 @@ class Piece:
         return read_at(file, self.at, self.size) if self.data is None else self.data
 
 
+class Frame:
+    """Brackets around the bytes of one piece after another, in the same memory: fresh memory costs as much as reading does."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def load(self, piece: Piece, file: BinaryIO) -> memoryview:
+        """Return the bytes of a piece between "[" and "]"; what was returned before is no longer valid."""
+        if piece.data is not None:
+            return self.around(piece.data)
+        framed = self._sized(piece.size)
+        file.seek(piece.at)
+        size = 0
+        while size < piece.size and (more := file.readinto(framed[1 + size : -1])):  # type: ignore[attr-defined]
+            size += more
+        return framed if size == piece.size else self.around(bytes(framed[1 : 1 + size]))
+
+    def around(self, data: bytes) -> memoryview:
+        """Return `data` between "[" and "]"; what was returned before is no longer valid."""
+        framed = self._sized(len(data))
+        framed[1:-1] = data
+        return framed
+
+    def _sized(self, size: int) -> memoryview:
+        if len(self._buffer) < size + 2:
+            self._buffer = bytearray(size + 2)
+        framed = memoryview(self._buffer)[: size + 2]
+        framed[0], framed[-1] = b"[]"
+        return framed
+
+
 def read_at(file: BinaryIO, at: int, size: int) -> bytes:
     """Return `size` bytes of the file from byte `at` on, fewer only where it ends."""
     file.seek(at)

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError)
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_Int32 = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+_Triple = tuple[_Int32 | None, _Int32 | None, _Int32 | None]
+_END = b"\0"
+_SHORT = 1 << 12
+_REMEMBERED = 1 << 12
 
 
 def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
@@ -63,10 +70,9 @@ def _float(value: Any) -> float | None:
 def texts(values: Sequence[Any]) -> pa.DictionaryArray:
     """Return a text column; numbers become their text."""
     try:
-        column = pa.array(values, pa.string())
+        return pa.array(values, _TEXT)
     except _REFUSED:
-        column = pa.array([_text(value) for value in values], pa.string())
-    return column.dictionary_encode()
+        return pa.array([_text(value) for value in values], _TEXT)
 
 
 def _text(value: Any) -> str | None:
@@ -75,34 +81,54 @@ def _text(value: Any) -> str | None:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def triples(values: Sequence[Any]) -> pa.Array:
-    """Return a column of three int32 each; NULL for what is not a list of three whole numbers."""
-    type_ = pa.list_(pa.int32(), 3)
+def triples(raws: Sequence[msgspec.Raw | None]) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return three int32 columns; NULL for what is not a list of three whole numbers."""
+    column = _distinct(raws)
+    found = [_triple(raw) for raw in column.dictionary.to_pylist()]
+    x, y, z = (pa.array(numbers, pa.int32()).take(column.indices) for numbers in zip(*found, strict=True))
+    return x, y, z
+
+
+@lru_cache(_REMEMBERED)
+def _triple(raw: bytes) -> tuple[int | None, ...]:
+    """Return the three numbers, NULLs for anything else; a number may be null."""
     try:
-        return pa.array(values).cast(type_)
-    except _REFUSED:
-        return pa.array([value if _is_triple(value) else None for value in values], type_)
+        found: tuple[int | None, ...] = msgspec.json.decode(raw.removesuffix(_END), type=_Triple)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, None, None
+    return found
 
 
-def _is_triple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(type(n) is int and 0 <= n < 1 << 31 for n in value)
-
-
-def json_texts(raws: Iterable[msgspec.Raw | None]) -> pa.DictionaryArray:
+def json_texts(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
     """Return a text column of raw JSON values, spaced the one way Kineto does it; absent and null are NULL."""
-    column = pa.array([None if raw is None else bytes(raw) for raw in raws], pa.binary()).dictionary_encode()
-    return mapped(column, _spaced)
+    return mapped(_distinct(raws), _spaced)
+
+
+def _distinct(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
+    """Return a column of the bytes of raw JSON values, empty where absent, _END (a NUL, which no JSON holds) behind each."""
+    joined = _END.join([*(b"" if raw is None else raw for raw in raws), b""])
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0) + 1
+    offsets = np.concatenate([np.zeros(1, np.int32), ends.astype(np.int32)])
+    return pa.Array.from_buffers(pa.binary(), len(raws), [None, pa.py_buffer(offsets), pa.py_buffer(joined)]).dictionary_encode()
 
 
 def _spaced(raw: bytes) -> str | None:
+    return _short_spaced(raw) if len(raw) < _SHORT else _any_spaced(raw)
+
+
+def _any_spaced(raw: bytes) -> str | None:
+    text = raw.removesuffix(_END)
     try:
-        value = msgspec.json.decode(raw)
+        value = msgspec.json.decode(text) if text else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return raw.decode("utf-8", "replace")
+        return text.decode("utf-8", "replace")
     return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+_short_spaced = lru_cache(_REMEMBERED)(_any_spaced)
 
 
 def mapped(column: pa.DictionaryArray, of: Callable[[Any], str | None]) -> pa.DictionaryArray:
     """Return the text column of of(value), worked out once per distinct value; NULL stays NULL."""
-    distinct = pa.array([of(value) for value in column.dictionary.to_pylist()], pa.string())
-    return pc.take(distinct, column.indices).dictionary_encode()
+    distinct = pa.array([of(value) for value in column.dictionary.to_pylist()], _TEXT)
+    return pa.DictionaryArray.from_arrays(distinct.indices.take(column.indices), distinct.dictionary)
