@@ -57,12 +57,18 @@ def _numbers(column: str, text: str) -> list[int]:
 
 def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, list[object]],
                   pairs: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Return the parameters for view `name`: KEY=VALUE words and filters as only_<column>.
+    """Return the parameters for view `name`: KEY=VALUE words and filters as only_<column>, or which_<column> where it has that.
 
     Raises UsageError for a column that the view lacks, naming a view that has it, and for a column asked twice.
     """
     asked: dict[str, object] = dict(pairs or {})
+    own = {param.name for param in views[name].params} if name in views else set()
     for column, values in filters.items():
+        if f"which_{column}" in own:
+            if len(values) > 1 or f"which_{column}" in asked:
+                raise UsageError(f"{name} takes one {column}")
+            asked[f"which_{column}"] = values[0]
+            continue
         if f"only_{column}" in asked:
             raise UsageError(f"only_{column} and --{column} ask the same; give one of them")
         asked[f"only_{column}"] = values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -17,10 +16,9 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import roofs as roof_lines
+from nsightlens.plots.frame import COLOURS, clean, settle, short
 from nsightlens.plots.roofs import LEVELS, Row, Source, levels_of, precision_name
 
-# Okabe and Ito's colours, told apart by colour-blind readers; black is for the roofs, yellow is too pale for a point.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
 _SIZE = 7.0
@@ -28,7 +26,6 @@ _RING = 5.0  # how much larger a ring is than what it surrounds
 _SAME_PLACE = 0.012  # of the panel's width or height: nearer points hide each other
 _CLEAR = 6.0  # points between a number and a roof
 _NUMBERED_FROM = 7
-_NAME_LENGTH = 60
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
 _SIDES = ((9, 3), (9, -9), (-9, 5), (-9, -11), (0, 8), (0, -14), (17, -3), (-17, -3), (0, 17), (0, -23))  # in points
 _WIDTH = 135  # characters of the note that fit into a panel's width
@@ -58,9 +55,7 @@ def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
     _legend(figure, labels, len(levels_of(placed)) > 1, _note(rows, placed, left_out, roofs), columns)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a kernel may have any name; the font need not
-        figure.draw_without_rendering()
+    settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
         roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in members])
         if len(labels) >= _NUMBERED_FROM:
@@ -75,13 +70,13 @@ def _key(row: Row) -> Key:
 def _title(row: Row) -> str:
     cc = f"compute capability {row['compute_capability']}" if row["compute_capability"] else ""
     if row["gpu"]:
-        name = _short(str(row["gpu"]))
+        name = short(str(row["gpu"]))
     elif row["datasheet_gpu"]:
         name = f"{row['datasheet_gpu']} (as given)"
     else:
         name = "GPU not named in the report"
     simulated = "simulated capture" if row["simulated"] and "simulated" not in name.lower() else ""
-    return "Roofline: " + _clean(", ".join(filter(None, (name, cc, simulated))))
+    return "Roofline: " + clean(", ".join(filter(None, (name, cc, simulated))))
 
 
 def _one_definition_per_level(rows: list[Row]) -> tuple[list[Row], int]:
@@ -218,8 +213,8 @@ def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
     several = [name for name in ("run", "rank") if len({row[name] for row in first.values()}) > 1]
     labels = {}
     for key, row in first.items():
-        parts = [_short(_clean(row["short_name"] or row["name"])), _shape(row, "grid"), precision_name(row["precision"])]
-        parts += [f"{name} {_short(_clean(str(row[name])), 30)}" for name in several if row[name] is not None]
+        parts = [short(clean(row["short_name"] or row["name"])), _shape(row, "grid"), precision_name(row["precision"])]
+        parts += [f"{name} {short(clean(str(row[name])), 30)}" for name in several if row[name] is not None]
         labels[key] = ", ".join(parts)
     for more in (_template, lambda row: f"block {_shape(row, 'block')}", lambda row: f"clocks {row['clock_control']}"):
         counts = Counter(labels.values())
@@ -229,21 +224,11 @@ def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
 
 def _template(row: Row) -> str:
     """Return the template arguments, shortened: where kernels of one base name differ."""
-    return _short(_clean(str(row["name"]).partition("<")[2] or str(row["name"])), 40)
+    return short(clean(str(row["name"]).partition("<")[2] or str(row["name"])), 40)
 
 
 def _shape(row: Row, what: str) -> str:
     return "×".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
-
-
-def _short(text: str, length: int = _NAME_LENGTH) -> str:
-    half = (length - 1) // 2
-    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
-
-
-def _clean(text: str) -> str:
-    """Return the text as matplotlib shows it literally: no control characters, no mathematics between dollar signs."""
-    return "".join(c if c.isprintable() else "?" for c in text).replace("$", r"\$")
 
 
 def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) -> str:
@@ -261,4 +246,4 @@ def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) 
     ]
     text = "; ".join(filter(None, facts))
     lines += [text[0].upper() + text[1:] + "."] if text else []
-    return "\n".join(part for line in lines for part in textwrap.wrap(_clean(line), _WIDTH))
+    return "\n".join(part for line in lines for part in textwrap.wrap(clean(line), _WIDTH))

@@ -1,0 +1,60 @@
+"""nsightlens plot: a view as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsightlens.cli import parameters
+from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.output import store_option
+from nsightlens.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsightlens.store import Store
+
+
+@click.command("plot")
+@click.argument("name", required=False)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+              help="The picture: FILE.png, .svg or .pdf.")
+@filter_options
+@store_option
+def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store: Path | None, **filters: Any) -> None:
+    """Draw the view NAME, with its parameters as KEY=VALUE, into --output. Without NAME: list what can be drawn.
+
+    \b
+    nsightlens plot step_breakdown -o steps.png
+    nsightlens plot top_kernels how_many=10 --tool nsys -o top.pdf
+    """
+    import nsightlens as nl
+    from nsightlens.views import did_you_mean
+
+    plots = nl.plots
+    if name is None:
+        width = max(map(len, plots.PLOTS))
+        for known, draw in plots.PLOTS.items():
+            click.echo(f"{known:<{width}}  {(draw.__doc__ or '').splitlines()[0]}")
+        return
+    if name not in plots.PLOTS:
+        raise UsageError(did_you_mean("plot", name, plots.PLOTS))
+    if output is None or output.suffix.lower().lstrip(".") not in plots.FORMATS:
+        raise UsageError(f"where to? Give --output {name}.png, .svg or .pdf")
+    with nl.open(store) as opened:
+        asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
+        table = opened.view(name, **asked)
+        more = {} if name == "roofline" else {"gpus": gpus_of(opened)}
+    plots.save(plots.PLOTS[name](table, **more), output)
+    click.echo(f"drawn: {output}", err=True)
+
+
+def gpus_of(store: Store) -> dict[tuple[str, str], str]:
+    """Return {(run, tool): product names of its GPUs}."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for row in store.view("profile_overview").to_pylist():
+        if row["gpus"]:
+            found.setdefault((row["run"], row["tool"]), {})[row["gpus"]] = None
+    return {key: ", ".join(names) for key, names in found.items()}

@@ -1,0 +1,183 @@
+"""What the plots share: colours, labels, panels per run and tool, and axes whose time has a unit that people read."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Patch
+
+from nsightlens.errors import NsightlensError
+
+Row = dict[str, Any]
+Gpus = Mapping[tuple[str, str], str]
+
+# Okabe and Ito's colours, told apart by colour-blind readers, by what they stand for in every plot.
+BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, YELLOW, GREY, PALE = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#8C8C8C", "#E3E3E3")
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+FAMILIES = {"gemm": BLUE, "convolution": SKY, "attention": PURPLE, "normalization": GREEN, "reduction": "#7FCDB4",
+            "elementwise": AMBER, "optimizer": YELLOW, "collective": ORANGE, "memory": "#B3B3B3", "other": "#595959"}
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
+MOST_PANELS = 16
+_CHARACTERS = 15  # of a legend, in an inch
+
+
+def time_unit(longest_ns: float) -> tuple[float, str]:
+    """Return ns per unit, and the unit in which a time of `longest_ns` has one to three digits before the point."""
+    return next((pair for pair in _UNITS if longest_ns >= pair[0]), _UNITS[-1])
+
+
+def byte_unit(most: float) -> tuple[float, str]:
+    """Return bytes per unit, and the unit for amounts up to `most`."""
+    return next((pair for pair in _BYTES if most >= pair[0]), _BYTES[-1])
+
+
+def clean(text: str) -> str:
+    """Return the text as matplotlib shows it literally: no control characters, no mathematics between dollar signs."""
+    return "".join(c if c.isprintable() else "?" for c in text).replace("$", r"\$")
+
+
+def short(text: str, length: int = 60) -> str:
+    """Return the text, cut in its middle to about `length` characters."""
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
+
+
+def rows_of(table: pa.Table, what: str) -> list[Row]:
+    """Return the rows. Raises NsightlensError where there are none, with what the plot would need."""
+    if not table.num_rows:
+        raise NsightlensError(f"nothing to draw: {what}")
+    return table.to_pylist()  # type: ignore[no-any-return]
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the rows by their values in `columns`, groups in the order of their first row."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row.get(column) for column in columns), []).append(row)
+    return found
+
+
+def by_tool(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows by (run, tool): figures of two tools are never drawn as one."""
+    return grouped(rows, "run", "tool")
+
+
+def is_row_of(table: pa.Table, key: Mapping[str, Any]) -> pa.ChunkedArray:
+    """Return which rows of the table have the values of `key`; None is NULL."""
+    tests = [pc.is_null(table[name]) if value is None else pc.fill_null(pc.equal(table[name], value), False)
+             for name, value in key.items()]
+    return functools.reduce(pc.and_, tests)
+
+
+def title(what: str, key: tuple[str, str], gpus: Gpus | None, *more: str) -> str:
+    """Return 'What: run, tool, GPU': what a picture says of itself when it stands alone."""
+    run, tool = key
+    parts = [short(clean(str(run)), 32), str(tool), short(clean((gpus or {}).get(key, "")), 40), *more]
+    return f"{what}: " + ", ".join(part for part in parts if part)
+
+
+def place(row: Row) -> tuple[Any, ...]:
+    """Return which process, GPU and window of which run and tool a row belongs to."""
+    return tuple(row.get(column) for column in ("rank", "process_id", "device_id", "window_index", "run", "tool"))
+
+
+def labels(rows: Iterable[Row]) -> dict[tuple[Any, ...], str]:
+    """Return {place: what people call it in its run}: its rank; process, GPU and window only where that is not enough."""
+    places = list(dict.fromkeys(place(row) for row in rows))
+    found = {here: "rank unknown" if here[0] is None else f"rank {here[0]}" for here in places}
+    for index, kind in ((1, "process"), (2, "GPU"), (3, "window")):
+        count = Counter((text, here[4:]) for here, text in found.items())
+        for here, text in found.items():
+            if count[text, here[4:]] > 1 and here[index] is not None:
+                tail = f"{kind} {_tail(here[index])}"
+                found[here] = tail if here[0] is None and index == 1 else f"{text}, {tail}"
+    return found
+
+
+def _tail(value: Any) -> str:
+    """Return what tells an id apart: the part after its last colon or slash."""
+    return short(clean(str(value).replace("/", ":").rsplit(":", 1)[-1].removeprefix("gpu")), 14)
+
+
+def stacked(axes: Axes, labels: Sequence[str], parts: Mapping[str, Sequence[float]], colours: Mapping[str, str], *,
+            horizontal: bool = False, width: float = 0.8) -> None:
+    """Draw bars, one per label, each stacked from `parts` (name -> a value per label, in the axes' unit)."""
+    base = [0.0] * len(labels)
+    for name, values in parts.items():
+        style: dict[str, Any] = {"color": colours[name], "edgecolor": "white", "linewidth": 0.4, "label": name}
+        if horizontal:
+            axes.barh(range(len(labels)), values, left=base, height=width, **style)
+        else:
+            axes.bar(range(len(labels)), values, bottom=base, width=width, **style)
+        base = [low + value for low, value in zip(base, values, strict=True)]
+    if horizontal:
+        axes.set_yticks(range(len(labels)), [clean(text) for text in labels])
+        axes.invert_yaxis()
+    else:
+        axes.set_xticks(range(len(labels)), [clean(text) for text in labels])
+
+
+def tidy(axes: Axes, grid: str = "y") -> None:
+    """Take away what no reader needs, and lay a pale grid under the data."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, axis=grid, color="0.9", linewidth=0.6)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+
+
+def parts(figure: Figure, titles: Sequence[str], heights: Sequence[float]) -> list[SubFigure]:
+    """Return a part of the figure per title, one below the other, each under its title."""
+    found = list(figure.subfigures(len(titles), 1, squeeze=False, height_ratios=heights)[:, 0])
+    for part, text in zip(found, titles, strict=True):
+        part.suptitle(text, fontsize=10, x=0.01, ha="left")
+    return found
+
+
+def ranked(axes: Axes, names: Sequence[str], values: Sequence[float], colours: Sequence[str], notes: Sequence[str]) -> None:
+    """Draw a horizontal bar per name, first on top, with a note at its end."""
+    for number, (value, colour, note) in enumerate(zip(values, colours, notes, strict=True)):
+        axes.barh(number, value, height=0.75, color=colour, label="_bar")
+        axes.annotate(note, (value, number), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7, color="0.3")
+    axes.set_yticks(range(len(names)), [short(clean(name), 58) for name in names], fontsize=7)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlim(0, (max(values) or 1) * 1.18)
+    axes.tick_params(axis="x", labelsize=8)
+    tidy(axes, "x")
+
+
+def thinned(xs: Any, ys: Any, most: int = 4000) -> tuple[Any, Any]:
+    """Return at most about `most` of the points (arrays in order of x): the least and greatest y of each stretch stay."""
+    if len(xs) <= most:
+        return xs, ys
+    edges = np.linspace(0, len(xs), most // 2, endpoint=False).astype(np.int64)
+    stretches = [(start, stop) for start, stop in zip(edges, [*edges[1:], len(xs)], strict=True)]
+    kept = np.unique([place for a, b in stretches for place in (a + int(ys[a:b].argmin()), a + int(ys[a:b].argmax()))])
+    return xs[kept], ys[kept]
+
+
+def legend(figure: Figure, entries: Mapping[str, str], note: str = "") -> None:
+    """Write one legend for all panels below them: name -> colour; `note` stands under it."""
+    handles = [Patch(facecolor=colour, edgecolor="0.6", linewidth=0.4, label=name) for name, colour in entries.items()]
+    widest = max(map(len, entries), default=0) + 5
+    columns = max(1, min(len(handles), int(figure.get_figwidth() * _CHARACTERS / widest)))
+    found = figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False,
+                          title=note or None, title_fontsize=7)
+    found.get_title().set_color("0.35")
+
+
+def settle(figure: Figure) -> Figure:
+    """Return the figure, laid out; a kernel may have any name, and the font need not know its letters."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.draw_without_rendering()
+    return figure

@@ -1,0 +1,60 @@
+"""Rows of the view `memory_curve` -> memory over time: allocated and reserved, a panel per device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nsightlens.errors import NsightlensError
+from nsightlens.plots import frame
+from nsightlens.plots.frame import Gpus
+
+_KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_type", "device")
+
+
+def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
+    """Return a panel per process and device of `table` (rows of the view `memory_curve`), GPUs first, at most 16.
+
+    Where the trace holds no totals, the curve is what was allocated since its beginning. `gpus`: product name per (run, tool),
+    for the titles. Raises NsightlensError where there are no rows.
+    """
+    if not table.num_rows:
+        raise NsightlensError("nothing to draw: memory_curve has no rows; record with profile_memory=True")
+    keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
+    keys.sort(key=lambda key: key["device_type"] == "cpu")
+    shown = keys[: frame.MOST_PANELS]
+    figure = Figure(figsize=(7.6, 0.5 + 2.3 * len(shown)), layout="constrained")
+    names = frame.labels(keys)
+    for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True):
+        _draw(axes, table.filter(frame.is_row_of(table, key)))
+        device = key["device_type"].upper() + ("" if key["device"] is None else f" {key['device']}")
+        gpu = gpus if key["device_type"] != "cpu" else None
+        text = frame.title("Memory", (key["run"], key["tool"]), gpu, names[frame.place(key)], device)
+        axes.set_title(text, loc="left", fontsize=9)
+    note = f"{len(keys) - len(shown)} more devices are not drawn" if len(keys) > len(shown) else ""
+    frame.legend(figure, {"allocated": frame.BLUE, "reserved by the allocator": frame.AMBER}, note)
+    return frame.settle(figure)
+
+
+def _draw(axes: Axes, rows: pa.Table) -> None:
+    at = rows["at_ns"].to_numpy()
+    factor, unit = frame.time_unit(int(at.max() - at.min()))
+    when = (at - at.min()) / factor
+    known = rows["allocated_bytes"].null_count < rows.num_rows
+    curves = {"allocated_bytes" if known else "net_bytes": frame.BLUE, "reserved_bytes": frame.AMBER}
+    values = {name: rows[name].to_numpy().astype(np.float64) for name in curves if rows[name].null_count < rows.num_rows}
+    size, size_unit = frame.byte_unit(max(float(np.nanmax(np.abs(column))) for column in values.values()))
+    for name, column in values.items():
+        axes.step(*frame.thinned(when, column / size), where="post", color=curves[name], linewidth=1.1, label=name)
+    first = next(iter(values))
+    peak = int(np.nanargmax(values[first]))
+    axes.plot([when[peak]], [values[first][peak] / size], marker="v", color=frame.ORANGE, markersize=6, linestyle="none")
+    axes.annotate(f"peak {values[first][peak] / size:.4g} {size_unit}", (when[peak], values[first][peak] / size), xytext=(5, 5),
+                  textcoords="offset points", fontsize=8, ha="left" if when[peak] < 0.75 * when[-1] else "right")
+    axes.margins(y=0.15)
+    axes.set_ylabel(f"{'Memory' if known else 'Since the start'} ({size_unit})", fontsize=8)
+    axes.set_xlabel(f"Time since the first event ({unit})", fontsize=8)
+    axes.tick_params(labelsize=8)
+    frame.tidy(axes)

@@ -1,0 +1,84 @@
+"""Rows of the view `step_breakdown` -> stacked bars: where each step of each process went."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nsightlens.plots import frame
+from nsightlens.plots.frame import Gpus, Row
+
+CATEGORIES = {  # in the order of priority of the view, GPU first
+    "kernel": frame.BLUE, "memcpy": frame.SKY, "memset": frame.GREEN, "communication": frame.ORANGE, "runtime": frame.AMBER,
+    "data_loader": frame.PURPLE, "cpu_exec": frame.YELLOW, "other": frame.PALE,
+}
+_NAMES = {"data_loader": "data loader", "cpu_exec": "CPU exec"}
+_MOST_STEPS = 200
+
+
+def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
+    """Return a panel per process of `table` (rows of the view `step_breakdown`), a bar per step, stacked by category.
+
+    Processes with a single row each share one panel, a bar per process. `gpus`: product name per (run, tool), for the titles.
+    Raises NsightlensError where there are no rows.
+    """
+    rows = frame.rows_of(table, "no steps, operators or GPU work in the rows of step_breakdown")
+    panels = _panels(rows)
+    shown = panels[: frame.MOST_PANELS]
+    columns = 1 if len(shown) == 1 else 2 if len(shown) <= 4 else 4
+    height = math.ceil(len(shown) / columns)
+    figure = Figure(figsize=(max(7.2, 3.4 * columns), 1.2 + 3.0 * height), layout="constrained")
+    factor, unit = frame.time_unit(max(row["step_ns"] or 0 for row in rows))
+    alike = len({len(names) == len(frame.labels(members)) for _, names, members in shown}) == 1
+    grid = list(figure.subplots(height, columns, squeeze=False, sharey=alike).flat)
+    for axes, (title, names, members) in zip(grid, shown, strict=False):
+        _draw(axes, names, members, factor)
+        axes.set_title(title, loc="left", fontsize=9)
+    for axes in grid[len(shown):]:
+        axes.set_visible(False)
+    figure.supylabel(f"Time ({unit})", fontsize=10)
+    figure.suptitle(_title(rows, gpus), fontsize=10, x=0.01, ha="left")
+    used = {_NAMES.get(name, name): colour for name, colour in CATEGORIES.items() if any(row[f"{name}_ns"] for row in rows)}
+    left_out = f"{len(panels) - len(shown)} more processes are not drawn" if len(panels) > len(shown) else ""
+    frame.legend(figure, used, left_out)
+    return frame.settle(figure)
+
+
+def _panels(rows: list[Row]) -> list[tuple[str, list[str], list[Row]]]:
+    """Return (title, a name per bar, rows) of each panel."""
+    panels = []
+    for key, members in frame.by_tool(rows).items():
+        names = frame.labels(members)
+        processes: dict[tuple[object, ...], list[Row]] = {}
+        for row in members:
+            processes.setdefault(frame.place(row), []).append(row)
+        run_and_tool = ", ".join(map(str, key)) if len(frame.by_tool(rows)) > 1 else ""
+        if all(len(steps) == 1 for steps in processes.values()):
+            panels.append((run_and_tool, [names[frame.place(row)] for row in members], members))
+            continue
+        for here, steps in processes.items():
+            title = ", ".join(filter(None, (frame.short(frame.clean(run_and_tool), 30), names[here])))
+            panels.append((title, [str(i if row["step"] is None else row["step"]) for i, row in enumerate(steps)], steps))
+    return panels
+
+
+def _draw(axes: Axes, names: list[str], rows: list[Row], factor: float) -> None:
+    rows, names = rows[:_MOST_STEPS], names[:_MOST_STEPS]
+    parts = {category: [(row[f"{category}_ns"] or 0) / factor for row in rows] for category in CATEGORIES}
+    frame.stacked(axes, names, parts, CATEGORIES)
+    if len(names) > 12:
+        every = math.ceil(len(names) / 12)
+        axes.set_xticks(range(0, len(names), every), names[::every])
+    one_each = len(frame.labels(rows)) == len(rows)
+    axes.set_xlabel("Step" if not one_each else "Whole capture" if rows[0]["step_id"] is None else "One step each", fontsize=9)
+    axes.tick_params(labelsize=8)
+    frame.tidy(axes)
+
+
+def _title(rows: list[Row], gpus: Gpus | None) -> str:
+    keys = list(frame.by_tool(rows))
+    what = "Step breakdown" if any(row["step_id"] is not None for row in rows) else "Time breakdown (no steps were recorded)"
+    return frame.title(what, keys[0], gpus) if len(keys) == 1 else f"{what}, per process"

@@ -1,0 +1,60 @@
+"""nsightlens plot: what is drawn, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import nsightlens as nl
+from nsightlens.cli.plot import command
+from nsightlens.errors import NsightlensError, UsageError
+from tests.captures import kineto
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plot")
+    for rank in range(2):
+        kineto(folder / "base" / f"rank{rank}.json", rank=rank)
+    nl.ingest([folder / "base"], store=folder / "store").close()
+    return folder / "store"
+
+
+def plot(store: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments), "--store", str(store)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("name", ["step_breakdown", "temporal_breakdown", "kernel_type_breakdown", "top_kernels",
+                                  "queue_length_series", "step_timeline"])
+def test_every_plot_of_a_timeline_is_drawn(store: Path, tmp_path: Path, name: str) -> None:
+    done = plot(store, name, "-o", tmp_path / "x.png")
+    assert done.exit_code == 0 and "x.png" in done.stderr and done.stdout == ""
+    assert (tmp_path / "x.png").stat().st_size > 3000
+
+
+def test_filters_and_parameters_go_to_the_view(store: Path, tmp_path: Path) -> None:
+    plot(store, "temporal_breakdown", "--rank", "1", "-o", tmp_path / "x.svg")
+    assert "rank 1" in (tmp_path / "x.svg").read_text() and "rank 0" not in (tmp_path / "x.svg").read_text()
+    assert plot(store, "top_kernels", "how_many=1", "-o", tmp_path / "y.svg").exit_code == 0
+
+
+def test_without_a_name_the_plots_are_listed(store: Path) -> None:
+    listed = plot(store).stdout
+    assert all(name in listed for name in nl.plots.PLOTS)
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (["step_brekdown", "-o", "x.png"], UsageError, "did you mean step_breakdown"),
+    (["step_breakdown"], UsageError, "--output step_breakdown.png"),
+    (["step_breakdown", "-o", "x.bmp"], UsageError, ".png, .svg or .pdf"),
+    (["top_kernels", "--rank", "1", "-o", "x.png"], UsageError, "top_kernels has no column rank; kernel_"),
+    (["memory_curve", "-o", "x.png"], NsightlensError, "profile_memory=True"),
+    (["step_timeline", "--step", "1,2", "-o", "x.png"], UsageError, "takes one step"),
+    (["step_timeline", "--step", "77", "-o", "x.png"], NsightlensError, "no such step"),
+])
+def test_what_cannot_be_drawn_says_why(store: Path, arguments: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        plot(store, *arguments)
+    assert message in str(caught.value)

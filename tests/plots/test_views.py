@@ -1,0 +1,155 @@
+"""The plots of views: what is drawn where, read back from the figure; never pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nsightlens import plots, views
+from nsightlens.errors import NsightlensError
+from nsightlens.plots import frame
+
+WHERE = {"run": "base", "tool": "kineto", "profile_id": "P", "window_index": 0, "process_id": "P:0", "device_id": "P:0/gpu0"}
+MS = 1_000_000
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist([WHERE | {"rank": 0} | row for row in rows])
+
+
+def step(number: int | None, **more: Any) -> dict[str, Any]:
+    parts = {"kernel_ns": 60, "memcpy_ns": 10, "memset_ns": 0, "communication_ns": 10, "runtime_ns": 5, "data_loader_ns": 0,
+             "cpu_exec_ns": 10, "other_ns": 5}
+    return {"step": number, "step_id": number, "step_ns": 100 * MS} | {name: ns * MS for name, ns in parts.items()} | more
+
+
+def titles(figure: Figure) -> str:
+    above = [part.get_suptitle() for part in (figure, *figure.subfigs)]
+    return "\n".join([*above, *(axes.get_title(loc="left") for axes in figure.axes)])
+
+
+def legends(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def heights(axes: Axes) -> list[float]:
+    return [float(bar.get_height()) for bar in axes.patches]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [name for name in plots.PLOTS if name != "roofline"])
+def test_a_plot_has_its_view_and_says_what_an_empty_one_lacks(name: str) -> None:
+    view = views.load()[name]
+    assert name not in ("", None) and (plots.PLOTS[name].__doc__ or "").startswith("Return")
+    with pytest.raises(NsightlensError, match="nothing to draw"):
+        plots.PLOTS[name](pa.table({column: pa.array([], pa.null()) for column, _ in view.columns}))
+
+
+def test_steps_are_stacked_in_one_unit() -> None:
+    figure = plots.step_breakdown(table(step(1), step(2), step(1, rank=1, process_id="Q:0"), step(2, rank=1, process_id="Q:0")),
+                                  gpus={("base", "kineto"): "A100"})
+    first, second = (axes for axes in figure.axes if axes.get_visible())
+    assert sum(heights(first)) == pytest.approx(200) and "(ms)" in figure.get_supylabel()
+    assert first.get_title(loc="left") == "rank 0" and second.get_title(loc="left") == "rank 1"
+    assert "base, kineto, A100" in titles(figure)
+    assert legends(figure) == ["kernel", "memcpy", "communication", "runtime", "CPU exec", "other"], "what is 0 has no entry"
+
+
+def test_processes_with_one_row_each_share_a_panel() -> None:
+    figure = plots.step_breakdown(table(*(step(None, rank=rank, process_id=f"P:{rank}") for rank in range(8))))
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [f"rank {rank}" for rank in range(8)]
+    assert "no steps were recorded" in titles(figure) and axes.get_xlabel() == "Whole capture"
+
+
+def test_temporal_breakdown_writes_shares_and_keeps_tools_apart() -> None:
+    row = {"span_ns": 100 * MS, "idle_ns": 20 * MS, "compute_ns": 50 * MS, "non_compute_ns": 30 * MS, "unknown_ns": 0}
+    figure = plots.temporal_breakdown(table(row, row | {"tool": "nsys"}))
+    assert len(figure.axes) == 2
+    for axes in figure.axes:
+        assert {text.get_text() for text in axes.texts} == {"50.0 %", "30.0 %", "20.0 %"}
+        assert axes.get_xlabel() == "Time (ms)"
+    assert "base, nsys" in titles(figure) and "unknown (graphs)" not in legends(figure)
+
+
+def test_pies_are_of_busy_time_and_all_gpus_come_first() -> None:
+    rows = [{"class": kind, "total_ns": ns * MS, "rank": rank, "process_id": f"P:{rank}"}
+            for rank in range(2) for kind, ns in (("compute", 60), ("communication", 20), ("idle", 20))]
+    figure = plots.kernel_type_breakdown(table(*rows))
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == ["all 2 together", "rank 0", "rank 1"]
+    written = [text.get_text() for text in shown[0].texts]
+    assert "75.0 %" in written and "busy 160 ms, idle 20.0 %" in written
+
+
+def test_top_kernels_have_the_colour_of_their_family() -> None:
+    figure = plots.top_kernels(table(
+        {"name": "void a$b<float>(int)", "family": "gemm", "total_ns": 3 * MS, "time_pct": 75.0, "instances": 1500},
+        {"name": "nccl", "family": "collective", "total_ns": MS, "time_pct": 25.0, "instances": 2}))
+    (axes,) = figure.axes
+    assert axes.patches[0].get_facecolor()[:3] == pytest.approx((0, 0x72 / 255, 0xB2 / 255))
+    assert [text.get_text() for text in axes.texts] == ["75.0 %, 1,500×", "25.0 %, 2×"]
+    assert axes.get_yticklabels()[0].get_text() == r"a\$b<float>(int)", "no mathematics out of names"
+
+
+def test_memory_has_a_panel_per_device_and_its_peak() -> None:
+    rows = [{"device_type": device, "device": None if device == "cpu" else 0, "at_ns": at * MS, "allocated_bytes": size * 2**20,
+             "reserved_bytes": 2**30, "net_bytes": 0}
+            for device in ("cpu", "cuda") for at, size in enumerate((100, 300, 200))]
+    figure = plots.memory_curve(table(*rows))
+    assert [axes.get_title(loc="left").rsplit(", ", 1)[1] for axes in figure.axes] == ["CUDA 0", "CPU"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["peak 0.293 GiB"]
+    without = [row | {"allocated_bytes": None, "reserved_bytes": None, "net_bytes": 5} for row in rows]
+    assert "Since the start" in plots.memory_curve(table(*without)).axes[0].get_ylabel()
+
+
+def test_queues_have_a_line_per_stream() -> None:
+    rows = [{"stream": stream, "context": 1, "at_ns": at * MS, "length": at % 3} for stream in (7, 20) for at in range(9)]
+    (axes,) = plots.queue_length_series(table(*rows)).axes
+    assert [line.get_label() for line in axes.lines] == ["stream 7", "stream 20"]
+    assert np.asarray(axes.lines[0].get_ydata()).tolist() == [at % 3 for at in range(9)]
+
+
+def test_a_timeline_has_lanes_for_streams_calls_and_depths() -> None:
+    base = {"step": 3, "step_ns": 100 * MS, "stream": None, "thread": None, "depth": None, "family": None, "duration_ns": 10 * MS}
+    figure = plots.step_timeline(table(
+        base | {"kind": "kernel", "family": "gemm", "stream": 7, "name": "k", "start_ns": 20 * MS},
+        base | {"kind": "memory", "stream": 8, "name": "HtoD", "start_ns": -5 * MS},
+        base | {"kind": "api_call", "thread": 11, "name": "cudaLaunchKernel", "start_ns": 5 * MS},
+        base | {"kind": "operator", "thread": 11, "name": "aten::mm", "depth": 1, "start_ns": 5 * MS},
+        base | {"kind": "operator", "thread": 11, "name": "aten::outer", "depth": 0, "start_ns": 0}), gpus={})
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["stream 7", "stream 8", "thread 11"]
+    assert axes.get_ylim()[0] > 4, "five lanes"
+    assert axes.get_xlim() == (0, 100) and "step 3" in titles(figure)
+    assert legends(figure) == ["gemm", "memory", "API call", "operator"]
+
+
+def test_rows_of_two_runs_keep_their_own_labels() -> None:
+    rows = [WHERE | {"run": run, "rank": None, "process_id": f"{run}:{number}"} for run in ("a", "b") for number in (0, 1)]
+    assert list(frame.labels(rows).values()) == ["process 0", "process 1"] * 2
+    ranked = [row | {"rank": number % 2} for number, row in enumerate(rows)]
+    assert list(frame.labels(ranked).values()) == ["rank 0", "rank 1"] * 2
+    assert list(frame.labels(rows[:1]).values()) == ["rank unknown"]
+
+
+@pytest.mark.parametrize(("longest", "unit"), [(5e9, "s"), (2e6, "ms"), (999, "ns"), (0, "ns")])
+def test_units_of_time(longest: float, unit: str) -> None:
+    assert frame.time_unit(longest)[1] == unit
+
+
+def test_thinned_curves_keep_their_peaks() -> None:
+    ys = np.zeros(100_000)
+    ys[77_777] = 5
+    xs, kept = frame.thinned(np.arange(100_000), ys, most=1000)
+    assert len(xs) <= 1000 and kept.max() == 5 and xs[kept.argmax()] == 77_777
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_every_format_is_written(tmp_path: Path, ending: str) -> None:
+    assert plots.save(plots.step_breakdown(table(step(1))), tmp_path / f"x.{ending}").stat().st_size > 3000
