@@ -1,7 +1,8 @@
 -- CPU-side ranges by name, per run and tool: the numbers of `nsys stats nvtx_sum`, plus percentiles. On nsys data the
 -- NVTX ranges, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies are left out.
 -- Ranges nest: their totals are no wall time. A range that was never closed counts as an instance only (nsys itself
--- lets it last to the end of the capture). nsys prints the range as domain:name.
+-- lets it last to the end of the capture). nsys prints the range as domain:name. Names are without the numbers (op_id,
+-- seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.
 -- @column time_pct   Share of the summed time of all these ranges of this run and tool, to one decimal.
@@ -14,9 +15,9 @@
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single range.
 -- @column p5_ns      5th percentile, interpolated linearly between the two nearest ranges.
 -- @column p95_ns     95th percentile, interpolated likewise.
--- @column kind       nvtx_push_pop, nvtx_start_end, annotation, operator, module or step.
+-- @column kind       nvtx_push_pop, nvtx_start_end, annotation, operator, module or step; see `ranges`.
 -- @column domain     NVTX domain; NULL for the default domain and on Kineto data.
--- @column name       Name as recorded.
+-- @column name       Name of the range.
 CREATE VIEW nvtx_summary AS
 WITH grouped AS (
     SELECT

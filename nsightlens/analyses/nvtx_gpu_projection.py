@@ -1,0 +1,85 @@
+"""GPU time of CPU ranges by name, per run and tool: the numbers of `nsys stats nvtx_gpu_proj_sum`, plus percentiles.
+A range is projected on the GPU from the first start to the last end of the work launched within it, nested ranges included;
+what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks, processes and threads of a run are pooled.
+Ranges nest and threads run side by side: the totals are no wall time. nsys prints the range as domain:name. Names are without
+the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
+@column run         Run (one workload in one configuration).
+@column tool        nsys or kineto. Never add them up: they saw the same work.
+@column total_ns    Sum of the projected durations.
+@column gpu_ns      Sum of the durations of the work itself.
+@column range_ns    Sum of the durations of the ranges on the CPU.
+@column instances   Ranges that launched work.
+@column avg_ns      Mean projected duration, to one decimal.
+@column median_ns   Median: the mean of the middle two for an even number of ranges.
+@column min_ns      Shortest projected duration.
+@column max_ns      Longest projected duration.
+@column stddev_ns   Sample standard deviation (n - 1), to one decimal; 0 for a single range.
+@column p5_ns       5th percentile, interpolated linearly between the two nearest ranges.
+@column p95_ns      95th percentile, interpolated likewise.
+@column launches    Launching calls: what nsys counts as GPU operations.
+@column operations  Kernels, copies and sets: a graph launch has one launch and many of them.
+@column avg_depth   Mean number of ranges around it, to one decimal.
+@column kind        nvtx_push_pop, nvtx_start_end, annotation, operator, module or step.
+@column domain      NVTX domain; NULL for the default domain and on Kineto data.
+@column name        Name of the range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.analyses import Ask
+from nsightlens.analyses.nvtx_gpu_projection_trace import projections
+
+_KEY = ("run", "tool", "kind", "domain", "name")
+_VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth")
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("total_ns", pa.int64()), ("gpu_ns", pa.int64()), ("range_ns", pa.int64()),
+    ("instances", pa.int64()), ("avg_ns", pa.float64()), ("median_ns", pa.float64()), ("min_ns", pa.int64()),
+    ("max_ns", pa.int64()), ("stddev_ns", pa.float64()), ("p5_ns", pa.float64()), ("p95_ns", pa.float64()),
+    ("launches", pa.int64()), ("operations", pa.int64()), ("avg_depth", pa.float64()), ("kind", pa.string()),
+    ("domain", pa.string()), ("name", pa.string()),
+])
+
+
+def analyse(ask: Ask) -> pa.Table:
+    """Return a row per run, tool, kind, domain and name, those with the largest total first."""
+    groups: dict[tuple[str | None, ...], list[pa.Table]] = {}
+    for table in projections(ask):
+        for key, rows in _split(table):
+            groups.setdefault(key, []).append(rows)
+    found = [dict(zip(_KEY, key, strict=True)) | _summed(pa.concat_tables(parts)) for key, parts in groups.items()]
+    found.sort(key=lambda row: (row["run"], row["tool"], -row["total_ns"], *(row[key] or "" for key in _KEY)))
+    return pa.Table.from_pylist(found, schema=_SCHEMA)
+
+
+def _split(table: pa.Table) -> list[tuple[tuple[str | None, ...], pa.Table]]:
+    """Return the values of a process' rows by key, sorted once."""
+    codes = np.zeros(table.num_rows, np.int64)
+    for key in _KEY:
+        encoded = table[key].combine_chunks().dictionary_encode("encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # small again: products must not overflow
+    order = np.argsort(codes, kind="stable")
+    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    values = table.select(_VALUES).take(pa.array(order))
+    keys = table.select(_KEY).take(pa.array(order[first])).to_pylist()
+    ends = [*first[1:].tolist(), table.num_rows]
+    return [(tuple(key.values()), values.slice(begin, end - begin))
+            for key, begin, end in zip(keys, first.tolist(), ends, strict=True)]
+
+
+def _summed(rows: pa.Table) -> dict[str, Any]:
+    """Return the statistics of ranges of one name."""
+    projected, gpu, on_cpu, launches, operations, depth = (column.to_numpy() for column in rows.columns)
+    low, middle, high = np.quantile(projected, [0.05, 0.5, 0.95]).tolist()
+    return {
+        "total_ns": int(projected.sum()), "gpu_ns": int(gpu.sum()), "range_ns": int(on_cpu.sum()), "instances": len(projected),
+        "avg_ns": round(float(projected.mean()), 1), "median_ns": middle, "min_ns": int(projected.min()),
+        "max_ns": int(projected.max()), "stddev_ns": round(float(projected.std(ddof=1)), 1) if len(projected) > 1 else 0.0,
+        "p5_ns": round(low, 1), "p95_ns": round(high, 1), "launches": int(launches.sum()), "operations": int(operations.sum()),
+        "avg_depth": None if np.isnan(depth.astype(float)).any() else round(float(depth.mean()), 1),
+    }

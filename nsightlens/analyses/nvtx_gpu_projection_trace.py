@@ -1,0 +1,195 @@
+"""CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats nvtx_gpu_proj_trace`.
+The projection reaches from the first start to the last end of the kernels, copies and sets whose launching call lies within
+the range, on the thread of the range. Work counts for every range around its launch, so projections are no wall time.
+On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
+ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
+@column run              Run (one workload in one configuration).
+@column tool             nsys or kineto. Never add them up: they saw the same work.
+@column rank             Rank of the process; NULL where unknown.
+@column profile_id       Profile; starts are comparable only within one.
+@column process_id       OS process.
+@column thread           OS thread id of the range and of the calls.
+@column start_ns         First start of the work, relative to the profile's origin.
+@column projected_ns     First start to last end of the work.
+@column gpu_ns           Sum of the durations of the work: beyond projected_ns where streams run side by side.
+@column range_start_ns   Start of the range itself.
+@column range_ns         Duration of the range itself.
+@column launches         Launching calls: what nsys counts as GPU operations.
+@column operations       Kernels, copies and sets: a graph launch has one launch and many of them.
+@column depth            Ranges around it on its thread.
+@column parent_id        Innermost range around it.
+@column range_id         The range; key of `ranges`.
+@column kind             nvtx_push_pop, nvtx_start_end, annotation, operator, module or step.
+@column domain           NVTX domain; NULL for the default domain and on Kineto data.
+@column name             Name of the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens.analyses import Ask
+
+Int = npt.NDArray[np.int64]
+
+_PROCESSES = """
+SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id
+FROM ranges AS r
+LEFT JOIN processes AS p ON r.process_id = p.process_id AND r.profile_id = p.profile_id
+ORDER BY r.run, r.tool, p.rank, r.profile_id, r.process_id
+"""
+_CALLS = """
+WITH work AS (
+    SELECT launch_id, start_ns, duration_ns FROM kernels
+    WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+    UNION ALL
+    SELECT launch_id, start_ns, duration_ns FROM memory_ops
+    WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+)
+SELECT a.thread, a.start_ns, a.start_ns + a.duration_ns AS end_ns, min(w.start_ns) AS first_ns,
+    max(w.start_ns + w.duration_ns) AS last_ns, sum(w.duration_ns)::BIGINT AS gpu_ns, count(*) AS operations
+FROM api_calls AS a
+JOIN work AS w ON a.launch_id = w.launch_id
+WHERE a.process_id = ? AND a.thread IS NOT NULL AND a.start_ns IS NOT NULL AND a.duration_ns IS NOT NULL
+GROUP BY a.launch_id, a.thread, a.start_ns, a.duration_ns
+ORDER BY a.thread, a.start_ns, end_ns, a.launch_id
+"""
+_RANGES = """
+SELECT thread, start_ns, start_ns + duration_ns AS end_ns, depth, parent_id, range_id, kind, domain, name
+FROM ranges
+WHERE process_id = ? AND thread IS NOT NULL AND end_thread IS NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+    AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
+ORDER BY thread, start_ns, range_id
+"""
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
+    ("thread", pa.int64()), ("start_ns", pa.int64()), ("projected_ns", pa.int64()), ("gpu_ns", pa.int64()),
+    ("range_start_ns", pa.int64()), ("range_ns", pa.int64()), ("launches", pa.int64()), ("operations", pa.int64()),
+    ("depth", pa.int32()), ("parent_id", pa.int64()), ("range_id", pa.int64()), ("kind", pa.string()), ("domain", pa.string()),
+    ("name", pa.string()),
+])
+
+
+def analyse(ask: Ask) -> pa.Table:
+    """Return a row per range that launched work."""
+    return pa.concat_tables([_SCHEMA.empty_table(), *projections(ask)])
+
+
+def projections(ask: Ask) -> Iterator[pa.Table]:
+    """Yield the rows of each process, by thread and start of the range."""
+    for process in ask(_PROCESSES, []).to_pylist():
+        own = process["process_id"]
+        calls = ask(_CALLS, [own] * 3)
+        if calls.num_rows:
+            yield from _of_threads(process, calls, ask(_RANGES, [own]))
+
+
+def _of_threads(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of each thread. Both tables are in the order of threads."""
+    threads = _int(ranges, "thread")
+    callers = _int(calls, "thread")
+    for thread in np.unique(callers).tolist():
+        first, last = np.searchsorted(callers, [thread, thread + 1]).tolist()
+        here = calls.slice(first, last - first)
+        first, last = np.searchsorted(threads, [thread, thread + 1]).tolist()
+        mine = ranges.slice(first, last - first)
+        if not mine.num_rows:
+            continue
+        work = project(here, _int(mine, "start_ns"), _int(mine, "end_ns"))
+        some = work.launches > 0
+        yield _rows(process, mine.filter(pa.array(some)), work.only(some))
+
+
+def _rows(process: dict[str, Any], ranges: pa.Table, work: Work) -> pa.Table:
+    same = {key: pa.repeat(pa.scalar(value, _SCHEMA.field(key).type), ranges.num_rows) for key, value in process.items()}
+    computed: dict[str, object] = {
+        "start_ns": work.first, "projected_ns": work.last - work.first, "gpu_ns": work.total, "launches": work.launches,
+        "operations": work.operations, "range_start_ns": ranges["start_ns"],
+        "range_ns": pc.subtract(ranges["end_ns"], ranges["start_ns"]),
+    }
+    known = {name: ranges[name] for name in ranges.column_names} | same | computed
+    return pa.table([known[name] for name in _SCHEMA.names], schema=_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What ranges launched: calls, pieces of work, first start, last end and sum of durations; int64, one value per range.
+
+    Where launches is 0, first and last mean nothing.
+    """
+
+    launches: Int
+    operations: Int
+    first: Int
+    last: Int
+    total: Int
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> Work:
+        """Return the values of the wanted ranges."""
+        return Work(*(values[wanted] for values in (self.launches, self.operations, self.first, self.last, self.total)))
+
+
+def project(calls: pa.Table, start: Int, end: Int) -> Work:
+    """Return what the calls that lie within each [start, end] launched, for ranges of one thread, nested or not.
+
+    calls: those of the thread by start_ns, with end_ns, first_ns, last_ns, gpu_ns and operations. Calls that follow each other
+    within a range are neighbours, so that sums are differences of running sums and extremes those of two overlapping runs of a
+    power of two; calls that overlap are taken in layers that do not. n log n.
+    """
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    zero = np.zeros(len(start), np.int64)
+    work = Work(zero, zero.copy(), np.full(len(start), high), np.full(len(start), low), zero.copy())
+    for layer in layers(_int(calls, "start_ns"), _int(calls, "end_ns")):
+        part = calls.take(pa.array(layer))
+        at = np.searchsorted(_int(part, "start_ns"), start, "left")
+        number = np.maximum(np.searchsorted(_int(part, "end_ns"), end, "right") - at, 0)
+        np.add(work.launches, number, out=work.launches)
+        for values, column in ((work.operations, "operations"), (work.total, "gpu_ns")):
+            running = np.concatenate([[0], np.cumsum(_int(part, column))])
+            values += running[at + number] - running[at]
+        some = number > 0
+        first = _extremes(np.minimum, _int(part, "first_ns"), at[some], number[some])
+        last = _extremes(np.maximum, _int(part, "last_ns"), at[some], number[some])
+        work.first[some] = np.minimum(work.first[some], first)
+        work.last[some] = np.maximum(work.last[some], last)
+    return work
+
+
+def layers(start: Int, end: Int) -> list[Int]:
+    """Return the places of intervals, sorted by start, in groups within which none overlaps another."""
+    if not np.any(start[1:] < end[:-1]):
+        return [np.arange(len(start))]
+    groups: list[list[int]] = []
+    ends: list[int] = []
+    for place, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        at = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
+        if at == len(ends):
+            ends.append(stop)
+            groups.append([place])
+        else:
+            ends[at] = stop
+            groups[at].append(place)
+    return [np.array(group, np.int64) for group in groups]
+
+
+def _extremes(of: np.ufunc, values: Int, at: Int, number: Int) -> Int:
+    """Return the minimum or maximum of `number` (> 0) values from each place `at` on."""
+    found = np.empty(len(at), np.int64)
+    levels = np.frexp(number)[1] - 1  # number is far below 2^53
+    for level in range(int(levels.max(initial=-1)) + 1):
+        here = levels == level
+        found[here] = of(values[at[here]], values[at[here] + number[here] - (1 << level)])
+        values = of(values[:-(1 << level)], values[1 << level:])
+    return found
+
+
+def _int(table: pa.Table, column: str) -> Int:
+    values: Int = table[column].to_numpy().astype(np.int64, copy=False)
+    return values
