@@ -109,6 +109,7 @@ for nsl_one_tool in ${nsl_tools//,/ }; do
   nsl_ready+=" $nsl_one_tool"
   [[ -n $nsl_dry_run ]] || check_folder "$nsl_one_tool"
 done
+[[ -n $nsl_ready ]] || nsl_die 127 "nothing is left to record with: install a profiler, or name plain in --tools. Nothing was started."
 for nsl_one_tool in $nsl_ready; do
   choose_call "$nsl_one_tool" "$@"
   nsl_call=(${nsl_words[@]+"${nsl_words[@]}"} "${nsl_call[@]}")

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # Ranks, run ids, signals and options for the wrappers beside this file, which source it. Needs bash 4.2 and coreutils.
 # Every name begins with nsl_: an environment variable of the application must not be changed by accident.
+set +fC   # what an exported SHELLOPTS may have set
 
 nsl_say() { printf '%s: %s\n' "$nsl_name" "$*" >&2; }
 

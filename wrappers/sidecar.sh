@@ -3,7 +3,9 @@
 # No environment goes into it, and what looks like a secret in the command line is replaced by ***.
 
 # Sets nsl_json to $1 as a JSON string, or to null where it is empty. Bytes that are no UTF-8 become U+FFFD.
-nsl_json_text() {
+nsl_json_text() { nsl_json_bytes "$1"; } 2>/dev/null   # where the user's locale is not installed, bash complains at each return to it
+
+nsl_json_bytes() {
   local LC_ALL=C text=$1 out='' char code i=0 need
   [[ -n $text ]] || { nsl_json=null; return 0; }
   if [[ $text == *[!\ -~]* ]]; then
@@ -226,7 +228,7 @@ nsl_write_sidecar() {
   nsl_number_member ended_epoch_ns "${nsl_ended-}"
   nsl_number_member exit_code "${nsl_code-}"
   nsl_text_member report "${1##*/}"
-  { printf '{%s\n}\n' "$out" >"$hidden" && mv -f "$hidden" "$file"; } 2>/dev/null
+  { printf '{%s\n}\n' "$out" >"$hidden" && mv -f "$hidden" "$file"; } 2>/dev/null || { rm -f "$hidden"; return 1; }
 }
 
 # Runs the profiler on the application, with the sidecar written before and after. $@: what to run; nsl_code: the exit code.

@@ -9,7 +9,8 @@
 -- @column window_number   Position of the stretch in its file, from 0.
 -- @column window_name     The workload's name for the stretch.
 -- @column steps           Steps in it.
--- @column step_ns         The true time of a step: length of the stretch over its steps, to one decimal.
+-- @column step_ns         Length of the stretch over its steps, to one decimal: the true time of a step. Under torch.profiler it
+--                         holds what the profiler does between steps (writing its trace), too.
 -- @column median_ns       Median time in which the host issued a step: the mean of the middle two for an even number.
 -- @column p5_ns           5th percentile of that, interpolated linearly between the two nearest steps, to one decimal.
 -- @column p95_ns          95th percentile, likewise.

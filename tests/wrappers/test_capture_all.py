@@ -73,6 +73,13 @@ def test_what_is_not_installed_is_skipped_and_said(whole: Stage) -> None:
     assert sorted(p.name for p in (whole.path / "r").iterdir()) == ["plain"]
 
 
+def test_nothing_to_record_with_is_an_error(whole: Stage) -> None:
+    whole.without("nsys", "ncu")
+    done = capture(whole, "--run-dir", "r", "--tools", "nsys,ncu", "--", "python", "train.py")
+    assert done.returncode == 127 and "Nothing was started" in done.stderr.splitlines()[-1]
+    assert not (whole.path / "r").exists()
+
+
 def test_a_failing_tool_does_not_stop_the_others(whole: Stage) -> None:
     done = capture(whole, "--run-dir", "r", "--tools", "plain,nsys", "--", "sh", "-c", '[ "$NSIGHTLENS_TOOL" = nsys ] || exit 6')
     assert done.returncode == 6

@@ -179,3 +179,27 @@ def test_wrappers_need_no_python_and_nothing_newer_than_bash_4_2() -> None:
     )
     for path in WRAPPERS.glob("*.sh"):
         assert not newer.search(path.read_text()), path.name
+
+
+def test_a_locale_that_is_not_installed_is_no_noise(stage: Stage) -> None:
+    """Common in containers; the sidecar is written byte by byte in another one."""
+    done = stage.run("plain_wrapper.sh", "--run-dir", "r", "true", "é", LC_ALL="xx_YY.UTF-8")
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if "sidecar.sh" in line] == []
+    assert stage.sidecar("r/plain/rank0000.run.json")["command"] == ["true", "é"]
+
+
+@pytest.mark.parametrize("tool", ["nsys", "ncu", "plain"])
+def test_exported_shell_options_and_no_home_change_nothing(stage: Stage, tool: str) -> None:
+    words = ["-u", "HOME", "-u", "TMPDIR", "SHELLOPTS=noglob:noclobber", str(WRAPPERS / f"{tool}_wrapper.sh"), "--run-dir", "r"]
+    done = stage.run("/usr/bin/env", *words, "sh", "-c", "echo started; exit 3")
+    assert (done.returncode, done.stdout) == (3, "started\n"), done.stderr
+    assert stage.sidecar(f"r/{tool}/rank0000.run.json")["exit_code"] == 3
+
+
+def test_a_disk_that_fills_up_leaves_no_half_sidecar(stage: Stage) -> None:
+    stage.stub("mv", '#!/bin/sh\ncase "$*" in *.run.json) [ ! -e ended ] || exit 1 ;; esac\nexec /bin/mv "$@"\n')
+    done = stage.run("plain_wrapper.sh", "--run-dir", "r", "sh", "-c", "touch ended; exit 4")
+    assert done.returncode == 4 and "full disk" in done.stderr.splitlines()[-1]
+    assert [name for name in stage.files() if name.startswith("r/")] == ["r/plain/rank0000.run.json"]
+    assert stage.sidecar("r/plain/rank0000.run.json")["exit_code"] is None

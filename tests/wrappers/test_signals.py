@@ -78,3 +78,32 @@ def test_capture_all_stops_at_a_signal(stage: Stage) -> None:
     _, said = process.communicate(timeout=30)
     assert process.returncode == 40 + signal.SIGTERM
     assert stage.calls("nsys.profile") == [] and "stopped by SIGTERM" in said
+
+
+TWICE = """
+import pathlib, signal, sys, time
+got = 0
+def count(number, frame):
+    global got
+    got += 1
+    pathlib.Path(f"got{got}").touch()
+    if got == 2:
+        sys.exit(9)
+signal.signal(signal.SIGINT, count)
+pathlib.Path("ready").touch()
+time.sleep(30)
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("tool", ["nsys", "ncu", "plain"])
+def test_a_second_signal_reaches_the_application_too(stage: Stage, tool: str) -> None:
+    process = stage.start(str(WRAPPERS / f"{tool}_wrapper.sh"), "--run-dir", "r", "python", "-c", TWICE)
+    for name in ("ready", "got1"):
+        wait_for(stage.path / name)
+        process.send_signal(signal.SIGINT)
+    process.communicate(timeout=40)
+    assert process.returncode == 9 and (stage.path / "got2").exists()
+    sidecar = stage.sidecar(f"r/{tool}/rank0000.run.json")
+    assert sidecar["exit_code"] == 9 and bool(sidecar["report"]) == (tool != "plain")
+    assert leftovers(stage) == []
