@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nsl_annotate
 import pytest
 from nsl_annotate import annotate, step_range
+
+from nsightlens.readers.kineto import words
+from tests.readers.nsys_report import report, span
 
 
 class Record:
@@ -113,6 +117,22 @@ def test_a_step_is_in_nvtx_only(log: list[str]) -> None:
     with step_range(7):
         pass
     assert log == ["nvtx+ProfilerStep#7", "nvtx-ProfilerStep#7"]
+
+
+def test_nsys_and_kineto_see_the_same_steps_and_phases(log: list[str], tmp_path: Path) -> None:
+    """What NVTX is told, as nsys stores it and as nsightlens reads it: the step's number, and the phases by their names."""
+    with step_range(7):
+        for phase in ("forward", "backward", "optimizer"):
+            with annotate(phase):
+                pass
+    names = [word.removeprefix("nvtx+") for word in log if word.startswith("nvtx+")]
+    times = {name: (0, 100) if number == 0 else (10 * number, 10 * number + 9) for number, name in enumerate(names)}
+    rows = report(tmp_path, NVTX_EVENTS=[span(*times[name], text=name) for name in names])["ranges"]
+    seen = [(row["kind"], row["name"], row.get("step"), row.get("domain")) for row in rows]
+    assert seen == [("step", "ProfilerStep#7", 7, None)] + [
+        ("nvtx_push_pop", phase, None, None) for phase in ("forward", "backward", "optimizer")]
+    assert words.step_number("ProfilerStep#7") == 7
+    assert [word for word in log if word.startswith("torch+")] == ["torch+forward", "torch+backward", "torch+optimizer"]
 
 
 def test_no_profiler_no_record(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
