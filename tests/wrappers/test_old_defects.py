@@ -1,4 +1,4 @@
-"""Each defect of the published wrappers, as a test that fails on what they did."""
+"""Each defect of the published wrappers, as a test that fails on what they did: OLD does it again, and is seen to fail."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from tests.wrappers.stage import WRAPPERS, Stage
 CHOSEN = (
     f'source "{WRAPPERS}/launch.sh"; nsl_settle_selection all; nsl_find_rank; if nsl_selected; then echo yes; else echo no; fi'
 )
+
+# What the published scripts did, in our words.
+OLD = {
+    "options": "OPTIONS='--set roofline --export out'\n# NCU=\"ncu $OPTIONS\"\nNCU=ncu\n$NCU true",
+    "rank": "if [[ ${PALS_LOCAL_RANKID-} -eq 0 && ${PMI_RANK-} -lt 8 ]]; then echo yes; else echo no; fi",
+    "folder": "echo run_$(date +%s)",
+    "cutoff": "if [[ $PALS_LOCAL_RANKID -eq 0 && $PMI_RANK -lt $((2 * 4)) ]]; then echo yes; else echo no; fi",
+}
 
 
 def slurm(rank: int, per_node: int, world: int = 64) -> dict[str, str]:
@@ -31,16 +39,18 @@ def test_ncu_runs_with_the_options_that_were_asked_for(stage: Stage) -> None:
     assert call[call.index("--export") + 1] == str(stage.path / "r/ncu/rank0000")
     assert int(call[call.index("--launch-count") + 1]) > 0
     assert (stage.path / "r/ncu/rank0000.ncu-rep").exists() and (stage.path / "r/ncu/rank0000.raw.csv").exists()
+    stage.bash(OLD["options"])
+    assert len(stage.calls("ncu.--set")) == 1 and stage.calls("ncu.true") == [["LC_ALL=", "true"]]
 
 
 def test_unset_local_rank_is_not_zero(stage: Stage) -> None:
     """`[[ $PALS_LOCAL_RANKID -eq 0 && $PMI_RANK -lt 8 ]]`: under Slurm both are unset, so every rank was profiled."""
-    chosen = [
-        rank
-        for rank in range(8)
-        if stage.bash(CHOSEN.replace("nsl_settle", "nsl_ranks=local0; nsl_settle"), **slurm(rank, 4)).stdout == "yes\n"
-    ]
-    assert chosen == [0, 4]
+
+    def chosen(script: str) -> list[int]:
+        return [rank for rank in range(8) if stage.bash(script, **slurm(rank, 4)).stdout == "yes\n"]
+
+    assert chosen(CHOSEN.replace("nsl_settle", "nsl_ranks=local0; nsl_settle")) == [0, 4]
+    assert chosen(OLD["rank"]) == list(range(8))
 
 
 def test_all_ranks_share_run_and_execution_whatever_their_clocks_say(stage: Stage) -> None:
@@ -52,12 +62,12 @@ def test_all_ranks_share_run_and_execution_whatever_their_clocks_say(stage: Stag
     assert [f["rank"] for f in found] == [0, 1, 2]
     assert {f["run"] for f in found} == {"7"}
     assert {f["execution_id"] for f in found} == {"slurm-7.0-nsys"}
+    assert len({stage.bash(OLD["folder"], **slurm(rank, 4, 3)).stdout for rank in range(3)}) == 3
 
 
 @pytest.mark.parametrize("per_node", [1, 2, 4, 8])
 def test_cutoff_counts_profiled_ranks_on_any_number_per_node(stage: Stage, per_node: int) -> None:
-    """`PMI_RANK -lt 8` profiled two nodes of four ranks, but one of eight."""
-    chosen = []
+    """`PMI_RANK -lt 8` profiled two nodes of four ranks, but one of eight, and eight of one."""
     loop = "".join(
         f"SLURM_PROCID={r} SLURM_LOCALID={r % per_node} SLURM_NODEID={r // per_node}; nsl_find_rank; "
         f"if nsl_selected; then echo {r}; fi; "
@@ -68,6 +78,9 @@ def test_cutoff_counts_profiled_ranks_on_any_number_per_node(stage: Stage, per_n
     )
     chosen = [int(line) for line in done.stdout.split()]
     assert chosen == [0, per_node]
+    old = [rank for rank in range(32) if stage.bash(
+        OLD["cutoff"], PMI_RANK=str(rank), PALS_LOCAL_RANKID=str(rank % per_node)).stdout == "yes\n"]
+    assert (old == chosen) == (per_node == 4)
 
 
 @pytest.mark.parametrize(
