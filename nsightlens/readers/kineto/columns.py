@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.readers import Batch
-from nsightlens.readers.kineto import times, values, words
+from nsightlens.readers.kineto import times, typed, values, words
 from nsightlens.readers.kineto.events import Args, Event
 from nsightlens.readers.kineto.sorting import Rows, pid_of
 from nsightlens.readers.kineto.tally import Tally
@@ -29,7 +29,8 @@ def batches(rows: Rows, origin_ns: int, tally: Tally) -> list[Batch]:
 
     Raises times.InexactTime where the events must be decoded as `exact` ones.
     """
-    builder = Builder(origin_ns, tally)
+    are_typed = any(isinstance(events[0], typed.Known) for events in rows.values() if events)
+    builder = Builder(origin_ns, tally, are_typed)
     made = {
         "kernels": builder.kernels, "memory_ops": builder.memory_ops, "api_calls": builder.api_calls,
         "ranges": builder.ranges, "allocations": builder.allocations,
@@ -43,8 +44,9 @@ def batches(rows: Rows, origin_ns: int, tally: Tally) -> list[Batch]:
 class Builder:
     """Makes the columns of one chunk's rows, and counts in `tally` what a value told beside."""
 
-    def __init__(self, origin_ns: int, tally: Tally) -> None:
+    def __init__(self, origin_ns: int, tally: Tally, are_typed: bool) -> None:
         self._origin_ns = origin_ns
+        self._integers = values.true_integers if are_typed else values.integers
         self._tally = tally
         self._numbers = {pid: number for number, pid in enumerate(tally.pids)}
 
@@ -88,7 +90,7 @@ class Builder:
             self._tally.marks.add("hip")
         return {
             "name": name, "api": values.texts([words.KIND_OF[event.cat or ""] for event in events]),
-            "process_index": self._process(events), "thread": values.integers([event.tid for event in events]),
+            "process_index": self._process(events), "thread": self._integers([event.tid for event in events]),
             **self._times(events), **self._links(events, args),
         }
 
@@ -102,9 +104,9 @@ class Builder:
             "shapes": values.json_texts([a.shapes_old if a.shapes is None else a.shapes for a in args]),
             "types": values.json_texts([a.types for a in args]),
             "concrete_inputs": values.json_texts([a.concrete_inputs for a in args]),
-            "sequence": values.integers([a.sequence for a in args]),
-            "forward_thread": values.integers([a.forward_thread or None for a in args]),
-            "external_id": values.integers([a.external_id for a in args]),
+            "sequence": self._integers([a.sequence for a in args]),
+            "forward_thread": self._integers([a.forward_thread or None for a in args]),
+            "external_id": self._integers([a.external_id for a in args]),
         }
 
     def allocations(self, events: list[Event], args: list[Args]) -> Columns:
@@ -113,7 +115,7 @@ class Builder:
         self._tally.untimed += int(np.count_nonzero(at == times.UNKNOWN))
         types = [values.integer(a.device_type) for a in args]
         return {
-            "process_index": self._process(events), "thread": values.integers([event.tid for event in events]),
+            "process_index": self._process(events), "thread": self._integers([event.tid for event in events]),
             "at_ns": times.column(times.since(at, self._origin_ns)),
             "bytes": values.integers([a.allocated for a in args]),
             "address": values.integers([_signed(a.address) for a in args]),
@@ -145,8 +147,8 @@ class Builder:
         stream = [e.tid if a.stream is None else a.stream for e, a in zip(events, args, strict=True)]
         self._tally.devices.update(number for number in device.unique().to_pylist() if number is not None)
         self._tally.gpu_rows += len(events)
-        return {"process_index": _same(-1, len(events)), "device": device, "stream": values.integers(stream),
-                "context": values.integers([a.context for a in args])}
+        return {"process_index": _same(-1, len(events)), "device": device, "stream": self._integers(stream),
+                "context": self._integers([a.context for a in args])}
 
     def _links(self, events: list[Event], args: list[Args]) -> Columns:
         """Return correlation id and External id, the latter only where it is a link.
@@ -162,14 +164,14 @@ class Builder:
             self._tally.borrowed_ids += own.count(None) - ids.count(None)
             ids = own
         self._tally.own_ids += len(ids) - ids.count(None)
-        return {"correlation_id": values.integers(correlation), "external_id": values.integers(ids)}
+        return {"correlation_id": self._integers(correlation), "external_id": self._integers(ids)}
 
     def _tracks(self, events: list[Event], args: list[Args], kind: pa.DictionaryArray) -> Columns:
         """Return process and thread of ranges; for those that the tool drew on the GPU track, device and stream instead."""
         thread: list[Any] = [event.tid for event in events]
         on_gpu = _is(kind, "gpu_annotation")
         if not on_gpu.any():
-            return {"process_index": self._process(events), "thread": values.integers(thread)}
+            return {"process_index": self._process(events), "thread": self._integers(thread)}
         process = np.where(on_gpu, np.int32(-1), self._process(events).to_numpy())
         device: list[Any] = [None] * len(events)
         stream: list[Any] = [None] * len(events)
@@ -178,7 +180,7 @@ class Builder:
             device[row] = event.pid if told.device is None else told.device
             stream[row] = event.tid if told.stream is None else told.stream
             thread[row] = None
-        return {"process_index": pa.array(process), "thread": values.integers(thread),
+        return {"process_index": pa.array(process), "thread": self._integers(thread),
                 "device": values.integers(device, _INT32), "stream": values.integers(stream)}
 
 

@@ -6,6 +6,7 @@ their input ends. Where they cannot be started or die, this process does the wor
 
 from __future__ import annotations
 
+import os
 import pickle
 import select
 import subprocess
@@ -42,7 +43,7 @@ serve()
 """
 _PIPE_BYTES = 1 << 20
 _MOST_BYTES = 1 << 31
-_MOST_FLYING = 32
+_MOST_FLYING = 8
 _GONE = (OSError, EOFError, pickle.UnpicklingError)
 
 
@@ -112,6 +113,7 @@ class _Helper:
 
     def __init__(self, work: Work) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._hired = False
         self._given = 0
         self._holds_bytes = False
         if sys.executable and not getattr(sys, "frozen", False):
@@ -121,7 +123,8 @@ class _Helper:
 
     def _start(self) -> None:
         with suppress(OSError):
-            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
+            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0,
+                                             env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
         if self._process:
             for pipe in (self._process.stdin, self._process.stdout):
                 _widen(pipe)
@@ -134,11 +137,14 @@ class _Helper:
                 self.close()
 
     def has_room(self) -> bool:
-        """Say whether a piece can be given.
+        """Say whether a piece can be given: not before the helper has said that it is there.
 
         Not a second one where pieces travel with their bytes: both pipes could fill up, and both sides wait.
         """
-        return self._process is not None and self._given < (1 if self._holds_bytes else 2)
+        if not self._hired and self.is_ready():
+            self._receive()
+            self._hired = True
+        return self._process is not None and self._hired and self._given < (1 if self._holds_bytes else 2)
 
     def give(self, piece: Piece) -> None:
         """Hand over a piece."""
@@ -157,14 +163,19 @@ class _Helper:
     def result(self) -> Digest | None:
         """Return the digest of the piece given first; None where the helper is gone."""
         self._given -= 1
-        if self._process is None or self._process.stdout is None:
+        received = self._receive()
+        if received is None:
             return None
+        batches, *rest = received
+        return Digest([(table, _unpacked(packed)) for table, packed in batches], *rest)
+
+    def _receive(self) -> Any:
+        """Return the next message; None where the helper is gone."""
         try:
-            batches, *rest = _read(self._process.stdout)
+            return _read(self._process.stdout) if self._process and self._process.stdout else None
         except _GONE:
             self.close()
             return None
-        return Digest([(table, _unpacked(packed)) for table, packed in batches], *rest)
 
     def close(self) -> None:
         """End the process; results not yet taken are dropped."""
@@ -185,6 +196,7 @@ def serve() -> None:
     frame = Frame()
     with suppress(*_GONE):
         work: Work = _read(into)
+        _write(out, "here")
         with work.path.open("rb", buffering=0) as file:
             while True:
                 done = work.digest(_read(into), file, frame)

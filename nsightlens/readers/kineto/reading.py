@@ -19,7 +19,7 @@ from nsightlens.readers.kineto.report import Trace
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Source
 from nsightlens.readers.kineto.tally import Tally
 
-PIECE_BYTES = 1 << 21
+PIECE_BYTES = 1 << 22
 PARALLEL_BYTES = 1 << 25
 _GZIP_RATIO = 8  # of traces, at the least
 _MAX_HELPERS = 4  # 100 MB each; more of them would wait for this process

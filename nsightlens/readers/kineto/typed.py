@@ -21,18 +21,18 @@ _ABSENT: Any = None  # not Raw(), of which each event would get its own
 class LinkArgs(Struct, gc=False):
     """What links an event to others."""
 
-    correlation: Any = None
-    external_id: Any = field(default=None, name="External id")
-    external_id_g1: Any = field(default=None, name="external id")
+    correlation: int | None = None
+    external_id: int | None = field(default=None, name="External id")
+    external_id_g1: int | None = field(default=None, name="external id")
 
 
 class GpuArgs(LinkArgs, gc=False):
     """The arguments of GPU work."""
 
-    device: Any = None
-    context: Any = None
-    stream: Any = None
-    graph_node_id: Any = field(default=None, name="graph node id")
+    device: int | None = None
+    context: int | None = None
+    stream: int | None = None
+    graph_node_id: int | None = field(default=None, name="graph node id")
 
 
 class CopyArgs(GpuArgs, gc=False):
@@ -65,9 +65,9 @@ class KernelArgs(GpuArgs, gc=False):
 class RangeArgs(Struct, gc=False):
     """The arguments of ranges."""
 
-    external_id: Any = field(default=None, name="External id")
-    sequence: Any = field(default=None, name="Sequence number")
-    forward_thread: Any = field(default=None, name="Fwd thread id")
+    external_id: int | None = field(default=None, name="External id")
+    sequence: int | None = field(default=None, name="Sequence number")
+    forward_thread: int | None = field(default=None, name="Fwd thread id")
     shapes: Raw = field(default=_ABSENT, name="Input Dims")
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
     types: Raw = field(default=_ABSENT, name="Input type")

@@ -38,6 +38,14 @@ def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Arra
     return pa.array([v if v is not None and low <= v <= high else None for v in whole], type_)
 
 
+def true_integers(values: Sequence[Any]) -> pa.Array:
+    """Return `integers` of what are integers or None for certain: in half the time where there is no None."""
+    try:
+        return pa.array(np.array(values, dtype=np.int64))
+    except (TypeError, OverflowError):  # there is a None, or a number beyond 63 bits
+        return integers(values)
+
+
 def integer(value: Any) -> int | None:
     """Return the value as an int, None where it is none."""
     if isinstance(value, bool) or value is None:
