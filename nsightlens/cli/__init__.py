@@ -17,6 +17,7 @@ COMMANDS = {
     "wrappers": "Write the scripts that capture a job, with workloads and job templates, into a folder.",
     "ingest": "Read the captures of a run directory into the store.",
     "scan": "Tell what each file of a run directory is, without reading it into a store.",
+    "summary": "Print the page to read first, on each run.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or tell all about one.",
     "sql": "Run one SQL statement on the store, read-only.",
@@ -67,7 +68,7 @@ def root() -> None:
 
     \b
     nsightlens ingest run_dir/            read nsys, ncu and PyTorch captures of all ranks
-    nsightlens show kernel_summary        then look
+    nsightlens summary                    then look
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
     nsightlens roofline --kernel gemm --output roofline.png
 

@@ -69,6 +69,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
 
 def _column(name: str, values: list[object], is_text: bool, wide: bool) -> _Column:
     decimals = _decimals(values)
+    if decimals is None and name.endswith("_pct"):
+        decimals = 2
     limit = None if wide or name in _PROSE else _NAME_WIDTH
     commas = not name.endswith(_PLAIN)
     return _Column(name, [_cell(value, decimals, commas, limit) for value in values], is_text)
@@ -126,7 +128,7 @@ def _distinct(columns: list[_Column]) -> int:
 
 
 def _place(text: str, column: _Column) -> str:
-    text = _middle(text, column.width)
+    text = cut_middle(text, column.width)
     return text.ljust(column.width) if column.is_text else text.rjust(column.width)
 
 
@@ -164,10 +166,10 @@ def _cell(value: object, decimals: int | None, commas: bool, limit: int | None) 
             return f"{value:,.{decimals}f}"
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
     text = printable(str(value))
-    return text if limit is None else _middle(text, limit)
+    return text if limit is None else cut_middle(text, limit)
 
 
-def _middle(text: str, width: int) -> str:
+def cut_middle(text: str, width: int) -> str:
     """Return the text cut in its middle to `width`."""
     if len(text) <= width:
         return text

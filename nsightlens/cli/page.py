@@ -1,0 +1,138 @@
+"""What a page for people is made of: headings, tables whose columns give way, bars, and figures in units that people read."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from nsightlens.cli.tables import MISSING, cut_middle, printable
+
+NOT_RECORDED = "not recorded"
+_GAP = "  "
+_INDENT = "  "
+_WIDEST = 160
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+@dataclass(slots=True)
+class Column:
+    """A column of a page's table. `weight`: the least go first where room is short; `flexible`: may be cut, to `shortest`."""
+
+    name: str
+    cells: list[str]
+    weight: int = 1
+    text: bool = False
+    flexible: bool = False
+    shortest: int = 18
+
+    def natural(self) -> int:
+        """Return the width that shows everything."""
+        return max([len(self.name), *(len(cell) for cell in self.cells)])
+
+    def least(self) -> int:
+        """Return the width below which the column says nothing."""
+        return min(self.natural(), self.shortest) if self.flexible else self.natural()
+
+
+def page_width() -> int:
+    """Return the columns that a page may take: the terminal's (or COLUMNS), at most 160."""
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, _WIDEST))
+
+
+def duration(ns: float | None) -> str:
+    """Return a time with four digits and its unit: '131.4 ms'."""
+    if ns is None:
+        return MISSING
+    factor, unit = next((pair for pair in _TIMES if abs(ns) >= pair[0] * 0.99995), _TIMES[-1])
+    return f"{_digits(ns / factor)} {unit}" if factor > 1 else f"{ns:.4g} ns"
+
+
+def size(count: float | None) -> str:
+    """Return an amount of bytes with three digits or more and its unit: '6.174 GiB'."""
+    if count is None:
+        return MISSING
+    factor, unit = next((pair for pair in _SIZES if abs(count) >= pair[0]), _SIZES[-1])
+    return f"{_digits(count / factor)} {unit}" if factor > 1 else f"{count:.0f} B"
+
+
+def share(pct: float | None) -> str:
+    """Return a percentage to one decimal."""
+    return MISSING if pct is None else f"{pct:.1f} %"
+
+
+def number(count: int | None) -> str:
+    """Return a count with its thousands apart."""
+    return MISSING if count is None else f"{count:,}"
+
+
+def _digits(value: float) -> str:
+    places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
+    return f"{value:,.{places}f}"
+
+
+def heading(text: str, note: str = "") -> None:
+    """Print the title of a section, with a note behind it, or below it where the line is full."""
+    note = printable(note)
+    room = page_width() - len(text) - 3
+    click.echo()
+    if note and len(note) > room:
+        click.echo(click.style(printable(text), bold=True))
+        click.echo(click.style("\n".join(textwrap.wrap(note, page_width())), dim=True))
+    else:
+        click.echo(click.style(printable(text), bold=True) + click.style(f" · {note}" if note else "", dim=True))
+
+
+def grid(columns: Sequence[Column]) -> None:
+    """Print a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
+    columns = [Column(c.name, [printable(cell) for cell in c.cells], c.weight, c.text, c.flexible, c.shortest) for c in columns]
+    columns = [c for c in columns if any(cell != MISSING for cell in c.cells) or c.weight > 2]
+    room = page_width() - len(_INDENT)
+    while len(columns) > 1 and sum(c.least() for c in columns) + len(_GAP) * (len(columns) - 1) > room:
+        columns.remove(min(reversed(columns), key=lambda c: c.weight))
+    widths = [c.least() for c in columns]
+    spare = room - sum(widths) - len(_GAP) * (len(columns) - 1)
+    for place, column in sorted(enumerate(columns), key=lambda pair: -pair[1].weight):
+        if column.flexible:
+            grown = min(column.natural() - widths[place], max(0, spare))
+            widths[place] += grown
+            spare -= grown
+    header = [_place(c.name, width, c.text) for c, width in zip(columns, widths, strict=True)]
+    click.echo(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
+    for row in range(len(columns[0].cells)):
+        cells = [_place(c.cells[row], width, c.text) for c, width in zip(columns, widths, strict=True)]
+        click.echo((_INDENT + _GAP.join(cells)).rstrip())
+
+
+def _place(text: str, width: int, left: bool) -> str:
+    text = cut_middle(text, width)
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def bar(part: float, width: int) -> str:
+    """Return a bar of `part` (0 to 1) of `width` characters, to an eighth of a character."""
+    eighths = round(max(0.0, min(1.0, part)) * width * 8)
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def mixed_bar(parts: Iterable[tuple[str, float]], width: int) -> str:
+    """Return a bar made of (character, share 0 to 1) pieces; rounding never makes it longer or shorter than their sum."""
+    drawn, total = "", 0.0
+    for character, part in parts:
+        total += part
+        drawn += character * (round(total * width) - len(drawn))
+    return drawn
+
+
+def lines(texts: Iterable[str], mark: str = "-") -> None:
+    """Print texts as a list, wrapped to the page."""
+    for text in texts:
+        wrapped = textwrap.wrap(printable(text), page_width() - len(_INDENT) - len(mark) - 1) or [""]
+        click.echo(f"{_INDENT}{mark} {wrapped[0]}")
+        for rest in wrapped[1:]:
+            click.echo(f"{_INDENT}{' ' * len(mark)} {rest}")

@@ -1,0 +1,355 @@
+"""The sections of `nsightlens summary`: each asks views and prints what a person reads of them first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsightlens.cli import page
+from nsightlens.cli.page import NOT_RECORDED, Column, duration, grid, heading, lines, number, share, size
+from nsightlens.cli.tables import MISSING
+
+if TYPE_CHECKING:
+    from nsightlens.store import Store
+
+Row = dict[str, Any]
+
+_PLURALS = {"rank": "ranks", "step": "steps", "family": "families", "run": "runs", "tool": "tools"}
+_TIMELINE = ("nsys", "kineto")  # the least disturbed first
+_OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
+_CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
+               "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
+_COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
+_FEW, _MANY = 8, 16
+
+
+@dataclass(slots=True)
+class Page:
+    """What the page is about: a store, one of its runs, and the filters asked for (column -> values)."""
+
+    store: Store
+    run: str
+    filters: dict[str, list[object]]
+
+    def ask(self, view: str, **parameters: object) -> list[Row]:
+        """Return the rows of a view for this run, under those filters that it has a column for."""
+        columns = dict(self.store.views[view].columns)
+        asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+        return self.store.view(view, **{"only_run": self.run} | asked | parameters).to_pylist()  # type: ignore[no-any-return]
+
+    def note(self, view: str, *texts: str) -> str:
+        """Return the texts, and what of the filters the view could not follow ('all ranks')."""
+        columns = dict(self.store.views[view].columns)
+        return ", ".join([*filter(None, texts), *(f"all {_PLURALS[name]}" for name in self.filters if name not in columns)])
+
+
+def best(rows: Iterable[Row], order: Sequence[str]) -> tuple[str, list[Row]]:
+    """Return the first tool of `order` that has rows, and its rows: figures of two tools are never mixed."""
+    by_tool: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_tool[row["tool"]].append(row)
+    return next(((tool, by_tool[tool]) for tool in order if tool in by_tool), ("", []))
+
+
+def captured(asked: Page) -> None:
+    """Print what was recorded: a line per tool."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in asked.ask("profile_overview"):
+        if row["tool"] is not None:
+            found[row["tool"]].append(row)
+    simulated = any(row["simulated"] for rows in found.values() for row in rows)
+    heading("Captured", "simulated, in part or whole: true of no GPU" if simulated else "")
+    grid([
+        Column("tool", list(found), 9, text=True),
+        Column("version", [_some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
+               shortest=12),
+        Column("profiles", [number(len(rows)) for rows in found.values()], 2),
+        Column("ranks", [_ranks(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, text=True),
+        Column("hosts", [_some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
+        Column("GPU", [_some(gpu for row in rows for gpu in _split(row["gpus"])) for rows in found.values()], 7, True, True),
+        Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
+                        for rows in found.values()], 6),
+        Column("kernels", [number(sum(row["kernels"] or 0 for row in rows)) for rows in found.values()], 5),
+        Column("kernel time", [duration(sum(row["kernel_ns"] or 0 for row in rows)) for rows in found.values()], 2),
+        Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
+    ])
+    if "ncu" in found:
+        lines(["counters of ncu: nsightlens roofline"])
+
+
+def gpus(asked: Page) -> None:
+    """Print how well each GPU was used."""
+    tool, rows = best(asked.ask("gpu_summary"), _TIMELINE)
+    if not rows:
+        return
+    heading("GPUs", asked.note("gpu_summary", tool, "first step's start to last step's end"))
+    shown = rows[:_FEW]
+    blank = all(row["sm_efficiency_pct"] is None for row in shown)
+    grid([
+        Column("rank", _labels(shown), 9, text=True),
+        Column("GPU", [row["gpu"] or NOT_RECORDED for row in shown], 8, text=True, flexible=True),
+        Column("memory", [size(row["memory_bytes"]) for row in shown], 2),
+        Column("cc", [row["compute_capability"] or MISSING for row in shown], 1, text=True),
+        Column("kernels run", [share(row["utilization_pct"]) for row in shown], 7),
+        Column("busy", [share(row["busy_pct"]) for row in shown], 6),
+        Column("SM efficiency", [share(row["sm_efficiency_pct"]) for row in shown], 4),
+        Column("occupancy", [share(row["occupancy_pct"]) for row in shown], 4),
+        Column("tensor cores", [share(row["tensor_core_pct"]) for row in shown], 5),
+    ])
+    _more(len(rows) - len(shown), "gpu_summary")
+    if blank:
+        lines([f"SM efficiency and occupancy: {NOT_RECORDED} (only the PyTorch profiler estimates them)"])
+
+
+def execution(asked: Page) -> None:
+    """Print where a step went, a bar per category, over all processes."""
+    tool, rows = best(asked.ask("execution_summary"), _TIMELINE)
+    if not rows:
+        return
+    steps = {tuple(row[name] for name in ("profile_id", "process_id", "window_index")): row for row in rows}
+    count, length = sum(row["steps"] for row in steps.values()), sum(row["steps_ns"] for row in steps.values())
+    stepped = any(row["step_id"] is not None for row in asked.ask("step_breakdown") if row["tool"] == tool)
+    what = "Where a step went" if stepped else "Where the time went (no steps were recorded)"
+    over = f" of {len(steps)} processes" if len(steps) > 1 else ""
+    mean = f"mean of {count} steps{over}: {duration(length / count)}" if stepped else f"{duration(length / count)}{over}"
+    heading(what, asked.note("execution_summary", tool, mean))
+    totals: dict[str, int] = defaultdict(int)
+    for row in rows:
+        totals[row["category"]] += row["total_ns"] or 0
+    width = max(10, min(60, page.page_width() - 42))
+    kept = {name: totals[name] for name in _CATEGORIES if totals[name]}
+    grid([
+        Column("", [_CATEGORIES[name] for name in kept], 9, text=True),
+        Column("per step" if stepped else "time", [duration(ns / count) for ns in kept.values()], 9),
+        Column("share", [share(100 * ns / length if length else None) for ns in kept.values()], 9),
+        Column("", [page.bar(ns / length if length else 0, width) for ns in kept.values()], 9, text=True),
+    ])
+    absent = [text for name, text in _CATEGORIES.items() if not totals[name]]
+    if absent:
+        lines([f"none: {', '.join(absent)}"])
+
+
+def step_times(asked: Page) -> None:
+    """Print the steps that the workload timed itself, without a profiler and under each."""
+    rows = asked.ask("step_time_summary")
+    if not rows:
+        return
+    heading("Steps as the workload timed them", asked.note("step_time_summary", "recording under a profiler costs time"))
+    shown = rows[:_FEW]
+    grid([
+        Column("under", [row["recorded_under"] or MISSING for row in shown], 9, text=True),
+        Column("rank", [_rank(row) for row in shown], 9),
+        Column("stretch", [row["window_name"] or MISSING for row in shown], 8, text=True),
+        Column("steps", [number(row["steps"]) for row in shown], 7),
+        Column("per step", [duration(row["step_ns"]) for row in shown], 9),
+        Column("issued in (median)", [duration(row["median_ns"]) for row in shown], 3),
+    ])
+    _more(len(rows) - len(shown), "step_time_summary")
+
+
+def operators(asked: Page) -> None:
+    """Print the operators that took the most GPU time themselves."""
+    tool, rows = best(asked.ask("operator_summary"), _OPERATORS)
+    if not rows:
+        heading("Top operators", f"{NOT_RECORDED}: needs a PyTorch-profiler trace, or nsys with emit_nvtx ranges")
+        return
+    figures = ("calls", "device_self_ns", "device_total_ns", "host_self_ns")
+    summed: dict[str, Row] = {}
+    for row in rows:
+        total = summed.setdefault(row["name"], dict.fromkeys(figures))
+        for name in figures:
+            total[name] = row[name] if total[name] is None else total[name] + (row[name] or 0)
+    on_gpu = any(total["device_self_ns"] is not None for total in summed.values())
+    key = "device_self_ns" if on_gpu else "host_self_ns"
+    everything = sum(total[key] or 0 for total in summed.values())
+    top = sorted(summed.items(), key=lambda item: (-(item[1][key] or 0), item[0]))[:_FEW]
+    unknown = "" if on_gpu else f"GPU time: {NOT_RECORDED}"
+    heading("Top operators", asked.note("operator_summary", tool, "summed over processes", unknown))
+    grid([
+        Column("operator", [name for name, _ in top], 9, text=True, flexible=True),
+        Column("calls", [number(total["calls"]) for _, total in top], 4),
+        Column("GPU self", [duration(total["device_self_ns"]) for _, total in top], 8),
+        Column("share", [share(100 * (total[key] or 0) / everything if everything else None) for _, total in top], 7),
+        Column("GPU total", [duration(total["device_total_ns"]) for _, total in top], 3),
+        Column("host self", [duration(total["host_self_ns"]) for _, total in top], 5),
+    ])
+
+
+def kernels(asked: Page) -> None:
+    """Print the kernels that took the most time."""
+    by_rank = "rank" in asked.filters
+    view = "kernel_by_rank" if by_rank else "top_kernels"
+    rows = asked.ask(view) if by_rank else asked.ask(view, how_many=None)
+    tool, rows = best(rows, (*_TIMELINE, "ncu"))
+    if not rows:
+        heading("Top kernels", f"{NOT_RECORDED}: no kernels in this run")
+        return
+    top = sorted(rows, key=lambda row: (-(row["total_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
+    grid([
+        *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
+        Column("kernel", [row["name"].removeprefix("void ") for row in top], 9, True, True, shortest=34),
+        Column("family", [row["family"] or MISSING for row in top], 3, text=True),
+        Column("launches", [number(row["instances"]) for row in top], 4),
+        Column("total", [duration(row["total_ns"]) for row in top], 8),
+        Column("share", [share(row["time_pct"]) for row in top], 7),
+        Column("median", [duration(row["median_ns"]) for row in top], 5),
+    ])
+
+
+def memory(asked: Page) -> None:
+    """Print the peak of each GPU's memory."""
+    rows = [row for row in asked.ask("memory_peak") if row["device_type"] != "cpu"]
+    if not rows:
+        heading("Memory peak", f"{NOT_RECORDED}: needs a PyTorch-profiler trace with profile_memory=True")
+        return
+    known = [row for row in rows if row["peak_allocated_bytes"] is not None]
+    if not known:
+        heading("Memory peak", f"{NOT_RECORDED}: totals need PyTorch 1.10 or later")
+        return
+    heading("Memory peak", asked.note("memory_peak", best(known, _OPERATORS)[0]))
+    shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]
+    grid([
+        Column("rank", _labels(shown), 9, text=True),
+        Column("device", [f"{row['device_type']} {number(row['device'])}" for row in shown], 3, text=True),
+        Column("allocated", [size(row["peak_allocated_bytes"]) for row in shown], 8),
+        Column("of the GPU", [share(row["peak_pct"]) for row in shown], 7),
+        Column("reserved", [size(row["peak_reserved_bytes"]) for row in shown], 5),
+        Column("in operator", [row["peak_op"] or MISSING for row in shown], 4, text=True, flexible=True),
+    ])
+    _more(len(known) - len(shown), "memory_peak")
+
+
+def ranks(asked: Page) -> None:
+    """Print the processes side by side: how each GPU's time was spent, and a bar of it."""
+    tool, rows = best(asked.ask("busy_time"), _TIMELINE)
+    if len(rows) < 2:
+        return
+    waits: dict[str, int | None] = {}
+    for row in asked.ask("distributed_overview"):
+        if row["tool"] == tool and row["synchronizing_ns"] is not None:
+            waits[row["process_id"]] = (waits.get(row["process_id"]) or 0) + row["synchronizing_ns"]
+    shown = rows[:_MANY]
+    longest = max(row["span_ns"] for row in rows) or 1
+    width = max(18, min(60, page.page_width() - 92))
+    heading("Ranks side by side", asked.note("busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
+    grid([
+        Column("rank", _labels(shown), 9, text=True),
+        Column("span", [duration(row["span_ns"]) for row in shown], 6),
+        Column("busy", [share(row["busy_pct"]) for row in shown], 3),
+        Column("compute", [duration(row["compute_ns"]) for row in shown], 8),
+        Column("exposed comm.", [duration(row["exposed_communication_ns"]) for row in shown], 7),
+        Column("waiting", [duration(waits.get(row["process_id"])) for row in shown], 2),
+        Column("idle", [duration(row["idle_ns"]) for row in shown], 7),
+        Column("", [page.mixed_bar(_parts(row, longest), width) for row in shown], 4, text=True),
+    ])
+    _more(len(rows) - len(shown), "busy_time")
+
+
+def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
+    compute, exposed = row["compute_ns"], row["exposed_communication_ns"]
+    parts = (("█", compute), ("▓", exposed), ("▒", row["busy_ns"] - compute - exposed), ("·", row["idle_ns"]))
+    return [(character, ns / longest) for character, ns in parts]
+
+
+def advice(asked: Page) -> None:
+    """Print what to look at next, each with the numbers that fired it."""
+    found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in asked.ask("recommendations"):
+        found[row["tool"], row["rule"], row["advice"]].append(row)
+    if not found:
+        return
+    heading("What to look at next", asked.note("recommendations"))
+    texts = []
+    for (tool, rule, text), rows in found.items():
+        values = sorted(row["value_pct"] for row in rows if row["value_pct"] is not None)
+        span = "" if not values else f"{values[0]:.1f} %" if values[0] == values[-1] else f"{values[0]:.1f} to {values[-1]:.1f} %"
+        limit = next((row["limit_pct"] for row in rows if row["limit_pct"] is not None), None)
+        where = _ranks(str(row["rank"]) for row in rows if row["rank"] is not None)
+        limited = f"{span}, limit {limit:.0f} %" if span and limit else span
+        facts = [tool, limited, "" if where == MISSING else f"rank {where}"]
+        texts.append(f"{rule.replace('_', ' ')} ({'; '.join(filter(None, facts))}): {text}")
+    lines(texts)
+
+
+def coverage(asked: Page) -> None:
+    """Print which share of the GPU time has a launch call, an operator, a step ..."""
+    sums: dict[str, dict[str, list[int]]] = {}
+    for row in asked.ask("coverage"):
+        part = sums.setdefault(row["tool"], {}).setdefault(row["what"], [0, 0])
+        part[0] += row["gpu_ns"] or 0
+        part[1] += row["all_gpu_ns"] or 0
+    if not sums:
+        return
+    heading("Attributed", asked.note("coverage", "share of the GPU time whose origin is known"))
+    grid([Column("tool", list(sums), 9, text=True), *(
+        Column(name, [share(100 * parts[what][0] / parts[what][1]) if what in parts and parts[what][1] else MISSING
+                      for parts in sums.values()], 8 - place) for place, (what, name) in enumerate(_COVERED.items()))])
+
+
+def diagnostics(asked: Page) -> None:
+    """Print what was wrong, missing or guessed."""
+    rows = asked.ask("diagnostic_summary")
+    serious = [row for row in rows if row["severity"] != "info"]
+    notes = len(rows) - len(serious)
+    if not rows:
+        return
+    heading("Diagnostics", f"{notes} note{'s' if notes != 1 else ''} more: nsightlens show diagnostic_summary" if notes else "")
+    if not serious:
+        lines(["no errors, no warnings"])
+    for row in serious[:_FEW]:
+        lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['times']}×): {row['message']}"],
+              mark="!" if row["severity"] == "error" else "-")
+    _more(len(serious) - _FEW, "diagnostic_summary")
+
+
+SECTIONS: tuple[Callable[[Page], None], ...] = (
+    captured, gpus, execution, step_times, ranks, operators, kernels, memory, advice, coverage, diagnostics)
+
+
+def _labels(rows: Sequence[Row]) -> list[str]:
+    """Return a name per row: its rank, else its process; the window where there are several."""
+    several = len({row["window_index"] for row in rows}) > 1
+    names = [f"process {_tail(row['process_id'] or row.get('device_id'))}" if row["rank"] is None else str(row["rank"])
+             for row in rows]
+    return [f"{name}, window {row['window_index']}" if several else name for name, row in zip(names, rows, strict=True)]
+
+
+def _rank(row: Row) -> str:
+    return MISSING if row["rank"] is None else str(row["rank"])
+
+
+def _tail(value: object) -> str:
+    return MISSING if value is None else str(value).replace("/", ":").rsplit(":", 1)[-1]
+
+
+def _split(text: str | None) -> list[str]:
+    return text.split(", ") if text else []
+
+
+def _some(values: Iterable[str | None], most: int = 2) -> str:
+    """Return the distinct values, the first two by name."""
+    found = [value for value in dict.fromkeys(values) if value]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
+
+
+def _ranks(values: Iterable[str]) -> str:
+    """Return ranks as people write them: '0', '0-7', '0, 2-5'."""
+    numbers = sorted({int(value) for value in values})
+    spans: list[list[int]] = []
+    for value in numbers:
+        if spans and value == spans[-1][1] + 1:
+            spans[-1][1] = value
+        else:
+            spans.append([value, value])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
+    return ", ".join(texts[:_FEW]) + (", …" if len(texts) > _FEW else "") or MISSING
+
+
+def _more(count: int, view: str) -> None:
+    if count > 0:
+        click.echo(f"  … {count} more: nsightlens show {view}")

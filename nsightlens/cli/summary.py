@@ -1,0 +1,62 @@
+"""nsightlens summary: the one page that a person wants first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nsightlens.cli.filters import chosen, filter_options
+from nsightlens.cli.output import store_option
+from nsightlens.errors import UsageError
+
+_MOST = 3  # runs with a page each; of more, the user chooses
+
+
+@click.command("summary")
+@filter_options
+@store_option
+def command(store: Path | None, **filters: Any) -> None:
+    """Print one page on each run: what was captured, how the GPUs were used, where the steps went, and what to look at next.
+
+    Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
+    reach says so ("all ranks"). The page takes the width of the terminal, or COLUMNS.
+
+    \b
+    nsightlens summary
+    nsightlens summary --run base --rank 0
+    """
+    import nsightlens as nl
+    from nsightlens.cli.page import page_width
+    from nsightlens.cli.sections import SECTIONS, Page
+    from nsightlens.cli.tables import printable
+    from nsightlens.workers import spare_pandas
+
+    spare_pandas()
+    asked = chosen(filters)
+    with nl.open(store) as opened:
+        overview = opened.view("profile_overview")
+        for column in ("run", "tool"):
+            _check(column, asked.get(column, []), overview[column].to_pylist())
+        runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
+        for number, run in enumerate(runs[:_MOST]):
+            if number:
+                click.echo()
+            click.echo(click.style(f"{printable(str(run))} ".ljust(page_width(), "═"), bold=True))
+            page = Page(opened, run, asked)
+            for section in SECTIONS:
+                section(page)
+        click.echo()
+        if len(runs) > _MOST:
+            names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
+            click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
+        click.echo("More: nsightlens views; nsightlens show NAME; nsightlens plot step_breakdown --output steps.png", err=True)
+
+
+def _check(column: str, wanted: list[object], there: list[object]) -> None:
+    """Refuse a run or tool that the store does not have, naming those that it has."""
+    absent = [value for value in wanted if value not in there]
+    if absent:
+        known = ", ".join(sorted({str(value) for value in there if value is not None}))
+        raise UsageError(f"--{column} {absent[0]}: the store has {known or 'none'}")

@@ -1,0 +1,130 @@
+"""nsightlens summary: the page to read first, at every width, with and without what the captures hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import nsightlens as nl
+from nsightlens.cli import page
+from nsightlens.cli.page import Column
+from nsightlens.cli.sections import SECTIONS
+from nsightlens.cli.summary import command
+from nsightlens.errors import UsageError
+from tests.captures import kineto, ncu
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "simulated_resnet18_ddp"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("summary") / "store"
+    nl.ingest([FIXTURE], store=store, jobs=1).close()
+    return store
+
+
+def ask(store: Path, *arguments: str, width: int = 100) -> Result:
+    return CliRunner().invoke(command, [*arguments, "--store", str(store)], catch_exceptions=False, env={"COLUMNS": str(width)})
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160, 300])
+def test_every_line_fits_the_page(demo: Path, width: int) -> None:
+    done = ask(demo, width=width)
+    assert done.exit_code == 0
+    assert max(map(len, done.stdout.splitlines())) <= min(width, 160)
+
+
+def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None:
+    text = ask(demo, width=160).stdout
+    titles = ("Captured", "GPUs", "Where a step went", "Ranks side by side", "Top operators", "Top kernels", "Memory peak",
+              "Attributed", "Diagnostics")
+    places = [text.index(f"\n{title}") for title in titles]
+    assert places == sorted(places) and "simulated" in text
+    with nl.open(demo) as store:
+        busy = store.view("busy_time", only_tool="nsys").to_pylist()
+        top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()
+        peak = store.view("memory_peak").to_pylist()
+    for row in busy:
+        assert page.duration(row["compute_ns"]) in text and page.share(row["busy_pct"]) in text
+    assert page.duration(top[0]["total_ns"]) in text and f"{top[0]['instances']:,}" in text
+    assert page.size(peak[0]["peak_allocated_bytes"]) in text
+
+
+def test_categories_are_the_view_s_and_their_shares_sum_to_the_step(demo: Path) -> None:
+    text = ask(demo, width=120).stdout
+    section = text[text.index("Where a step went"):text.index("Ranks side by side")]
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", section)]
+    assert len(shares) == 8 and sum(shares) == pytest.approx(100, abs=0.4)
+
+
+def test_filters_reach_every_section_or_say_so(demo: Path) -> None:
+    text = ask(demo, "--tool", "kineto", "--rank", "1", width=120).stdout
+    assert "nsys" not in text.replace("nsightlens", "") and "Ranks side by side" not in text
+    assert "Captured" in text and "Top kernels · kineto\n" in text
+    stepped = ask(demo, "--step", "2", width=160).stdout
+    assert re.search(r"Top kernels · .*all steps", stepped)
+
+
+def test_a_run_or_tool_that_is_not_there(demo: Path) -> None:
+    with pytest.raises(UsageError, match="--run nonsense: the store has simulated_resnet18_ddp"):
+        ask(demo, "--run", "nonsense")
+    with pytest.raises(UsageError, match="--tool rocprof: the store has kineto, ncu, nsys"):
+        ask(demo, "--tool", "rocprof")
+
+
+def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
+    kineto(tmp_path / "base" / "a.json", [("k\x1b[31mred", 10.0, 5.0)])
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    text = ask(tmp_path / "store").stdout
+    assert "Memory peak · not recorded: needs a PyTorch-profiler trace with profile_memory=True" in text
+    assert "no steps were recorded" in text and "\x1b" not in text
+    assert not re.search(r"\b0 B\b", text)
+
+
+def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:
+    ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    text = ask(tmp_path / "store").stdout
+    assert "Top kernels · ncu" in text and "nsightlens roofline" in text and "GPUs ·" not in text
+
+
+def test_of_many_runs_the_first_have_a_page_each(tmp_path: Path) -> None:
+    for name in "abcde":
+        kineto(tmp_path / name / "a.json", [("k", 10.0, 5.0)])
+    nl.ingest([tmp_path / name for name in "abcde"], store=tmp_path / "store", jobs=1).close()
+    text = ask(tmp_path / "store").stdout
+    assert text.count("Captured") == 3 and "2 more runs; --run NAME gives the page of one: d, e" in text
+    assert ask(tmp_path / "store", "--run", "e").stdout.count("Captured") == 1
+
+
+def test_sections_ask_only_views() -> None:
+    source = Path(page.__file__).with_name("sections.py").read_text()
+    assert ".sql(" not in source and len(SECTIONS) == 11
+
+
+@pytest.mark.parametrize(("ns", "text"), [
+    (None, "–"), (0, "0 ns"), (850, "850 ns"), (1_000, "1.000 µs"), (131_390_000, "131.4 ms"), (999_999, "1.000 ms"),
+    (4_397_000_000, "4.397 s"), (7_200_000_000_000, "7,200 s"), (-5_000, "-5.000 µs")])
+def test_durations(ns: int | None, text: str) -> None:
+    assert page.duration(ns) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(None, "–"), (0, "0 B"), (1023, "1023 B"), (6.174 * 2**30, "6.174 GiB")])
+def test_sizes(count: float | None, text: str) -> None:
+    assert page.size(count) == text
+
+
+def test_bars() -> None:
+    assert page.bar(0.5, 10) == "█████" and page.bar(0, 10) == "" and page.bar(1, 10) == "█" * 10
+    assert page.mixed_bar([("a", 1 / 3), ("b", 1 / 3), ("c", 1 / 3)], 10) == "aaabbbbccc"
+
+
+def test_columns_of_the_least_weight_go_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    page.grid([Column("keep", ["x" * 12], 9), Column("drop", ["y" * 20], 1), Column("cut", ["z" * 40], 5, True, True)])
+    out = capsys.readouterr().out
+    assert "drop" not in out and "x" * 12 in out and "z…z" in out
+    assert all(len(line) <= 40 for line in out.splitlines())
