@@ -237,6 +237,22 @@ def test_ranks_lie_on_one_axis_by_their_epochs_and_executions_beside_each_other(
     assert [len(execution.processes) for execution in written.executions] == [2, 1, 1, 2, 1]
 
 
+def test_a_capture_without_sidecar_joins_the_execution_beside_which_it_lies(tmp_path: Path) -> None:
+    minute = 60 * 10**9
+    rows = together(
+        together(process(1, rank=0, execution_id="x", origin_epoch_ns=0), {"kernels": [kernel(1, 1000)]}),
+        together(process(2, rank=1, origin_epoch_ns=minute // 2), {"kernels": [kernel(2, 1000)]}),
+        together(process(3, rank=2, origin_epoch_ns=10 * minute), {"kernels": [kernel(3, 1000)]}),
+        together(process(4, rank=3, origin_epoch_ns=0, tool="kineto"), {"kernels": [kernel(4, 1000)]}),
+        together(process(5, rank=0, execution_id="y", origin_epoch_ns=20 * minute), {"kernels": [kernel(5, 1000)]}),
+        together(process(6, rank=0, execution_id="z", origin_epoch_ns=20 * minute), {"kernels": [kernel(6, 1000)]}),
+        together(process(7, rank=1, origin_epoch_ns=20 * minute), {"kernels": [kernel(7, 1000)]}),
+    )
+    written, _ = exported(tmp_path / "t.json", **rows)
+    assert {tuple(p.process_id for p in execution.processes) for execution in written.executions} == {
+        ("p1", "p2"), ("p3",), ("p4",), ("p5",), ("p6",), ("p7",)}, "p7 may belong to either of two: it stays alone"
+
+
 def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
     names = ['"};alert(1)//', "tab\tnewline\nbell\x07", "back\\slash", "λ→漢😀", "</script>"]
     kernels = [kernel(1, 10 * i, 5, kernel_id=i, short_name=name, name=name) for i, name in enumerate(names)]

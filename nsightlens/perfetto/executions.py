@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
@@ -120,42 +119,58 @@ def _windows(store: Store, processes: list[Process], steps: tuple[int, int]) -> 
 
 
 def _grouped(processes: Iterable[Process]) -> list[Execution]:
-    """Return the processes by execution: by the sidecar's word, else by run, tool and closeness in time."""
-    def key(process: Process) -> tuple[str, str, str]:
-        if process.origin_epoch_ns is None:  # nothing tells where it lies beside others
-            return process.run, "unplaced", process.profile_id
-        return process.run, *(("execution", process.execution_id) if process.execution_id else ("tool", process.tool))
+    """Return the processes by execution: by the sidecar's word, else by run, tool and closeness in time.
 
-    executions = []
-    for (run, by, _), members in groupby(sorted(processes, key=key), key=key):
-        for cluster in _clusters(list(members)) if by == "tool" else [list(members)]:
-            name = f"{run} · {' + '.join(sorted({process.tool for process in cluster}))}"
-            executions.append(Execution(name, tuple(cluster), min(process.span[0] for process in cluster)))
-    return _distinct(executions)
+    A process whose capture has no sidecar belongs to the one execution of its run and tool beside which it lies in time.
+    """
+    order = list(processes)
+    named: dict[tuple[str, str], list[Process]] = {}
+    apart: dict[tuple[str, str], list[Process]] = {}  # nothing tells where they lie beside others
+    rest: dict[tuple[str, str], list[Process]] = {}
+    for process in order:
+        if process.origin_epoch_ns is None:
+            apart.setdefault((process.run, process.profile_id), []).append(process)
+        elif process.execution_id:
+            named.setdefault((process.run, process.execution_id), []).append(process)
+    known = {key: list(members) for key, members in named.items()}
+    for process in order:
+        if process.origin_epoch_ns is not None and not process.execution_id:
+            beside = [key for key, members in known.items() if key[0] == process.run
+                      and any(one.tool == process.tool and _near(one.span, process.span) for one in members)]
+            one_of = named[beside[0]] if len(beside) == 1 else rest.setdefault((process.run, process.tool), [])
+            one_of.append(process)
+    clusters = [*named.values(), *(cluster for members in rest.values() for cluster in _clusters(members)), *apart.values()]
+    place = {process.process_id: number for number, process in enumerate(order)}
+    found = [sorted(cluster, key=lambda one: place[one.process_id]) for cluster in clusters]
+    found.sort(key=lambda cluster: (cluster[0].run, cluster[0].origin_epoch_ns is None, min(one.span for one in cluster)))
+    return _distinct(found)
+
+
+def _near(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] + _APART_NS and other[0] <= one[1] + _APART_NS
 
 
 def _clusters(processes: list[Process]) -> list[list[Process]]:
     """Return the processes in groups whose captures overlap in time or nearly do, earliest first."""
     clusters: list[list[Process]] = []
     reach = 0
-    for process in sorted(processes, key=lambda p: p.span):
+    for process in sorted(processes, key=lambda one: one.span):
         first, last = process.span
-        if clusters and first <= reach + _APART_NS:
-            clusters[-1].append(process)
-            reach = max(reach, last)
-        else:
-            clusters.append([process])
+        if not clusters or first > reach + _APART_NS:
+            clusters.append([])
             reach = last
-    order = {process.process_id: at for at, process in enumerate(processes)}
-    return [sorted(cluster, key=lambda p: order[p.process_id]) for cluster in clusters]
+        clusters[-1].append(process)
+        reach = max(reach, last)
+    return clusters
 
 
-def _distinct(executions: list[Execution]) -> list[Execution]:
-    """Return the executions with names that differ."""
+def _distinct(clusters: list[list[Process]]) -> list[Execution]:
+    """Return the executions of these processes, with names that differ."""
     seen: dict[str, int] = {}
     named = []
-    for execution in executions:
-        seen[execution.name] = seen.get(execution.name, 0) + 1
-        count = seen[execution.name]
-        named.append(replace(execution, name=f"{execution.name} ({count})") if count > 1 else execution)
+    for cluster in clusters:
+        name = f"{cluster[0].run} · {' + '.join(sorted({process.tool for process in cluster}))}"
+        seen[name] = seen.get(name, 0) + 1
+        name += f" ({seen[name]})" if seen[name] > 1 else ""
+        named.append(Execution(name, tuple(cluster), min(process.span[0] for process in cluster)))
     return named
