@@ -1,13 +1,17 @@
 """Two recordings of one sequence -> the places that certainly are the same place. Pure numbers: no tables, no names.
 
 A recording is an array of tokens (equal token = could be the same launch), HOLE for a place where something stood that was
-not recorded. Recordings lack items at both ends and in between, and neighbours may be swapped. A pair is *certain* when no
-alignment with the most matches (or one match fewer, where both sides have items without a partner) gives either of the two
-another partner. If one recording only lacks items of the other, a certain pair is never wrong: the true alignment is one of
-those looked at. What is not certain is left out: never first come, first served.
+not recorded. Recordings lack items at both ends and in between, and neighbours may be swapped. A pair is *certain* when it is
+part of every alignment with the most matches, and none of these (where both sides have items without a partner: none with
+one match fewer either) gives one of the two another partner. Two neighbours that were swapped cannot both be part of one
+alignment: they are certain if nothing else competes with them. If one recording only lacks items of the other, a certain
+pair is never wrong: the true alignment is one of those looked at. What is not certain is left out: never first come, first
+served.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -32,47 +36,67 @@ def certain_pairs(one: Tokens, other: Tokens) -> Pairs | None:
     shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
     spare = 64 if len(one) * len(other) > LARGEST // 2 else max(len(one), len(other))
     while len(one) * (apart + 2 * spare + 1) <= 2 * LARGEST:
-        through, first = _through(one, other, spare)
-        best = int(through.max(initial=0))
-        if best - 1 >= shorter - spare:  # an alignment that strays farther has fewer matches than are looked at
-            return _certain(one, other, through, first)
+        band = _band(one, other, spare)
+        if band.best - 1 >= shorter - spare:  # an alignment that strays farther has fewer matches than are looked at
+            return _certain(one, other, band)
         spare *= 2
     return None
 
 
-def _certain(one: Tokens, other: Tokens, through: npt.NDArray[np.int32], first: int) -> Pairs:
-    found = _alone(one, other, through, first, 0)
-    leftover = [np.setdiff1d(np.flatnonzero(side != HOLE), found[:, place]).size for place, side in enumerate((one, other))]
-    return _alone(one, other, through, first, 1) if all(leftover) else found
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """Pairs of places near the diagonal: row i of both arrays holds the places first + i, first + i + 1, … of `other`.
 
-
-def _alone(one: Tokens, other: Tokens, through: npt.NDArray[np.int32], first: int, slack: int) -> Pairs:
-    """Return the pairs of the best alignments whose members have no other partner in those with `slack` matches fewer."""
-    best = int(through.max(initial=0))
-    row, place = np.nonzero(through >= max(best - slack, 1))
-    column = row + place + first
-    alone = (np.bincount(row, minlength=len(one))[row] == 1) & (np.bincount(column, minlength=len(other))[column] == 1)
-    alone &= (through[row, place] == best) & (one[row] != HOLE) & (other[column] != HOLE)
-    return np.stack([row[alone], column[alone]], axis=1)
-
-
-def _through(one: Tokens, other: Tokens, spare: int) -> tuple[npt.NDArray[np.int32], int]:
-    """Return, per pair of places that could be the same, the most matches of an alignment that pairs them, else 0.
-
-    Row i holds the places first + i, first + i + 1, … of `other`, so far as they lie within `spare` of the diagonals on
-    which the two begin and end together.
+    through: the most matches of an alignment that pairs the two, 0 where they are not alike. before: how many of these come
+    before the pair.
     """
+
+    first: int
+    through: npt.NDArray[np.int32]
+    before: npt.NDArray[np.int32]
+
+    @property
+    def best(self) -> int:
+        return int(self.through.max(initial=0))
+
+
+def _certain(one: Tokens, other: Tokens, band: _Band) -> Pairs:
+    found = _alone(one, other, band, 0)
+    leftover = [np.setdiff1d(np.flatnonzero(side != HOLE), found[:, place]).size for place, side in enumerate((one, other))]
+    return _alone(one, other, band, 1) if all(leftover) else found
+
+
+def _alone(one: Tokens, other: Tokens, band: _Band, slack: int) -> Pairs:
+    """Return the certain pairs, no member of which has another partner in alignments with up to `slack` matches fewer."""
+    row, place = np.nonzero(band.through >= max(band.best - slack, 1))
+    column = row + place + band.first
+    alone = (np.bincount(row, minlength=len(one))[row] == 1) & (np.bincount(column, minlength=len(other))[column] == 1)
+    among_best = band.through[row, place] == band.best
+    # each of the best alignments has one match at every height: a pair that is alone at its height is in all of them
+    height = band.before[row, place]
+    at_height = np.bincount(height[among_best], minlength=len(one) + 1)
+    alone &= among_best & (one[row] != HOLE) & (other[column] != HOLE)
+    lonely = alone & (at_height[height] == 1)
+    pairs = np.flatnonzero(alone & (at_height[height] == 2))
+    swapped = pairs[:-1][(np.diff(height[pairs]) == 0) & (np.diff(row[pairs]) == 1) & (np.diff(column[pairs]) == -1)]
+    lonely[swapped] = True
+    lonely[pairs[np.searchsorted(pairs, swapped) + 1]] = True
+    return np.stack([row[lonely], column[lonely]], axis=1)
+
+
+def _band(one: Tokens, other: Tokens, spare: int) -> _Band:
+    """Return the pairs of places within `spare` of the diagonals on which the two begin and end together."""
     first = max(min(0, len(other) - len(one)) - spare, -len(one))
     last = min(max(0, len(other) - len(one)) + spare, len(other))
-    before = _prefixes(one, other, first, last)
+    before = _prefixes(one, other, first, last)[:-1]
     after = _prefixes(one[::-1], other[::-1], len(other) - len(one) - last, len(other) - len(one) - first)
-    through = before[:-1]
-    through += after[:-1][::-1, ::-1]
+    through = after[:-1][::-1, ::-1]
+    through += before
     through += 1
     padded = _padded(other, len(one), first, last)
     for i, token in enumerate(one):
         through[i, ~_alike(token, padded[i : i + last - first + 1])] = 0
-    return through, first
+    return _Band(first, through, before)
 
 
 def _prefixes(one: Tokens, other: Tokens, first: int, last: int) -> npt.NDArray[np.int32]:

@@ -35,6 +35,7 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("a.b", "axb", [(0, 0), (2, 2)]),
     ("aa", "aa", [(0, 0), (1, 1)]),
     ("wabcz", "wbacz", [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)]),  # two neighbours swapped
+    ("cbrbaz", "rcbaz", [(4, 3), (5, 4)]),      # c crosses r, and they are no neighbours
     ("abab", "ab", []),                         # the first or the second half
     ("xyabab", "xyab", [(0, 0), (1, 1)]),
     ("", "abc", []),

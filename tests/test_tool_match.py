@@ -1,0 +1,86 @@
+"""tool_match: the pairs of grade launch against the truth of the simulated job, and what must give no pair."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.store import Store
+from tests.fixtures.simulated_run import FIXTURES, RUN
+
+sys.path.insert(0, str(FIXTURES))
+generator = importlib.import_module("make_simulated_ddp")
+
+Launch = tuple[str, str]
+
+
+def judged(
+    store: Store, run: Path,
+) -> tuple[Counter[tuple[str, str]], list[tuple[Launch | None, Launch | None]], Counter[tuple[str, str]]]:
+    """Return right pairs per pair of tools, the wrong ones, and how many true pairs there are."""
+    text = gzip.decompress((run / "truth" / "launches.tsv.gz").read_bytes()).decode()
+    launches = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    true: dict[tuple[str, ...], Launch] = {}
+    for row in launches:
+        launch = row["rank"], row["launch"]
+        if row["in_nsys"] == "1":
+            true["nsys", row["rank"], row["nsys_correlation"], row["nsys_graph_node_id"]] = launch
+        if row["in_kineto"] == "1":
+            true["kineto", row["rank"], row["kineto_correlation"], row["kineto_start_ns"]] = launch
+        if row["in_ncu"] == "1":
+            true["ncu", row["ncu_id"]] = launch
+    base = 1_767_189_312_000_000_000  # truth/clocks.tsv: what the times in a Kineto file are relative to
+    found: dict[int, Launch | None] = {}
+    for k in store.sql("SELECT k.*, p.origin_epoch_ns FROM kernels AS k JOIN profiles AS p USING (profile_id)").to_pylist():
+        rank, correlation = str(k["rank"]), str(k["correlation_id"])
+        if k["tool"] == "ncu":
+            place: tuple[str, ...] = ("ncu", str(k["ncu_id"]))
+        elif k["tool"] == "nsys":
+            place = ("nsys", rank, correlation, str(k["graph_node_id"] or ""))
+        else:
+            place = ("kineto", rank, correlation, str(k["start_ns"] + k["origin_epoch_ns"] - base))
+        found[k["kernel_id"]] = true.get(place)
+    right: Counter[tuple[str, str]] = Counter()
+    wrong = []
+    for row in store.view("tool_match").to_pylist():
+        one, other = found[row["kernel_id"]], found[row["other_kernel_id"]]
+        if one is None or one != other:
+            wrong.append((one, other))
+        else:
+            right[row["tool"], row["other_tool"]] += 1
+    pairs = Counter((one, other) for row in launches for one, other in (("nsys", "kineto"), ("nsys", "ncu"), ("kineto", "ncu"))
+                    if row[f"in_{one}"] == row[f"in_{other}"] == "1")
+    return right, wrong, pairs
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return nl.ingest(RUN, store=tmp_path_factory.mktemp("match") / "store")
+
+
+def test_the_timelines_of_the_simulated_run_meet(simulated: Store) -> None:
+    right, wrong, true = judged(simulated, RUN)
+    assert wrong == []
+    assert right["nsys", "kineto"] >= 0.95 * true["nsys", "kineto"] > 1900
+
+
+def test_a_pair_is_one_to_one(simulated: Store) -> None:
+    rows = simulated.view("tool_match").to_pylist()
+    for side in ("kernel_id", "other_kernel_id"):
+        assert max(Counter((row[side], row["tool"], row["other_tool"]) for row in rows).values()) == 1
+
+
+def test_dropped_and_swapped_launches_make_no_wrong_pair(tmp_path: Path) -> None:
+    generator.make(tmp_path / "run", seed=1, dropped=0.05, swapped=8)
+    right, wrong, _ = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    assert wrong == []
+    assert right["nsys", "kineto"] > 1000
+
+
