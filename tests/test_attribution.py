@@ -347,15 +347,17 @@ def test_forward_operators_are_those_of_the_fwdbwd_arrows(traces: Store) -> None
         if not ends:
             continue
         origin = min(Decimal(event["ts"]) for event in trace["traceEvents"]
-                     if event.get("cat") == "cpu_op" and not event["name"].startswith("ProfilerStep"))
+                     if (event.get("cat"), event["ph"]) == ("cpu_op", "X") and not event["name"].startswith("ProfilerStep"))
         ours = traces.sql(f"""
             SELECT b.thread AS b_thread, b.start_ns - o.first AS b_start, f.thread AS f_thread, f.start_ns - o.first AS f_start
             FROM ranges AS b JOIN ranges AS f ON f.range_id = b.forward_id
             JOIN (SELECT min(start_ns) AS first FROM ranges WHERE profile_id = '{profile}' AND kind = 'operator') AS o ON true
-            WHERE b.profile_id = '{profile}' AND b.name LIKE 'autograd::engine::evaluate_function%'""").to_pylist()
+            WHERE b.profile_id = '{profile}'""").to_pylist()
+        linked = {(r["b_thread"], r["b_start"]): (r["f_thread"], r["f_start"]) for r in ours}
         drawn = {(both["f"][0], int((both["f"][1] - origin) * 1000)): (both["s"][0], int((both["s"][1] - origin) * 1000))
                  for both in ends.values()}
-        assert {(r["b_thread"], r["b_start"]): (r["f_thread"], r["f_start"]) for r in ours} == drawn, path.name
+        # One arrow per node, to the engine's operator or to the one that it calls; ours lead from both.
+        assert drawn.items() <= linked.items() and set(drawn.values()) == set(linked.values()), path.name
         arrows += len(drawn)
     assert arrows > 2000
 
