@@ -166,7 +166,8 @@ def operators(asked: Page) -> None:
     on_gpu = any(total["device_self_ns"] is not None for total in summed.values())
     key = "device_self_ns" if on_gpu else "host_self_ns"
     everything = sum(total[key] or 0 for total in summed.values())
-    top = sorted(summed.items(), key=lambda item: (-(item[1][key] or 0), item[0]))[:_FEW]
+    spent = [item for item in summed.items() if item[1][key]]
+    top = sorted(spent or summed.items(), key=lambda item: (-(item[1][key] or 0), item[0]))[:_FEW]
     unknown = "" if on_gpu else f"GPU time: {NOT_RECORDED}"
     heading("Top operators", asked.note("operator_summary", tool, "summed over processes", unknown))
     grid([

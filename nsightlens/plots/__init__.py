@@ -15,8 +15,10 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.plots.distributed_overview import distributed_overview
 from nsightlens.plots.kernel_type_breakdown import kernel_type_breakdown
 from nsightlens.plots.memory_curve import memory_curve
+from nsightlens.plots.operator_summary import operator_summary
 from nsightlens.plots.queue_length_series import queue_length_series
 from nsightlens.plots.roofline import roofline
 from nsightlens.plots.step_breakdown import step_breakdown
@@ -24,8 +26,8 @@ from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
 
-__all__ = ["FORMATS", "PLOTS", "kernel_type_breakdown", "memory_curve", "queue_length_series", "roofline", "save",
-           "step_breakdown", "step_timeline", "temporal_breakdown", "top_kernels"]
+__all__ = ["FORMATS", "PLOTS", "distributed_overview", "kernel_type_breakdown", "memory_curve", "operator_summary",
+           "queue_length_series", "roofline", "save", "step_breakdown", "step_timeline", "temporal_breakdown", "top_kernels"]
 
 # Each plot draws the rows of the view of the same name.
 PLOTS: dict[str, Callable[..., Figure]] = {
@@ -33,6 +35,8 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "temporal_breakdown": temporal_breakdown,
     "kernel_type_breakdown": kernel_type_breakdown,
     "top_kernels": top_kernels,
+    "operator_summary": operator_summary,
+    "distributed_overview": distributed_overview,
     "memory_curve": memory_curve,
     "queue_length_series": queue_length_series,
     "step_timeline": step_timeline,

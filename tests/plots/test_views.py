@@ -97,6 +97,28 @@ def test_top_kernels_have_the_colour_of_their_family() -> None:
     assert axes.get_yticklabels()[0].get_text() == r"a\$b<float>(int)", "no mathematics out of names"
 
 
+def test_operators_are_summed_over_processes() -> None:
+    row = {"name": "aten::mm", "device_self_ns": 3 * MS, "host_self_ns": MS, "calls": 2}
+    other = {"name": "aten::add", "device_self_ns": 2 * MS, "host_self_ns": 9 * MS, "calls": 1}
+    (axes,) = plots.operator_summary(table(row, other, row | {"process_id": "Q:0"})).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["aten::mm", "aten::add"]
+    assert [text.get_text() for text in axes.texts] == ["75.0 %, 4×", "25.0 %, 1×"] and axes.get_xlabel().startswith("GPU")
+    (axes,) = plots.operator_summary(table(row | {"device_self_ns": None}, other | {"device_self_ns": None})).axes
+    assert axes.get_xlabel().startswith("Host") and axes.get_yticklabels()[0].get_text() == "aten::add"
+
+
+def test_ranks_wait_and_transfer_beside_where_their_steps_went() -> None:
+    rows = [{"rank": rank, "process_id": f"P:{rank}", "step": step, "computation_ns": 50 * MS, "overlapping_ns": 10 * MS,
+             "communication_ns": 20 * MS, "other_ns": 20 * MS, "synchronizing_ns": 12 * MS, "transfer_ns": 8 * MS}
+            for rank in range(2) for step in range(3)]
+    left, right = plots.distributed_overview(table(*rows)).axes
+    assert sum(heights(left)) == pytest.approx(200) and sum(heights(right)) == pytest.approx(40)
+    assert "(ms)" in left.get_ylabel() and [label.get_text() for label in left.get_xticklabels()] == ["0", "1"]
+    unknown = [row | {"synchronizing_ns": None, "transfer_ns": None} for row in rows]
+    left, right = plots.distributed_overview(table(*unknown)).axes
+    assert "not known" in right.texts[0].get_text() and not right.patches
+
+
 def test_memory_has_a_panel_per_device_and_its_peak() -> None:
     rows = [{"device_type": device, "device": None if device == "cpu" else 0, "at_ns": at * MS, "allocated_bytes": size * 2**20,
              "reserved_bytes": 2**30, "net_bytes": 0}

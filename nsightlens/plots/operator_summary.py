@@ -1,0 +1,47 @@
+"""Rows of the view `operator_summary` -> a bar per operator, by the time it took itself."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from nsightlens.plots import frame
+from nsightlens.plots.frame import Gpus, Row
+
+_MOST = 20
+
+
+def operator_summary(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
+    """Return a panel per run and tool of `table` (rows of the view `operator_summary`): the 20 operators with most GPU time.
+
+    Summed over processes and shapes; by host time where no GPU time is known. `gpus`: product name per (run, tool), for the
+    titles. Raises NsightlensError where there are no rows.
+    """
+    rows = frame.rows_of(table, "operator_summary has no rows; it needs operators: a PyTorch-profiler trace, or emit_nvtx ranges")
+    panels = {key: _summed(members) for key, members in frame.by_tool(rows).items()}
+    heights = [0.75 + 0.24 * len(bars) for _, bars, _ in panels.values()]
+    figure = Figure(figsize=(8.6, 0.6 + sum(heights)), layout="constrained")
+    titles = [frame.title("Top operators", key, gpus) for key in panels]
+    for part, (where, bars, total) in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
+        axes = part.subplots()
+        factor, unit = frame.time_unit(max(ns for _, ns, _ in bars))
+        shares = [f"{100 * ns / total:.1f} %, " if total else "" for _, ns, _ in bars]
+        frame.ranked(axes, [name for name, _, _ in bars], [ns / factor for _, ns, _ in bars],
+                     [frame.BLUE if where == "GPU" else frame.AMBER] * len(bars),
+                     [f"{share}{calls:,}×" for share, (_, _, calls) in zip(shares, bars, strict=True)])
+        axes.set_xlabel(f"{where} time of the operator itself ({unit})", fontsize=9)
+    frame.legend(figure, {}, "summed over calls and processes; without the operators inside")
+    return frame.settle(figure)
+
+
+def _summed(rows: list[Row]) -> tuple[str, list[tuple[str, int, int]], int]:
+    """Return where the time was spent ('GPU' or 'Host'), (name, ns, calls) of the longest, and the ns of all."""
+    where = "GPU" if any(row["device_self_ns"] is not None for row in rows) else "Host"
+    column = "device_self_ns" if where == "GPU" else "host_self_ns"
+    sums: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        ns, calls = sums.get(row["name"], (0, 0))
+        sums[row["name"]] = ns + (row[column] or 0), calls + (row["calls"] or 0)
+    spent = {name: figures for name, figures in sums.items() if figures[0]} or sums
+    longest = sorted(spent.items(), key=lambda item: (-item[1][0], item[0]))[:_MOST]
+    return where, [(name, ns, calls) for name, (ns, calls) in longest], sum(ns for ns, _ in sums.values())
