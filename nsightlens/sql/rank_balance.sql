@@ -1,0 +1,44 @@
+-- How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a run.
+-- A row is one family, operator or step under one tool; the largest possible gain stands on top. Durations are compared,
+-- never start times, so that clocks play no part. A rank without the item does not count as zero: ranks tells how many
+-- have it. The time of collectives includes waiting: whoever waits longest is not the slow rank (see straggler).
+-- Assumes that rank numbers are known, and sums what a rank's profiles of one tool hold: ranks that were captured for
+-- different lengths of time are not alike.
+-- @column run           Run (one workload in one configuration).
+-- @column tool          nsys or kineto. Never add them up: they saw the same work.
+-- @column what          all, family, op or step.
+-- @column item          The family, operator or step number; all for all kernels.
+-- @column ranks         Ranks that have it.
+-- @column all_ranks     Ranks of the run under this tool.
+-- @column min_ns        Smallest sum of kernel durations over these ranks.
+-- @column median_ns     Median.
+-- @column max_ns        Largest.
+-- @column spread_ns     max_ns minus median_ns: what the slowest rank costs, at most.
+-- @column variation_pct Coefficient of variation: standard deviation (of these ranks, not a sample) over mean.
+-- @column max_rank      The rank of the largest; the lowest of several.
+CREATE VIEW rank_balance AS
+WITH work AS (
+    SELECT run, tool, rank, family, op, step, duration_ns
+    FROM kernels
+    WHERE tool <> 'ncu' AND rank IS NOT NULL AND duration_ns IS NOT NULL
+), sums AS (
+    SELECT run, tool, 'all' AS what, 'all' AS item, rank, sum(duration_ns)::BIGINT AS total_ns FROM work GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'family', family, rank, sum(duration_ns)::BIGINT FROM work GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'op', op, rank, sum(duration_ns)::BIGINT FROM work WHERE op IS NOT NULL GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'step', step::VARCHAR, rank, sum(duration_ns)::BIGINT FROM work WHERE step IS NOT NULL GROUP BY ALL
+), known AS (
+    SELECT run, tool, count(DISTINCT rank) AS all_ranks FROM work GROUP BY ALL
+)
+SELECT
+    run, tool, what, item, count(*) AS ranks, any_value(all_ranks) AS all_ranks,
+    min(total_ns) AS min_ns, round(median(total_ns))::BIGINT AS median_ns, max(total_ns) AS max_ns,
+    max(total_ns) - round(median(total_ns))::BIGINT AS spread_ns,
+    round(100 * stddev_pop(total_ns) / nullif(avg(total_ns), 0), 1) AS variation_pct,
+    arg_max(rank, (total_ns, -rank)) AS max_rank
+FROM sums JOIN known USING (run, tool)
+GROUP BY run, tool, what, item
+HAVING count(*) > 1
+ORDER BY run, tool, array_position(['all', 'step', 'family', 'op'], what), spread_ns DESC, item;
