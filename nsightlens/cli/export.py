@@ -78,7 +78,7 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
 def _tell(written: Export) -> None:
     counts = written.counts
     processes = sum(len(execution.processes) for execution in written.executions)
-    click.echo(f"{written.path}: {counts.events:,} events of {_count(processes, 'process', 'processes')} in "
+    click.echo(f"{written.path}: {written.events:,} events of {_count(processes, 'process', 'processes')} in "
                f"{_count(len(written.executions), 'execution', 'executions')}; {counts.kernels:,} kernels, "
                f"{counts.memory_ops:,} memory operations, {counts.flows:,} arrows from launch to work", err=True)
     if counts.asides:

@@ -27,10 +27,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written: the executions with their processes, and the number of events of each sort."""
+    """What was written: the executions with their processes, the number of events, and how many rows they stand for."""
 
     path: Path
     executions: tuple[Execution, ...]
+    events: int
     counts: Counts
 
     @property
@@ -66,7 +67,7 @@ def export(
                     if on_progress:
                         on_progress(counts.rows, total)
             file.write(writer.thread_names())
-    return Export(target, tuple(executions), counts)
+    return Export(target, tuple(executions), file.events, counts)
 
 
 def _numbered(executions: list[Execution]) -> Iterator[tuple[int, Execution, Process]]:

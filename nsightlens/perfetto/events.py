@@ -20,12 +20,11 @@ _MEMORY = ("memcpy", "memset", "migration", "memory")
 
 @dataclass(slots=True)
 class Counts:
-    """How much was written so far: rows of the store, and of them kernels and memory operations; events; arrows."""
+    """How much was written so far: rows of the store, and of them kernels and memory operations; arrows."""
 
     rows: int = 0
     kernels: int = 0
     memory_ops: int = 0
-    events: int = 0
     flows: int = 0
     asides: int = 0
     """Spans that overlap others of their thread or stream and stand on a further line."""
@@ -70,7 +69,6 @@ class Writer:
         columns = [column.to_pylist() for column in batch.columns]
         found = list(self._host(columns) if sort == HOST else self._gpu(columns))
         self._counts.rows += batch.num_rows
-        self._counts.events += len(found)
         return found
 
     def _host(self, columns: list[list]) -> Iterator[str]:  # type: ignore[type-arg]
@@ -124,6 +122,5 @@ class Writer:
     def thread_names(self) -> Iterator[str]:
         """Yield the events that name the threads and give their order: CPU threads first, then streams."""
         for tid, name, order in self._tracks.names():
-            self._counts.events += 2
             yield _metadata("thread_name", self._pid, tid, "name", name)
             yield _metadata("thread_sort_index", self._pid, tid, "sort_index", order)

@@ -20,14 +20,17 @@ def check_name(path: Path) -> None:
 
 
 class TraceFile:
-    """A trace in the making: a JSON object with `traceEvents`, one event per line. A context manager."""
+    """A trace in the making: a JSON object with `traceEvents`, one event per line. A context manager.
+
+    events: how many it holds so far.
+    """
 
     def __init__(self, path: Path, executions: Sequence[dict[str, object]]) -> None:
         self._path = path
         self._partial = path.with_name(f".{path.name}.{os.getpid()}")
         self._executions = executions
         self._file: IO[bytes] | None = None
-        self._empty = True
+        self.events = 0
 
     def __enter__(self) -> TraceFile:
         said = json.dumps({"executions": self._executions}, ensure_ascii=False)
@@ -42,14 +45,14 @@ class TraceFile:
 
     def write(self, events: Iterable[str]) -> None:
         """Append events, each the text of a JSON object. Raises NsightlensError where the disk does not take them."""
-        text = ",\n".join(events)
-        if not text or self._file is None:
+        listed = list(events)
+        if not listed or self._file is None:
             return
         try:
-            self._file.write(("\n" if self._empty else ",\n").encode() + text.encode())
+            self._file.write((",\n" if self.events else "\n").encode() + ",\n".join(listed).encode())
         except OSError as exc:
             raise self._error(exc) from exc
-        self._empty = False
+        self.events += len(listed)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is not None:
