@@ -60,7 +60,7 @@ def id_base(profile_id: str) -> int:
 
 def stored_schema(table: Table) -> pa.Schema:
     """Return the columns of a table's parts: all but `run`, which the folder tells, and the number of the kind."""
-    columns = [(c.name, c.type) for c in table.columns if c.name != "run"]
+    columns = [(c.name, c.packed_type) for c in table.columns if c.name != "run"]
     return pa.schema([*columns, (KIND, pa.int32())] if table.varying else columns)
 
 

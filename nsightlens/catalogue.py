@@ -20,7 +20,8 @@ from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.star import Part
 
 STORAGE_VERSION = "v1.2.0"
-_WRITE_MEMORY = "192MB"
+WRITE_MEMORY = "192MB"
+"""What DuckDB may take while it writes: more makes it no faster."""
 _PRIVATE = """
 CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);
 CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
@@ -67,10 +68,14 @@ def _why(error: duckdb.Error) -> str:
     return f"It is damaged, or no DuckDB file: ingest the captures again into a new store ({said})"
 
 
-def open_for_writing(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the catalogue at `path`, made in the oldest storage version that has what we need."""
+def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalogue at `path`, made in the oldest storage version that has what we need.
+
+    memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`.
+    """
     connection = duckdb.connect()
-    connection.execute(f"SET memory_limit = '{_WRITE_MEMORY}'")
+    if memory:
+        connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute("SET temp_directory = ?", [str(scratch)])
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET autoinstall_known_extensions = false")

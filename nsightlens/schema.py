@@ -31,6 +31,8 @@ INT64 = pa.int64()
 FLOAT64 = pa.float64()
 BOOL = pa.bool_()
 METRICS = pa.map_(pa.string(), pa.float64())
+PACKED_METRICS = pa.map_(TEXT, pa.float64())
+"""METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class Column:
     stage: Stage
     doc: str
     unit: str = ""
+
+    @property
+    def packed_type(self) -> pa.DataType:
+        """Return the Arrow type of the column before it is written."""
+        return PACKED_METRICS if self.type == METRICS else self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class Table:
     @property
     def reader_schema(self) -> pa.Schema:
         """Return the columns a reader may produce, `process_index` and `kernel_row` links included."""
-        fields = [pa.field(c.name, c.type) for c in self.columns if c.stage == "reader"]
+        fields = [pa.field(c.name, c.packed_type) for c in self.columns if c.stage == "reader"]
         names = {c.name for c in self.columns}
         if "process_id" in names:
             fields.append(pa.field("process_index", INT32))

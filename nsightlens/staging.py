@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nsightlens.schema import METRICS, PACKED_METRICS
+
 MEMORY_BUDGET = 4 << 20
 ROW_GROUP = 1 << 16
+ROW_GROUP_METRICS = 1 << 18
 _DELTA = ("start_ns", "at_ns", "kernel_id", "memory_op_id", "launch_id", "range_id", "launch_index", "correlation_id",
           "queue_delay_ns", "external_id", "allocation_id")
 
@@ -72,28 +76,41 @@ class Spool:
 
 
 def write_part(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write the batches as one Parquet file in row groups of about ROW_GROUP rows; return the rows (0: no file)."""
-    rows, held, held_rows = 0, [], 0
-    with pq.ParquetWriter(path, schema, **_encoding(schema)) as writer, ThreadPoolExecutor(1) as beside:
+    """Write the batches as one Parquet file; return the rows (0: no file).
+
+    A row group has about ROW_GROUP rows, or fewer where their metrics are more than ROW_GROUP_METRICS.
+    """
+    rows, held, held_rows, held_metrics = 0, [], 0, 0
+    written = pa.schema([f.with_type(METRICS) if f.type == PACKED_METRICS else f for f in schema])
+    with ExitStack() as stack:
         writing: Future[None] | None = None  # one group is written while the next is made
         for batch in chain(batches, [None]):
             if batch is not None:
                 held.append(batch)
                 held_rows += batch.num_rows
-            if held_rows >= ROW_GROUP or (batch is None and held_rows):
+                held_metrics += _metrics(batch)
+            if held_rows >= ROW_GROUP or held_metrics >= ROW_GROUP_METRICS or (batch is None and held_rows):
                 if writing:
                     writing.result()
+                else:
+                    writer = stack.enter_context(pq.ParquetWriter(path, written, **_encoding(schema)))
+                    beside = stack.enter_context(ThreadPoolExecutor(1))
                 writing = beside.submit(_write_group, writer, held, held_rows)
-                rows, held, held_rows = rows + held_rows, [], 0
+                rows, held, held_rows, held_metrics = rows + held_rows, [], 0, 0
         if writing:
             writing.result()
-    if not rows:
-        path.unlink()
     return rows
 
 
+def _metrics(batch: pa.RecordBatch) -> int:
+    """Return how many metric values the batch has."""
+    at = batch.schema.get_field_index("metrics")
+    return 0 if at < 0 else len(batch.column(at).items) if batch.column(at).null_count < batch.num_rows else 0
+
+
 def _write_group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch], rows: int) -> None:
-    writer.write_table(pa.Table.from_batches(batches).unify_dictionaries(), row_group_size=rows)
+    table = pa.Table.from_batches(batches).unify_dictionaries()
+    writer.write_table(table.cast(writer.schema), row_group_size=rows)
 
 
 def _encoding(schema: pa.Schema) -> dict[str, Any]:

@@ -262,21 +262,30 @@ class Writing:
     def _commit(self, change: Change) -> None:
         moved = self._move_parts(change)
         fresh = self.path / f".{CATALOGUE}.{os.getpid()}"
+        try:
+            live = self._build(fresh, change, moved, catalogue.WRITE_MEMORY)
+        except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself
+            live = self._build(fresh, change, moved, None)
+        _sync(fresh)
+        fresh.replace(self.path / CATALOGUE)
+        _sync(self.path)
+        self._remove_parts_but(live)
+
+    def _build(self, fresh: Path, change: Change, moved: list[tuple[str, str, str, str, int]], memory: str | None) -> set[str]:
+        """Make the new catalogue at `fresh`, and return the parts that it names."""
+        for stray in self.path.glob(f"{fresh.name}*"):
+            stray.unlink()
         old = self.path / CATALOGUE
         if old.is_file():
             shutil.copyfile(old, fresh)
-        with contextlib.closing(catalogue.open_for_writing(fresh, self.staging)) as connection:
+        with contextlib.closing(catalogue.open_for_writing(fresh, self.staging, memory)) as connection:
             with catalogue.transaction(connection):
                 if not old.is_file():
                     catalogue.create(connection, self._materialise)
                 catalogue.apply(connection, change, moved, self.path)
                 catalogue.make_views(connection, self.path)
             connection.execute("CHECKPOINT")
-            live = {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
-        _sync(fresh)
-        fresh.replace(old)
-        _sync(self.path)
-        self._remove_parts_but(live)
+            return {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
 
     def _move_parts(self, change: Change) -> list[tuple[str, str, str, str, int]]:
         """Move the new parts to their places; return rows of _parts."""

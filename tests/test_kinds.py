@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens import kinds, star, views
+from nsightlens import catalogue, kinds, star, views
 from nsightlens.kinds import Kinds, expand
 from nsightlens.schema import TABLES, TEXT
 from nsightlens.staging import Spool
@@ -114,6 +114,14 @@ def test_parts_of_many_profiles_in_one_statement_keep_their_kinds(tmp_path: Path
     with nl.open(tmp_path / "few") as few, nl.open(tmp_path / "many") as many:
         assert few.sql(count).to_pylist() == many.sql(count).to_pylist() != [{"n": 0, "digest": None}]
         assert few.sql("SELECT count(*) AS n FROM _parts WHERE table_name = 'kernels'").to_pylist()[0]["n"] > 2
+
+
+def test_a_catalogue_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "WRITE_MEMORY", "1MB")
+    nl.ingest([RUN / "nsys"], store=tmp_path / "store")
+    with nl.open(tmp_path / "store") as opened:
+        assert opened.sql("SELECT count(*) > 0 AS filled FROM kernels").to_pylist() == [{"filled": True}]
+    assert not list((tmp_path / "store").glob(".*"))
 
 
 def test_views_are_made_anew_when_they_changed_and_only_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from nsightlens.readers.ncu.labels import COMMAND_LINE
 from nsightlens.readers.ncu.log import LogFacts
 from nsightlens.readers.ncu.merge import Report
 from nsightlens.readers.ncu.page import Entries, Name, whole
-from nsightlens.schema import METRICS, TABLES, conform
+from nsightlens.schema import TABLES, conform
 
 _ENTRIES_PER_BATCH = 1 << 16  # small enough that the memory of one batch serves the next
 _DIMENSIONS = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?", re.ASCII)
@@ -47,7 +47,7 @@ def kernels(report: Report, counters: Counters, facts: LogFacts, process_of: Seq
         part = slice(starts[first], starts[last])
         offsets = pa.array((starts[first : last + 1] - starts[first]).astype(np.int32))
         keys = pa.DictionaryArray.from_arrays(pa.array(entries.metric[part].astype(np.int32)), names)
-        metrics = pa.MapArray.from_arrays(offsets, keys.cast(METRICS.key_type), pa.array(entries.value[part]))
+        metrics = pa.MapArray.from_arrays(offsets, keys, pa.array(entries.value[part]))
         arrays = {name: column.slice(first, last - first) for name, column in columns.items()} | {"metrics": metrics}
         yield "kernels", conform(pa.RecordBatch.from_pydict(arrays), TABLES["kernels"].reader_schema, "kernels")
 
