@@ -34,6 +34,7 @@ import runpy
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -174,7 +175,7 @@ def _make_room(stem: Path, overwrite: bool) -> None:
         stem.parent.mkdir(parents=True, exist_ok=True)
         probe.write_bytes(b"\0" * 65536)
         probe.unlink()
-        old = [p for p in stem.parent.glob(f"{stem.name}.*") if not p.name.endswith(".steps.json")]
+        old = list(stem.parent.glob(f"{stem.name}.*"))   # step times too: those of another start would be taken for this one's
         restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0" or os.environ.get("SLURM_RESTART_COUNT", "0") != "0"
         if old and not overwrite and not restarted:
             raise refused(f"{old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite", 1)
@@ -244,8 +245,25 @@ def profile(**options: Any) -> Iterator[Profiling | _Unprofiled]:
         code = 130
         raise
     finally:
-        _active = None
-        profiling.stop(code)
+        with _undisturbed():
+            _active = None
+            profiling.stop(code)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM, where this thread may: who sends a second one must not lose the trace that is being written."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if (handler := signal.getsignal(number)) is not None:   # None: not set by Python, and could not be put back
+                before[number] = handler
+                signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for known, handler in before.items():
+            signal.signal(known, handler)
 
 
 def take_steps() -> Callable[[], None]:
