@@ -26,13 +26,14 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.nvtx_gpu_projection_trace import projections
+from nsightlens.analyses.nvtx_gpu_projection_trace import Int, projections
 
 _KEY = ("run", "tool", "kind", "domain", "name")
 _VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth")
@@ -47,34 +48,39 @@ _SCHEMA = pa.schema([
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per run, tool, kind, domain and name, those with the largest total first."""
-    groups: dict[tuple[str | None, ...], list[pa.Table]] = {}
+    numbers: dict[tuple[str | None, ...], int] = {}
+    codes: list[Int] = []
+    values: list[list[Int]] = []
     for table in projections(ask):
-        for key, rows in _split(table):
-            groups.setdefault(key, []).append(rows)
-    found = [dict(zip(_KEY, key, strict=True)) | _summed(pa.concat_tables(parts)) for key, parts in groups.items()]
+        keys, local = _keys(table)
+        codes.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[local])
+        values.append([table[column].to_numpy() for column in _VALUES])
+    found = []
+    if numbers:
+        code = np.concatenate(codes)
+        order = np.argsort(code, kind="stable")
+        columns = [np.concatenate(column)[order] for column in zip(*values, strict=True)]
+        bounds = np.searchsorted(code[order], np.arange(len(numbers) + 1)).tolist()
+        found = [dict(zip(_KEY, key, strict=True)) | _summed([column[begin:end] for column in columns])
+                 for key, (begin, end) in zip(numbers, pairwise(bounds), strict=True)]
     found.sort(key=lambda row: (row["run"], row["tool"], -row["total_ns"], *(row[key] or "" for key in _KEY)))
     return pa.Table.from_pylist(found, schema=_SCHEMA)
 
 
-def _split(table: pa.Table) -> list[tuple[tuple[str | None, ...], pa.Table]]:
-    """Return the values of a process' rows by key, sorted once."""
+def _keys(table: pa.Table) -> tuple[list[tuple[str | None, ...]], Int]:
+    """Return the different keys of the rows, and for each row which of them it has."""
     codes = np.zeros(table.num_rows, np.int64)
+    first = codes[:0]
     for key in _KEY:
         encoded = table[key].combine_chunks().dictionary_encode("encode")
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # small again: products must not overflow
-    order = np.argsort(codes, kind="stable")
-    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    values = table.select(_VALUES).take(pa.array(order))
-    keys = table.select(_KEY).take(pa.array(order[first])).to_pylist()
-    ends = [*first[1:].tolist(), table.num_rows]
-    return [(tuple(key.values()), values.slice(begin, end - begin))
-            for key, begin, end in zip(keys, first.tolist(), ends, strict=True)]
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)  # small again: products must not overflow
+    return [tuple(row.values()) for row in table.select(_KEY).take(pa.array(first)).to_pylist()], codes.astype(np.int64)
 
 
-def _summed(rows: pa.Table) -> dict[str, Any]:
-    """Return the statistics of ranges of one name."""
-    projected, gpu, on_cpu, launches, operations, depth = (column.to_numpy() for column in rows.columns)
+def _summed(columns: list[Int]) -> dict[str, Any]:
+    """Return the statistics of ranges of one name, from their _VALUES."""
+    projected, gpu, on_cpu, launches, operations, depth = columns
     low, middle, high = np.quantile(projected, [0.05, 0.5, 0.95]).tolist()
     return {
         "total_ns": int(projected.sum()), "gpu_ns": int(gpu.sum()), "range_ns": int(on_cpu.sum()), "instances": len(projected),
