@@ -3,7 +3,7 @@
 PyTorch counts sequence numbers per thread, one for each node of the autograd graph. A backward operator carries the number of
 its node and, in the profiler's trace, the number (the profiler's own, not the system's) of the thread of the forward pass.
 An operator and those that it calls carry the same number until the node is made: the forward operator is the one
-that began last, which is the one that the profiler draws its fwdbwd arrow from.
+that began last before, which is the one that the profiler draws its fwdbwd arrow from.
 """
 
 from __future__ import annotations

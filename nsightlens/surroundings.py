@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.autograd import Operators, forward_of
-from nsightlens.nesting import Int, Mask, Nest, Places, at, nest
+from nsightlens.nesting import Int, Mask, Nest, Places, at, codes, nest
 from nsightlens.normalise import MISSING
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
@@ -142,14 +142,29 @@ class Around:
         found = np.full(len(nested.rows), -1, dtype=np.int32)
         if not len(numbered):
             return found
-        within = nested.nearest(traits_.backward[self.kind])[numbered]
         is_backward = traits_.backward[self.kind[numbered]]
-        # What runs within a backward operator of the same number is part of it.
-        part = (within >= 0) & ~is_backward & (at(sequence, within) == sequence[numbered])
+        within, part = self._recomputed_in(traits_.backward[self.kind], sequence, numbered)
         thread = np.where(is_backward, traits_.forward_thread[self.kind[numbered]], ranges.track[nested.rows[numbered]])
-        every = Operators(numbered, ranges.group[nested.rows[numbered]], thread, sequence[numbered], nested.start[numbered])
-        found[numbered[is_backward]] = forward_of(every.take(is_backward), every.take(~is_backward & ~part))
+        every = Operators(numbered, self.group[numbered], thread, sequence[numbered], nested.start[numbered])
+        forward, told = ~is_backward & ~part, is_backward & (thread >= 0)
+        untold = is_backward & ~told
+        found[numbered[told]] = forward_of(every.take(told), every.take(forward))
+        # Without a thread, what is recomputed within a backward operator and what is not are told apart by that operator.
+        apart = replace(every, process=codes(every.process, within).astype(np.int32))
+        found[numbered[untold]] = forward_of(apart.take(untold), apart.take(forward))
         return found
+
+    def _recomputed_in(self, is_backward: Mask, sequence: Int, numbered: Places) -> tuple[Places, Mask]:
+        """Return for each of these operators the innermost backward operator around it that has another number, and whether it
+        runs, without being one itself, within one of its own number: it is then a part of that."""
+        outer = at(self.nest.nearest(is_backward), self.nest.above)
+        within = outer[numbered]
+        own = (within >= 0) & (at(sequence, within) == sequence[numbered])
+        part, todo = own & ~is_backward[numbered], np.flatnonzero(own)
+        while len(todo):
+            within[todo] = outer[within[todo]]
+            todo = todo[(within[todo] >= 0) & (at(sequence, within[todo]) == sequence[numbered[todo]])]
+        return within, part
 
     def _of_linked(self, forward: Places, sequence: Int) -> Places:
         """Return the places of the forward operators that are linked, and of those around them with their number."""

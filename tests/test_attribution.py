@@ -255,6 +255,25 @@ def test_nvtx_of_autograd_links_without_a_thread_number_where_one_thread_alone_h
         (f"{AUTOGRAD}AddmmBackward0", "aten::addmm"), ("AddmmBackward0", "aten::addmm")]
 
 
+def test_nvtx_of_recomputed_operators(tmp_path: Path) -> None:
+    """Reentrant checkpointing: forward and backward once more inside of a backward operator, with numbers of that thread."""
+    one, two = global_pid(7) + 1, global_pid(7) + 2
+    store = _nsys(tmp_path, [
+        span(10, 11, text="aten::first, seq = 1", globalTid=one), span(12, 13, text="CheckpointFunction, seq = 2", globalTid=one),
+        span(30, 90, text=f"{AUTOGRAD}CheckpointFunctionBackward, seq = 2", globalTid=two),
+        span(31, 89, text="CheckpointFunctionBackward, seq = 2", globalTid=two),
+        span(40, 41, text="aten::again, seq = 1", globalTid=two),
+        span(50, 60, text=f"{AUTOGRAD}AgainBackward0, seq = 1", globalTid=two),
+        span(51, 59, text="AgainBackward0, seq = 1", globalTid=two),
+        span(95, 99, text=f"{AUTOGRAD}FirstBackward0, seq = 1", globalTid=two),
+    ], [call(52, 53, correlationId=1, globalTid=two), call(40, 41, correlationId=2, globalTid=two)])
+    assert _rows(store, FORWARD) == [
+        (f"{AUTOGRAD}CheckpointFunctionBackward", "CheckpointFunction"), ("CheckpointFunctionBackward", "CheckpointFunction"),
+        (f"{AUTOGRAD}AgainBackward0", "aten::again"), ("AgainBackward0", "aten::again"),
+        (f"{AUTOGRAD}FirstBackward0", "aten::first")]
+    assert [row[2:4] for row in _rows(store)] == [("backward", "AgainBackward0"), ("backward", "aten::again")]
+
+
 def test_nested_steps_of_nvtx(tmp_path: Path) -> None:
     one, two = global_pid(7) + 1, global_pid(7) + 2
     store = _nsys(tmp_path, [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.nesting import Nest, at, codes, nest
@@ -26,6 +26,7 @@ def _ordered(rows: Rows) -> list[tuple[int, int, int, int]]:
     return sorted(kept, key=lambda one: (one[0], one[1], -one[2], one[3]))
 
 
+@settings(deadline=None)
 @given(INTERVALS)
 def test_the_innermost_interval_around_each_is_the_last_before_it_that_ends_no_sooner(rows: Rows) -> None:
     found, ordered = _nest(rows), _ordered(rows)
@@ -35,6 +36,7 @@ def test_the_innermost_interval_around_each_is_the_last_before_it_that_ends_no_s
         assert found.above[place] == (around[-1] if around else -1)
 
 
+@settings(deadline=None)
 @given(INTERVALS, st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 21), st.integers(0, 3)), max_size=8))
 def test_the_innermost_interval_around_anything(rows: Rows, asked: Rows) -> None:
     ordered = _ordered(rows)
@@ -45,6 +47,7 @@ def test_the_innermost_interval_around_anything(rows: Rows, asked: Rows) -> None
         assert place == (around[-1] if around else -1)
 
 
+@settings(deadline=None)
 @given(INTERVALS, st.integers(0, 1 << 14))
 def test_depth_nearest_and_those_around(rows: Rows, wanted: int) -> None:
     found = _nest(rows)
