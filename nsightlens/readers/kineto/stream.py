@@ -19,7 +19,7 @@ from nsightlens.readers.kineto.salvage import NEXT_EVENT
 GZIP = b"\x1f\x8b"
 BLOCK = 1 << 20
 _COMPRESSED = 1 << 16
-_OUTPUT = 1 << 18
+_OUTPUT = 1 << 16
 _WINDOW = 1 << 16
 
 
@@ -86,7 +86,7 @@ def read_at(file: BinaryIO, at: int, size: int) -> bytes:
 
 
 class Source:
-    """A file opened for reading: plain or gzip, whatever its name says. `at`: bytes read so far, decompressed."""
+    """A file opened for reading: plain or gzip, whatever its name says."""
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises OSError."""
@@ -95,7 +95,6 @@ class Source:
         self.zipped = read_at(self.file, 0, 2) == GZIP
         self.file.seek(0)
         self.problems: list[Problem] = []
-        self.at = 0
         self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
 
     def close(self) -> None:
@@ -108,7 +107,6 @@ class Source:
         while length < size and (block := next(self._blocks, b"")):
             parts.append(block)
             length += len(block)
-        self.at += length
         return b"".join(parts)
 
     def pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
@@ -131,15 +129,18 @@ class Source:
         return at + size
 
     def _unzipped_pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+        parts, length = [begun], len(begun)
         while True:
-            if len(begun) <= size:
-                begun += self.read(size + 1 - len(begun))
-            if len(begun) <= size:
-                yield Piece(at, len(begun), True, begun)
+            while length <= size and (block := next(self._blocks, b"")):
+                parts.append(block)
+                length += len(block)
+            data = b"".join(parts)
+            if length <= size:
+                yield Piece(at, length, True, data)
                 return
-            cut = last_cut(begun[:size]) or size
-            yield Piece(at, cut, False, begun[:cut])
-            begun, at = begun[cut:], at + cut
+            cut = _cut_of(data, size)
+            yield Piece(at, cut, False, data[:cut])
+            parts, length, at = [data[cut:]], length - cut, at + cut
 
     def _members(self) -> Iterator[bytes]:
         """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
@@ -227,6 +228,15 @@ class _Member:
     def trailer(self) -> bytes:
         """Return the eight bytes that should follow the data."""
         return self._crc.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def _cut_of(buffer: bytes, size: int) -> int:
+    """Return where to cut the first `size` bytes: at the last event's beginning, mostly found in a window at their end."""
+    for window in (min(size, _WINDOW), size):
+        cut = last_cut(buffer[size - window : size])
+        if cut:
+            return size - window + cut
+    return size
 
 
 def last_cut(window: bytes) -> int | None:
