@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "Compare the ranks of a run: who is waited for, clocks, balance, top kernels.",
     "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
     "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
+    "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
 
 

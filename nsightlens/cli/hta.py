@@ -1,0 +1,86 @@
+"""nsightlens hta: a run's PyTorch traces in Holistic Trace Analysis."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nsightlens.cli.output import store_option
+from nsightlens.errors import NsightlensError, UsageError
+
+_FILES = """
+SELECT f.path, coalesce(f.window_index, 0) AS window_index, p.rank
+FROM files AS f
+LEFT JOIN (SELECT profile_id, min(rank) AS rank FROM processes GROUP BY profile_id) AS p ON f.profile_id = p.profile_id
+WHERE f.run = ? AND f.tool = 'kineto' AND f.outcome IN ('read', 'partial')
+ORDER BY p.rank NULLS LAST, window_index, f.path"""
+_SNIPPET = """from hta.trace_analysis import TraceAnalysis
+
+trace_files = {{
+{files}
+}}
+trace = TraceAnalysis(trace_files=trace_files)
+"""
+
+
+@click.command("hta")
+@click.argument("run")
+@click.option("--window", type=int, default=0, show_default=True, help="Which capture window of each rank.")
+@click.option("--print", "only_print", is_flag=True, help="Print the Python code instead of running it.")
+@store_option
+def command(run: str, window: int, only_print: bool, store: Path | None) -> None:
+    """Open the PyTorch traces of RUN in Holistic Trace Analysis, as `trace` in an interactive Python.
+
+    The files are those that were ingested, at the place where they were then; HTA reads them, and nothing writes to them.
+
+    \b
+    nsightlens hta base
+    nsightlens hta base --print > analysis.py
+    """
+    import nsightlens as nl
+
+    with nl.open(store) as opened:
+        runs = opened.sql("SELECT DISTINCT run FROM profiles WHERE tool = 'kineto' ORDER BY run")["run"].to_pylist()
+        rows = opened.sql(_FILES, [run]).to_pylist()
+    if not rows:
+        raise UsageError(f"run {run} has no PyTorch traces in the store; those that have: {', '.join(runs) or 'none'}")
+    snippet = _SNIPPET.format(files="\n".join(f"    {rank}: {path!r}," for rank, path in _by_rank(rows, window).items()))
+    if only_print:
+        click.echo(snippet, nl=False)
+        return
+    if find_spec("hta") is None:
+        raise NsightlensError("HTA is not installed here: pip install 'nsightlens[hta]'; or --print, and run the code elsewhere")
+    click.echo("Reading with HTA; then: trace.get_temporal_breakdown(), help(trace), exit()", err=True)
+    sys.exit(subprocess.run([sys.executable, "-i", "-c", snippet], check=False).returncode)
+
+
+def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
+    """Return {rank: path} for HTA, which takes one trace per rank. Raises NsightlensError for what it could not take."""
+    files: dict[int, str] = {}
+    here = [row for row in rows if row["window_index"] == window]
+    if not here:
+        raise UsageError(f"no window {window}; there are {', '.join(map(str, sorted({row['window_index'] for row in rows})))}")
+    for row in here:
+        rank = row["rank"]
+        if rank is None:
+            rank = max(files, default=-1) + 1
+            click.echo(f"{row['path']}: rank unknown; HTA gets it as rank {rank}", err=True)
+        if rank in files:
+            click.echo(f"{row['path']}: a second trace of rank {rank} is left out", err=True)
+            continue
+        files[rank] = row["path"]
+    gone = [path for path in files.values() if not Path(path).is_file()]
+    if gone:
+        more = f" and {len(gone) - 1} more" if gone[1:] else ""
+        raise NsightlensError(f"{gone[0]}{more}: no longer where it was ingested from; ingest the run again from where it is now")
+    odd = [path for path in files.values() if not path.endswith((".json", ".gz"))]
+    if odd:
+        raise NsightlensError(f"{odd[0]}: HTA takes only names that end in .json or .gz")
+    if len(rows) > len(here):
+        click.echo(f"window {window} of {len({row['window_index'] for row in rows})}; others with --window", err=True)
+    return files
