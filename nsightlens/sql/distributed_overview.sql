@@ -1,7 +1,7 @@
 -- The Distributed View of the TensorBoard plugin, per process and step: computation that nothing overlaps, computation and
 -- communication at once, communication alone, and the rest; they sum to the step. Communication is the union of the kernels
 -- that communicate and of the host side of communication operators, as in the plugin (which links fewer kernels:
--- step_breakdown says which). Without any kernel in the capture the operators stand for computation. Then the time in
+-- step_breakdown says which). Without any kernel that computes the operators stand for computation. Then the time in
 -- collective kernels that began in the step, split into data transfer (as long as the fastest process needed for the same
 -- collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot be matched.
 -- @requires _step_states, _steps, _collective_waits, processes

@@ -19,7 +19,7 @@ CREATE VIEW recommendations AS
 WITH shares AS (
     SELECT run, tool, rank, profile_id, process_id, window_index, category, 100.0 * total_ns / nullif(steps_ns, 0) AS value
     FROM execution_summary()
-), gpus AS (
+), gpus AS MATERIALIZED (
     SELECT *, coalesce('GPU ' || device, device_id) AS subject FROM gpu_summary
 ), eligible AS (
     SELECT profile_id, process_id, 100.0 * sum(eligible_ns) / nullif(sum(kernel_self_ns), 0) AS value
@@ -29,7 +29,7 @@ WITH shares AS (
         bool_or(name = 'DistributedDataParallel.forward') AS ddp, bool_or(starts_with(name, 'nccl:') OR domain = 'NCCL') AS nccl
     FROM ranges GROUP BY run, tool, profile_id, process_id
 ), used AS (
-    SELECT profile_id, process_id, count(DISTINCT device_id) AS gpus FROM gpu_summary GROUP BY profile_id, process_id
+    SELECT profile_id, process_id, count(DISTINCT device_id) AS gpus FROM gpus GROUP BY profile_id, process_id
 ), fired AS (
     SELECT run, tool, rank, profile_id, process_id, window_index, category AS rule, NULL AS subject, value,
         CASE category WHEN 'data_loader' THEN 5 ELSE 10 END AS threshold,
