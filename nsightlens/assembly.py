@@ -141,7 +141,7 @@ class Assembly:
         self.memory_links = normalise.link(process, correlation, calls, start)
         if self._attribution:
             self._attribution.add_work("memory_ops", kind, self.memory_links)
-        self.memory_links = replace(self.memory_links, start=start[:0])  # no longer needed, and large
+        self.memory_links = replace(self.memory_links, start=start[:0].copy())  # no longer needed, and large
         kind = self._narrow.take("kernels", "kind", np.int32)
         process, correlation, start = self._take_work("kernels", kind)
         self.kernel_links = normalise.link(process, correlation, calls, start)
@@ -157,7 +157,7 @@ class Assembly:
         del kind
         ncu_id = self._narrow.take("kernels", "ncu_id")
         self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
-        self.kernel_links = replace(self.kernel_links, start=start[:0])  # no longer needed, and large
+        self.kernel_links = replace(self.kernel_links, start=start[:0].copy())  # no longer needed, and large
 
     def _begin_attribution(self) -> Attribution:
         windows = [(window.processes, window.shift) for window in self.windows]

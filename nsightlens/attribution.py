@@ -132,12 +132,14 @@ class Attribution:
         return place, time
 
     def finish(self) -> None:
-        """Number the origins of all work that was taken in."""
+        """Number the origins of all work that was taken in; nothing can be added afterwards."""
         used = np.unique(np.concatenate([work.place for work in self._work.values()]))
         self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
         for table, work in self._work.items():
             self._pairs[table] = _paired(work.kind, self.origins.of(work.place))
-            self._work[table] = replace(work, kind=work.kind[:0])  # no longer needed
+            self._work[table] = replace(work, kind=work.kind[:0].copy())  # no longer needed
+        self._external = self._external[:0].copy()
+        self.around.forget()
 
     def splits(self, table: str) -> bool:
         """Say whether rows of one kind differ in what is attributed to them, so that `kinds` has the kinds to store."""
