@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from nsightlens import schema, star, views
+from nsightlens import crossing, schema, star, views
 from nsightlens.conflicts import CONFLICTS
 from nsightlens.errors import StoreError
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
@@ -28,7 +28,7 @@ CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path V
 CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
 CREATE TABLE _runs (run VARCHAR, root VARCHAR);
 """
-_SMALL = ("files", "profiles", "processes", "devices", "diagnostics")
+_SMALL = ("files", "profiles", "processes", "devices", "diagnostics", "matches")
 _TYPES = {
     schema.TEXT: "VARCHAR", schema.STRING: "VARCHAR", schema.INT16: "SMALLINT", schema.INT32: "INTEGER",
     schema.INT64: "BIGINT", schema.FLOAT64: "DOUBLE", schema.BOOL: "BOOLEAN", schema.METRICS: "MAP(VARCHAR, DOUBLE)",
@@ -167,6 +167,17 @@ def apply(
     for code, query in CONFLICTS.items():
         connection.execute("DELETE FROM diagnostics WHERE code = ?", [code])
         connection.execute(f"INSERT INTO diagnostics BY NAME {query}")
+
+
+def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None:
+    """Make the rows of `matches` anew for runs whose profiles have changed."""
+    connection.execute("DELETE FROM matches WHERE run IN (SELECT unnest(?)) "
+                       "OR other_profile_id NOT IN (SELECT profile_id FROM profiles)", [sorted(runs)])
+    found = crossing.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)
+    if found.num_rows:
+        connection.register("incoming", found)
+        connection.execute("INSERT INTO matches BY NAME FROM incoming")
+        connection.unregister("incoming")
 
 
 def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved: list[Part], root: Path) -> None:

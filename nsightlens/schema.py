@@ -379,6 +379,24 @@ ADVICE = Table(
     ),
 )
 
+MATCHES = Table(
+    "matches",
+    "One row per pair of rows of two tools that certainly are the same launch; made anew for a run when its profiles change. "
+    "The weaker grades are counted by the views on it, since they pair kinds of launches, not launches.",
+    (
+        _RUN,
+        _RANK,
+        _TOOL,
+        _PROFILE,
+        _c("kernel_id", INT64, "ingest", "The launch in `tool`; key of `kernels`."),
+        _c("other_tool", TEXT, "ingest", "The other tool: nsys before kineto before ncu."),
+        _c("other_profile_id", TEXT, "ingest", "Profile of other_kernel_id."),
+        _c("other_kernel_id", INT64, "ingest", "The same launch in `other_tool`; key of `kernels`."),
+        _c("grade", TEXT, "ingest", "launch: same key, configuration and certain place in the order of launches."),
+        _c("evidence", TEXT, "ingest", "Where the order was compared: a step, a stretch between steps, or the whole recording."),
+    ),
+)
+
 DEVICES = Table(
     "devices",
     "One row per profile, process and device ordinal: which GPU that was.",
@@ -480,7 +498,7 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, RANGES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
-        METRIC_SUMMARIES, ADVICE, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
+        METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
 

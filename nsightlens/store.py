@@ -284,6 +284,7 @@ class Writing:
                     catalogue.create(connection, self._materialise)
                 catalogue.apply(connection, change, moved, self.path)
                 catalogue.make_views(connection, self.path)
+                catalogue.renew_matches(connection, {run for _, run, *_ in change.added})
             connection.execute("CHECKPOINT")
             return {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
 

@@ -1,4 +1,4 @@
-"""tool_match: the pairs of grade launch against the truth of the simulated job, and what must give no pair."""
+"""matches: the pairs of grade launch against the truth of the simulated job, and what must give no pair."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judged(
         found[k["kernel_id"]] = true.get(place)
     right: Counter[tuple[str, str]] = Counter()
     wrong = []
-    for row in store.view("tool_match").to_pylist():
+    for row in store.sql("FROM matches").to_pylist():
         one, other = found[row["kernel_id"]], found[row["other_kernel_id"]]
         if one is None or one != other:
             wrong.append((one, other))
@@ -72,7 +72,7 @@ def test_the_timelines_of_the_simulated_run_meet(simulated: Store) -> None:
 
 
 def test_a_pair_is_one_to_one(simulated: Store) -> None:
-    rows = simulated.view("tool_match").to_pylist()
+    rows = simulated.sql("FROM matches").to_pylist()
     for side in ("kernel_id", "other_kernel_id"):
         assert max(Counter((row[side], row["tool"], row["other_tool"]) for row in rows).values()) == 1
 
@@ -84,3 +84,13 @@ def test_dropped_and_swapped_launches_make_no_wrong_pair(tmp_path: Path) -> None
     assert right["nsys", "kineto"] > 1000
 
 
+
+
+def test_the_report_accounts_for_every_launch(simulated: Store) -> None:
+    rows = simulated.view("match_report").to_pylist()
+    counted = simulated.sql("SELECT tool, rank, count(*) AS n FROM kernels GROUP BY ALL").to_pylist()
+    true = {(r["tool"], r["rank"]): r["n"] for r in counted}
+    assert {(r["tool"], r["rank"]): r["all_launches"] for r in rows} == true
+    hidden = [r for r in rows if r["reason"] == "hidden by graph mode"]
+    assert {(r["tool"], r["other_tool"], r["rank"]) for r in hidden} == {("kineto", "nsys", 1)}
+    assert sum(r["launches"] for r in hidden) == 136

@@ -1,25 +1,14 @@
-"""Which launch in one tool's recording is which in another tool's: the pairs of grade launch, one to one.
+"""The rows of `matches` of a run: which launch in one tool's recording is which in another tool's, one to one.
 
 A pair has the same kernel key, grid and block, the same registers and shared memory where both tools know them, and its
 place in the order of launches is certain: no other pairing of its step (or stretch between steps) explains the recordings
-as well. Processes meet by rank, or where each tool has one process in the run. Steps meet by their number. What is not
-certain is not here: match_report counts it, with the weaker grades (configuration, key, short_name) and the reason.
-Assumes that both executions ran the same program with the same inputs, and number their steps alike.
-@column run                 Run.
-@column rank                Rank of both processes; NULL where unknown.
-@column tool                Tool of kernel_id.
-@column other_tool          Tool of other_kernel_id.
-@column kernel_id           The launch in `tool`; key of `kernels`.
-@column other_kernel_id     The same launch in `other_tool`.
-@column grade               launch.
-@column evidence            Where the order was compared: a step, a stretch between steps, or the whole recording.
-@column profile_id          Profile of kernel_id.
-@column other_profile_id    Profile of other_kernel_id.
+as well (nsightlens/matching.py). Processes meet by rank, or where each tool has one process in the run. Steps meet by their
+number. What is not certain is not here; the views on `matches` count it, with the weaker grades.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -28,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens import matching
+from nsightlens import matching, schema
 from nsightlens.alignment import HOLE
-from nsightlens.analyses import Ask
 from nsightlens.matching import Recording
 
 Int = npt.NDArray[np.int64]
+Ask = Callable[[str, Sequence[object]], pa.Table]
 
 _PROCESSES = """
-SELECT run, tool, rank, profile_id, process_id
-FROM kernels GROUP BY ALL ORDER BY run, tool, rank, profile_id, process_id
+SELECT run, tool, rank, profile_id, process_id, count(*) AS launches
+FROM kernels WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool, rank, profile_id, process_id
 """
 _LAUNCHES = """
 SELECT
@@ -66,11 +55,10 @@ ORDER BY start_ns
 _CONFIGURATION = ("kernel_key", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _RESOURCES = ("registers_per_thread", "shared_bytes")
 _MISSING = np.iinfo(np.int64).min
-_SCHEMA = pa.schema([
-    ("run", pa.string()), ("rank", pa.int32()), ("tool", pa.string()), ("other_tool", pa.string()), ("kernel_id", pa.int64()),
-    ("other_kernel_id", pa.int64()), ("grade", pa.string()), ("evidence", pa.string()), ("profile_id", pa.string()),
-    ("other_profile_id", pa.string()),
-])
+_SCHEMA = pa.schema([(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
+                     for field in schema.MATCHES.schema])
+_MOST_LAUNCHES = 3_000_000
+"""Launches of a process above which its orders are not compared: memory for a few hundred bytes each would be needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +72,9 @@ class _Launches:
     step: Int
 
 
-def analyse(ask: Ask) -> pa.Table:
-    """Return a row per pair of launches."""
-    tables = [_pairs(ask, one, other) for one, other in _meetings(ask(_PROCESSES, []).to_pylist())]
+def matches(ask: Ask, runs: Iterable[str]) -> pa.Table:
+    """Return the rows of `matches` of some runs; `ask` answers SQL on their kernels, calls and ranges."""
+    tables = [_pairs(ask, one, other) for one, other in _meetings(ask(_PROCESSES, [sorted(runs)]).to_pylist())]
     return pa.concat_tables([_SCHEMA.empty_table(), *tables])
 
 
@@ -94,7 +82,7 @@ def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any],
     """Yield the processes of different tools that are the same rank of a run, or its only process; nsys first, ncu last."""
     tools = {"nsys": 0, "kineto": 1, "ncu": 2}
     for one, other in combinations(sorted(processes, key=lambda p: tools[p["tool"]]), 2):
-        if one["run"] != other["run"] or one["tool"] == other["tool"]:
+        if one["run"] != other["run"] or one["tool"] == other["tool"] or max(one["launches"], other["launches"]) > _MOST_LAUNCHES:
             continue
         if one["rank"] is not None and other["rank"] is not None:
             if one["rank"] == other["rank"]:
@@ -117,11 +105,13 @@ def _pairs(ask: Ask, one: dict[str, Any], other: dict[str, Any]) -> pa.Table:
     rows = len(found.pairs)
     ids = [side.table["kernel_id"].to_numpy()[found.pairs[:, place]] for place, side in enumerate(both)]
     evidence = [_evidence(segment, stepped) for segment in found.segment.tolist()]
-    return pa.table({
-        "run": [one["run"]] * rows, "rank": pa.array([one["rank"]] * rows, pa.int32()), "tool": [one["tool"]] * rows,
-        "other_tool": [other["tool"]] * rows, "kernel_id": ids[0], "other_kernel_id": ids[1], "grade": ["launch"] * rows,
-        "evidence": evidence, "profile_id": [one["profile_id"]] * rows, "other_profile_id": [other["profile_id"]] * rows,
-    }, schema=_SCHEMA)
+    columns = {
+        "run": one["run"], "rank": one["rank"], "tool": one["tool"], "profile_id": one["profile_id"],
+        "other_tool": other["tool"], "other_profile_id": other["profile_id"], "grade": "launch",
+    }
+    arrays = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), rows) for name, value in columns.items()}
+    arrays |= {"kernel_id": ids[0], "other_kernel_id": ids[1], "evidence": pa.array(evidence, pa.string())}
+    return pa.table({name: arrays[name] for name in _SCHEMA.names}, schema=_SCHEMA)
 
 
 def _evidence(segment: int, stepped: bool) -> str:
