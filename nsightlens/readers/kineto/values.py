@@ -114,7 +114,9 @@ def json_texts(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
 
 def _distinct(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
     """Return a column of the bytes of raw JSON values, empty where absent, _END (a NUL, which no JSON holds) behind each."""
-    joined = _END.join([*(b"" if raw is None else raw for raw in raws), b""])
+    if not any(raws):
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(raws), np.int32)), pa.array([_END], pa.binary()))
+    joined = _END.join([b"" if raw is None else raw for raw in raws] + [b""])
     ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0) + 1
     offsets = np.concatenate([np.zeros(1, np.int32), ends.astype(np.int32)])
     return pa.Array.from_buffers(pa.binary(), len(raws), [None, pa.py_buffer(offsets), pa.py_buffer(joined)]).dictionary_encode()
