@@ -129,18 +129,19 @@ class Source:
         return at + size
 
     def _unzipped_pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
-        parts, length = [begun], len(begun)
+        room = bytearray(max(size, len(begun)) + _OUTPUT)  # kept: fresh memory costs as much as unzipping does
+        room[: len(begun)] = begun
+        length = len(begun)
         while True:
             while length <= size and (block := next(self._blocks, b"")):
-                parts.append(block)
+                room[length : length + len(block)] = block
                 length += len(block)
-            data = b"".join(parts)
+            cut = _cut_of(room, size) if length > size else length
+            yield Piece(at, cut, length <= size, bytes(memoryview(room)[:cut]))
             if length <= size:
-                yield Piece(at, length, True, data)
                 return
-            cut = _cut_of(data, size)
-            yield Piece(at, cut, False, data[:cut])
-            parts, length, at = [data[cut:]], length - cut, at + cut
+            room[: length - cut] = room[cut:length]
+            length, at = length - cut, at + cut
 
     def _members(self) -> Iterator[bytes]:
         """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
@@ -230,7 +231,7 @@ class _Member:
         return self._crc.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def _cut_of(buffer: bytes, size: int) -> int:
+def _cut_of(buffer: bytearray, size: int) -> int:
     """Return where to cut the first `size` bytes: at the last event's beginning, mostly found in a window at their end."""
     for window in (min(size, _WINDOW), size):
         cut = last_cut(buffer[size - window : size])
@@ -239,7 +240,7 @@ def _cut_of(buffer: bytes, size: int) -> int:
     return size
 
 
-def last_cut(window: bytes) -> int | None:
+def last_cut(window: bytes | bytearray) -> int | None:
     """Return where the last event of `window` that another one precedes begins, None where there is none."""
     cut = None
     for found in NEXT_EVENT.finditer(window):
