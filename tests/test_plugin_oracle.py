@@ -125,7 +125,7 @@ def _steps_agree(con: duckdb.DuckDBPyConnection, printed: dict[str, Any], units:
     """Names, roles, means and overlap of the steps; the steps that the plugin drops are dropped here too, at the end."""
     steps = plugin.per_step(con, "FROM step_breakdown()")
     kept = plugin.without_trailing_steps(steps)
-    costs = [{role: row[column] / units for role, column in ROLES.items()} for row in kept]
+    costs = [{role: (row[column] or 0) / units for role, column in ROLES.items()} for row in kept]
     assert ["0" if row["step"] is None else str(row["step"]) for row in kept] == printed["steps_names"]
     assert costs == printed["steps_costs_us"]
     assert {role: sum((row[role] for row in costs), 0.0) / len(costs) for role in ROLES} == printed["avg_costs_us"]

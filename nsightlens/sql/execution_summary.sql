@@ -1,6 +1,6 @@
 -- The Execution Summary of the TensorBoard plugin: mean time per step and share of each category, per process and
 -- capture window, in the plugin's order of priority. Categories are exclusive and sum to the steps: step_breakdown tells
--- what each means and where it differs from the plugin. Steps are averaged with equal weight, none left out.
+-- what each means, where it differs from the plugin and when it is NULL. Steps have equal weight, none is left out.
 -- @requires step_breakdown
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run           Run (one workload in one configuration).
@@ -20,12 +20,14 @@
 -- @balance steps_ns = total_ns per profile_id, process_id, window_index
 CREATE MACRO execution_summary(communication_pattern := NULL) AS TABLE
 WITH tall AS (
-    UNPIVOT (
+    SELECT run, tool, rank, profile_id, process_id, window_index, step_ns, category, part_ns
+    FROM (
         SELECT run, tool, rank, profile_id, process_id, window_index, step_ns,
             kernel_ns AS kernel, memcpy_ns AS memcpy, memset_ns AS memset, communication_ns AS communication,
             runtime_ns AS runtime, data_loader_ns AS data_loader, cpu_exec_ns AS cpu_exec, other_ns AS other
         FROM step_breakdown(communication_pattern := communication_pattern)
-    ) ON kernel, memcpy, memset, communication, runtime, data_loader, cpu_exec, other INTO NAME category VALUE part_ns
+    ) UNPIVOT INCLUDE NULLS (part_ns FOR category IN (
+        kernel, memcpy, memset, communication, runtime, data_loader, cpu_exec, other))
 )
 SELECT run, tool, rank, profile_id, process_id, window_index, category,
     round(100.0 * sum(part_ns) / nullif(sum(step_ns), 0), 2) AS time_pct,

@@ -6,8 +6,8 @@
 -- (the plugin links them through External id to five nccl and gloo operators and counts all others as Kernel:
 -- all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown); data-loader ranges count
 -- whether operator or annotation (the plugin sees operators only). No step is dropped; the plugin drops a last step whose
--- GPU work is missing.
--- @requires _step_states, _steps, processes
+-- GPU work is missing. Where the capture holds no GPU work of the process at all, or no API call, those figures are NULL.
+-- @requires _step_states, _steps, _gpu_work, api_calls, processes
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.
@@ -38,6 +38,10 @@ WITH ranked AS (
             WHEN communication OR communication_call THEN 'communication' WHEN runtime THEN 'runtime'
             WHEN data_loader THEN 'data_loader' WHEN cpu_exec THEN 'cpu_exec' ELSE 'other' END AS category
     FROM _step_states(communication_pattern := communication_pattern)
+), gpu AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM _gpu_work
+), api AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM api_calls
 ), summed AS (
     SELECT profile_id, process_id, window_index, start_ns, step_id,
         sum(total_ns) FILTER (category = 'kernel') AS kernel_ns, sum(total_ns) FILTER (category = 'memcpy') AS memcpy_ns,
@@ -52,14 +56,19 @@ WITH ranked AS (
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,
     s.end_ns - s.start_ns AS step_ns,
-    coalesce(kernel_ns, 0)::BIGINT AS kernel_ns, coalesce(memcpy_ns, 0)::BIGINT AS memcpy_ns,
-    coalesce(memset_ns, 0)::BIGINT AS memset_ns, coalesce(communication_ns, 0)::BIGINT AS communication_ns,
-    coalesce(runtime_ns, 0)::BIGINT AS runtime_ns, coalesce(data_loader_ns, 0)::BIGINT AS data_loader_ns,
-    coalesce(cpu_exec_ns, 0)::BIGINT AS cpu_exec_ns, coalesce(other_ns, 0)::BIGINT AS other_ns,
-    coalesce(all_kernels_ns, 0)::BIGINT AS all_kernels_ns, s.gpu_activities
+    CASE WHEN g.recorded THEN coalesce(kernel_ns, 0)::BIGINT END AS kernel_ns,
+    CASE WHEN g.recorded THEN coalesce(memcpy_ns, 0)::BIGINT END AS memcpy_ns,
+    CASE WHEN g.recorded THEN coalesce(memset_ns, 0)::BIGINT END AS memset_ns,
+    coalesce(communication_ns, 0)::BIGINT AS communication_ns,
+    CASE WHEN a.recorded THEN coalesce(runtime_ns, 0)::BIGINT END AS runtime_ns,
+    coalesce(data_loader_ns, 0)::BIGINT AS data_loader_ns, coalesce(cpu_exec_ns, 0)::BIGINT AS cpu_exec_ns,
+    coalesce(other_ns, 0)::BIGINT AS other_ns,
+    CASE WHEN g.recorded THEN coalesce(all_kernels_ns, 0)::BIGINT END AS all_kernels_ns, s.gpu_activities
 FROM _steps AS s
 LEFT JOIN summed AS u ON u.profile_id = s.profile_id AND u.process_id IS NOT DISTINCT FROM s.process_id
     AND u.window_index IS NOT DISTINCT FROM s.window_index AND u.start_ns = s.start_ns
     AND u.step_id IS NOT DISTINCT FROM s.step_id
+LEFT JOIN gpu AS g ON g.profile_id = s.profile_id AND g.process_id IS NOT DISTINCT FROM s.process_id
+LEFT JOIN api AS a ON a.profile_id = s.profile_id AND a.process_id IS NOT DISTINCT FROM s.process_id
 LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
 ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.start_ns, s.step_id;
