@@ -198,6 +198,25 @@ def test_allocations_know_their_operator(tmp_path: Path) -> None:
         (1000, 1, "a"), (2000, 1, "b"), (3000, 2, None), (5000, 1, "a"), (10000, 1, None)]
 
 
+def test_windows_of_one_process_are_apart(tmp_path: Path) -> None:
+    memory = {"ph": "i", "name": "[memory]", "pid": PID, "tid": 1, "ts": 3, "s": "t",
+              "args": {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": 4}}
+    for window in (0, 1):
+        trace = {"schemaVersion": 1, "deviceProperties": [], "baseTimeNanoseconds": (1_750_000_000 + 60 * window) * 10**9,
+                 "host_name": "node1", "traceEvents": [
+            _note(f"ProfilerStep#{window}", 0, 100), _op(f"op{window}", 2, 9), memory, *_launch(window + 1, 4)]}
+        (tmp_path / f"trace{window}.json").write_text(json.dumps(trace))
+    store = nl.ingest([tmp_path / "trace0.json", tmp_path / "trace1.json"], store=tmp_path / "store", run="one")
+    assert _rows(store, "SELECT windows FROM profiles") == [(2,)]
+    assert _rows(store, "SELECT window_index, step, op FROM kernels ORDER BY start_ns") == [(0, 0, "op0"), (1, 1, "op1")]
+    assert _rows(store, """
+        SELECT k.window_index, o.name, s.name, p.name, l.name FROM kernels AS k JOIN ranges AS o ON o.range_id = k.op_range_id
+        JOIN ranges AS s ON s.range_id = k.step_id JOIN ranges AS p ON p.range_id = o.parent_id
+        JOIN allocations AS a ON a.window_index = k.window_index JOIN ranges AS l ON l.range_id = a.op_range_id
+        ORDER BY 1""") == [
+            (n, f"op{n}", f"ProfilerStep#{n}", f"ProfilerStep#{n}", f"op{n}") for n in (0, 1)]
+
+
 def test_deep_stacks_have_a_bounded_path(tmp_path: Path) -> None:
     store = _store(tmp_path, [*(_note(f"n{n}", n, 400 - 2 * n) for n in range(100)), *_launch(1, 150)])
     (path,) = [row[6] for row in _rows(store)]
