@@ -88,6 +88,30 @@ def test_typed_events_give_what_others_give(tmp_path: Path, name: str, monkeypat
     assert read(tmp_path / "t.json", content, piece_bytes=30_000) == found
 
 
+ODD = [-7, 1.5, "3", True, None, [1, 2, 3], {}, 1 << 31, 1 << 63, "inf"]
+PLAIN = [event("cpu_op", "aten::mm", "9.125", "1.5", {"External id": 4, "Input Dims": [[2], []], "Sequence number": 3}),
+         event("cuda_runtime", "cudaLaunchKernel", "9.5", "1.25", {"correlation": 9, "External id": 4}),
+         event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "11.5", "0.25", {"stream": 7, "correlation": 8, "bytes": 64}),
+         event("gpu_user_annotation", "step", "11.0", "1.0", {}, pid=0, tid=7), event("overhead", "o", "1.0", "1.0"),
+         event("cpu_instant_event", "[memory]", "9.25", None, {"Bytes": 512, "Addr": 1 << 63, "Device Type": 1}, ph="i"),
+         event("ac2g", "ac2g", "9.5", None, ph="s"), event("python_function", "nn.Module: A", "9.0", "4.0"), kernel()]
+
+
+@pytest.mark.parametrize("which", range(len(PLAIN)))
+def test_odd_values_are_read_alike(tmp_path: Path, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands for a value: typed or not, an event gives the same row."""
+    plain = json.loads(PLAIN[which])
+    odd = [{**plain, key: value} for key in plain for value in ODD]
+    odd += [{**plain, "args": {**plain.get("args", {}), key: value}} for key in plain.get("args", {}) for value in ODD]
+    odd += [{key: value for key, value in plain.items() if key != left_out} for left_out in plain]
+    for number, text in enumerate(map(json.dumps, odd)):
+        content = trace(*PLAIN, text, *PLAIN)
+        with monkeypatch.context() as patch:
+            found = read(tmp_path / "t.json", content)
+            patch.setattr(typed, "DECODER", Refusing())
+            assert read(tmp_path / "t.json", content) == found, (number, text)
+
+
 def helpers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the list to which each helper process is added as it starts."""
     started: list[Any] = []
