@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens import views
+from nsightlens.errors import BalanceWarning
 from nsightlens.store import Store
 from tests.peers import hta
 from tests.peers.hta import UNIT
@@ -73,7 +75,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     paths = {DATA / "kineto" / path for oracle in ORACLES for path in json.loads(oracle.read_text())["trace_files"].values()}
     alone = sorted(path for path in paths if path.parent == DATA / "kineto")
     folders = sorted({path.parent for path in paths} - {DATA / "kineto"})
-    return nl.ingest([*alone, *folders], store=tmp_path_factory.mktemp("hta") / "store")
+    return nl.ingest([*alone, *folders, DATA / "nsys"], store=tmp_path_factory.mktemp("hta") / "store")
 
 
 @pytest.fixture(scope="module", params=ORACLES, ids=lambda path: path.stem.removeprefix("hta050__"))
@@ -257,3 +259,44 @@ def test_annotation_summary(case: Case) -> None:
         "sum": row["total_ns"] / UNIT, "max": row["max_ns"] / UNIT, "min": row["min_ns"] / UNIT,
         "mean": row["total_ns"] / UNIT / row["instances"], "std": (row["stddev_ns"] or 0.0) / UNIT} for row in rows}
     _same(told or [], ours, "rank", "name")
+
+
+UNITED = ("temporal_breakdown", "kernel_type_breakdown", "comm_compute_overlap", "exposed_communication", "idle_breakdown")
+BOOKS: list[tuple[str, dict[str, object]]] = [
+    *((name, {"per": per}) for name in UNITED for per in ("device", "process")), ("idle_breakdown", {"per": "stream"}),
+    ("kernel_breakdown", {"how_many": 3}), ("critical_path", {}), ("critical_path_summary", {})]
+
+
+@pytest.mark.parametrize(("name", "parameters"), BOOKS)
+def test_books_balance_on_every_trace(store: Store, name: str, parameters: dict[str, object]) -> None:
+    """Kineto's and nsys's alike, to the ns."""
+    assert store.views[name].balances
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BalanceWarning)
+        table = store.view(name, **parameters)
+    assert set(table["tool"].to_pylist()) == {"kineto", "nsys"}
+
+
+def test_exact_unions_of_real_traces(store: Store) -> None:
+    """The same figures computed from the files alone, in integer ns."""
+    exact = json.loads((DATA / "oracle" / "exact_intervals_ns.json").read_text())
+    files = {row["profile_id"]: row["path"] for row in store.sql("SELECT profile_id, path FROM files").to_pylist()}
+    temporal = store.view("temporal_breakdown", per="process", communication_pattern=hta.COMMUNICATION, only_tool="kineto")
+    classes: dict[str, dict[str, int]] = {}
+    types = store.view("kernel_type_breakdown", per="process", communication_pattern=hta.COMMUNICATION, only_tool="kineto")
+    for row in types.to_pylist():
+        classes.setdefault(row["profile_id"], {})[row["class"]] = row["total_ns"]
+    compared = 0
+    for row in temporal.to_pylist():
+        truth = exact.get(str(Path(files[row["profile_id"]]).relative_to(DATA / "kineto")))
+        if truth is None:
+            continue
+        compared += 1
+        assert (row["span_ns"], row["idle_ns"], row["compute_ns"]) == (
+            truth["span_ns"], truth["idle_ns"], truth["union_compute_kernel_ns"])
+        parts = classes[row["profile_id"]]
+        for kind, union in (("compute", "compute_kernel"), ("communication", "nccl"), ("memory", "memcpy_memset")):
+            assert sum(ns for name, ns in parts.items() if kind in name.split("+")) == truth[f"union_{union}_ns"]
+        both = parts["compute+communication"] + parts["compute+communication+memory"]
+        assert both == truth["overlap_nccl_compute_ns"]
+    assert compared >= 20
