@@ -3,7 +3,7 @@
 Rules read from its source, each a function here:
 - rounded: where a file writes starts with decimals, a start is raised to the next whole us and an end lowered to one, so that
   an event loses up to 2 us and one shorter than that gets a length of 0 or -1; HTA_DISABLE_NS_ROUNDING keeps doubles.
-- counted_too: everything with a `stream` argument is GPU work: cuda_sync records, and operators that carry that argument.
+- raw: everything with a `stream` argument is GPU work: cuda_sync records, and operators that carry that argument.
 - without_last_step: where a job has several ProfilerSteps, host events from the last one's start on are dropped, and GPU
   events whose correlation no kept host event has.
 - COMMUNICATION, kernel_type: kinds by name.
