@@ -263,7 +263,8 @@ def test_annotation_summary(case: Case) -> None:
 
 UNITED = ("temporal_breakdown", "kernel_type_breakdown", "comm_compute_overlap", "exposed_communication", "idle_breakdown")
 BOOKS: list[tuple[str, dict[str, object]]] = [
-    ("idle_breakdown", {"per": "stream"}), ("kernel_breakdown", {"how_many": 3}), ("critical_path", {}), ("critical_path_summary", {})]
+    ("idle_breakdown", {"per": "stream"}), ("kernel_breakdown", {"how_many": 3}), ("critical_path", {}),
+    ("critical_path_summary", {})]
 BOOKS += [(name, {"per": per}) for name in UNITED for per in ("device", "process")]
 
 
