@@ -18,7 +18,8 @@ result, so that shares still refer to the whole run; None filters nothing. Names
 What SQL cannot say is a file in `analyses/`, whose docstring is a header of the same form: the face of a view.
 
 Views are created in a DuckDB connection that holds the tables of `schema`; what is written here is understood by DuckDB
-1.2 and later.
+1.2 and later. Sums of integers are cast back with TRY_CAST(sum(...) AS BIGINT): one beyond 63 bits, which only a damaged file
+can lead to, is unknown and stops no view.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ WITH spans AS (
     FROM spans
 )
 SELECT profile_id, process_id, operation,
-    coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (whole), 0)::BIGINT AS latency_ns,
-    coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (NOT whole), 0)::BIGINT AS transfer_ns
+    TRY_CAST(coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (whole), 0) AS BIGINT) AS latency_ns,
+    TRY_CAST(coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (NOT whole), 0) AS BIGINT) AS transfer_ns
 FROM reached
 GROUP BY profile_id, process_id, operation;

@@ -30,8 +30,8 @@ WITH steps AS MATERIALIZED (
     FROM spans
 )
 SELECT profile_id, process_id, window_index, step_start_ns AS start_ns, step_id,
-    coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (whole), 0)::BIGINT AS latency_ns,
+    TRY_CAST(coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (whole), 0) AS BIGINT) AS latency_ns,
     CASE WHEN bool_and(transfer_ns IS NOT NULL)
-        THEN coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (NOT whole), 0)::BIGINT END AS transfer_ns
+        THEN TRY_CAST(coalesce(sum(greatest(end_ns - greatest(start_ns, until_ns), 0)) FILTER (NOT whole), 0) AS BIGINT) END AS transfer_ns
 FROM reached
 GROUP BY profile_id, process_id, window_index, step_start_ns, step_id;

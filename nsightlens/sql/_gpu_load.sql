@@ -30,8 +30,8 @@ WITH bounds AS (
         AND b.window_index IS NOT DISTINCT FROM w.window_index
     WHERE w.start_ns < b.last_ns AND w.end_ns > b.first_ns
 ), edges AS (
-    SELECT profile_id, process_id, window_index, device_id, at_ns, sum(change)::BIGINT AS work,
-        sum(change * kernel)::BIGINT AS kernels, sum(change * coalesce(blocks, 0))::HUGEINT AS blocks,
+    SELECT profile_id, process_id, window_index, device_id, at_ns, TRY_CAST(sum(change) AS BIGINT) AS work,
+        TRY_CAST(sum(change * kernel) AS BIGINT) AS kernels, sum(change * coalesce(blocks, 0))::HUGEINT AS blocks,
         bool_or(blocks IS NOT NULL) AS known
     FROM (SELECT *, start_ns AS at_ns, 1 AS change FROM cut UNION ALL SELECT *, end_ns, -1 FROM cut)
     GROUP BY profile_id, process_id, window_index, device_id, at_ns
@@ -43,8 +43,8 @@ WITH bounds AS (
         past AS (PARTITION BY profile_id, process_id, window_index, device_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
 )
 SELECT s.profile_id, s.process_id, s.window_index, s.device_id, any_value(b.last_ns - b.first_ns) AS span_ns,
-    coalesce(sum(length_ns) FILTER (kernels > 0), 0)::BIGINT AS kernel_ns,
-    coalesce(sum(length_ns) FILTER (work > 0), 0)::BIGINT AS busy_ns,
+    TRY_CAST(coalesce(sum(length_ns) FILTER (kernels > 0), 0) AS BIGINT) AS kernel_ns,
+    TRY_CAST(coalesce(sum(length_ns) FILTER (work > 0), 0) AS BIGINT) AS busy_ns,
     CASE WHEN bool_or(known) THEN sum(least(blocks, 1000000000000) * length_ns)::DOUBLE / 1e12 END AS sm_ns
 FROM sweep AS s JOIN bounds AS b ON b.profile_id = s.profile_id AND b.process_id IS NOT DISTINCT FROM s.process_id
     AND b.window_index IS NOT DISTINCT FROM s.window_index

@@ -57,7 +57,7 @@ WITH tracks AS MATERIALIZED (
         running & (2147483647::HUGEINT << 31) <> 0 AS communication,
         running & (2147483647::HUGEINT << 62) <> 0 AS memory,
         running >= (1::HUGEINT << 93) AS graph,
-        sum(length_ns)::BIGINT AS total_ns
+        TRY_CAST(sum(length_ns) AS BIGINT) AS total_ns
     FROM sweep
     WHERE length_ns IS NOT NULL
     GROUP BY ALL

@@ -46,7 +46,7 @@ WITH work AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 SELECT run, tool, rank, profile_id, window_index, process_id, device_id, kernel_id, name, communicates, duration_ns,
-    sum(-change * CASE WHEN communicates THEN two_communicated ELSE one_communicated END)::BIGINT AS beside_communication,
-    sum(-change * CASE WHEN communicates THEN one_computed ELSE two_computed END)::BIGINT AS beside_compute
+    TRY_CAST(sum(-change * CASE WHEN communicates THEN two_communicated ELSE one_communicated END) AS BIGINT) AS beside_communication,
+    TRY_CAST(sum(-change * CASE WHEN communicates THEN one_computed ELSE two_computed END) AS BIGINT) AS beside_compute
 FROM summed
 GROUP BY ALL;

@@ -13,7 +13,7 @@
 CREATE VIEW _launches AS
 SELECT run, tool, profile_id, process_id, launch_id, call, count(*) AS pieces,
     call_end_ns - call_start_ns AS call_duration_ns,
-    sum(end_ns - start_ns)::BIGINT AS gpu_duration_ns,
+    TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_duration_ns,
     greatest(min(start_ns) - call_end_ns, 0) AS launch_delay_ns
 FROM _stream_work
 WHERE call_end_ns IS NOT NULL

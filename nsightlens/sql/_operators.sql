@@ -26,14 +26,14 @@ WITH RECURSIVE calls AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) AS outermost
     FROM api_calls WHERE duration_ns >= 0
 ), host AS (
-    SELECT range_id, sum(duration_ns)::BIGINT AS inner_ns FROM (
+    SELECT range_id, TRY_CAST(sum(duration_ns) AS BIGINT) AS inner_ns FROM (
         SELECT op_range_id AS range_id, duration_ns FROM calls WHERE outermost
         UNION ALL SELECT op_parent_id, duration_ns FROM ranges WHERE kind = 'operator' AND duration_ns >= 0
     ) WHERE range_id IS NOT NULL GROUP BY range_id
 ), device AS (
-    SELECT range_id, sum(duration_ns)::BIGINT AS self_ns, coalesce(sum(duration_ns) FILTER (tensor_used), 0)::BIGINT AS tensor_ns,
-        coalesce(sum(duration_ns) FILTER (kernel), 0)::BIGINT AS kernel_ns,
-        coalesce(sum(duration_ns) FILTER (tensor_used IS NOT NULL), 0)::BIGINT AS known_ns
+    SELECT range_id, TRY_CAST(sum(duration_ns) AS BIGINT) AS self_ns, TRY_CAST(coalesce(sum(duration_ns) FILTER (tensor_used), 0) AS BIGINT) AS tensor_ns,
+        TRY_CAST(coalesce(sum(duration_ns) FILTER (kernel), 0) AS BIGINT) AS kernel_ns,
+        TRY_CAST(coalesce(sum(duration_ns) FILTER (tensor_used IS NOT NULL), 0) AS BIGINT) AS known_ns
     FROM (
         SELECT op_range_id AS range_id, duration_ns, tensor_used, true AS kernel FROM _occupied_kernels WHERE tool <> 'ncu'
         UNION ALL SELECT op_range_id, duration_ns, NULL, false FROM memory_ops WHERE tool <> 'ncu'
@@ -55,7 +55,7 @@ WITH RECURSIVE calls AS (
     SELECT o.range_id, o.op_parent_id, u.self_ns, u.tensor_ns, u.known_ns, u.own, true
     FROM up AS u JOIN operators AS o ON o.range_id = u.op_parent_id
 ), total AS (
-    SELECT range_id, sum(self_ns)::BIGINT AS device_ns, sum(tensor_ns)::BIGINT AS tensor_ns, sum(known_ns)::BIGINT AS known_ns,
+    SELECT range_id, TRY_CAST(sum(self_ns) AS BIGINT) AS device_ns, TRY_CAST(sum(tensor_ns) AS BIGINT) AS tensor_ns, TRY_CAST(sum(known_ns) AS BIGINT) AS known_ns,
         bool_or(own) AS eligible, bool_or(own AND inside) AS eligible_inside
     FROM up GROUP BY range_id
 )

@@ -33,7 +33,7 @@ WITH steps AS MATERIALIZED (
         ON t.profile_id = a.profile_id AND t.process_id IS NOT DISTINCT FROM a.process_id
         AND t.window_index IS NOT DISTINCT FROM a.window_index
 ), instants AS (
-    SELECT track, at_ns, sum(place)::BIGINT AS place, sum(weight)::HUGEINT AS weight
+    SELECT track, at_ns, TRY_CAST(sum(place) AS BIGINT) AS place, sum(weight)::HUGEINT AS weight
     FROM (
         SELECT track, start_ns AS at_ns, weight, 0 AS place FROM work
         UNION ALL SELECT track, end_ns, -weight, 0 FROM work
@@ -55,5 +55,5 @@ WITH steps AS MATERIALIZED (
     GROUP BY ALL
 )
 SELECT s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.kernel, w.memcpy, w.memset,
-    w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec, w.total_ns::BIGINT AS total_ns
+    w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec, TRY_CAST(w.total_ns AS BIGINT) AS total_ns
 FROM states AS w JOIN steps AS s USING (place);

@@ -18,7 +18,7 @@
 CREATE VIEW annotation_summary AS
 SELECT
     r.run, r.tool, p.rank, r.profile_id, r.process_id, r.kind,
-    sum(r.duration_ns)::BIGINT AS total_ns,
+    TRY_CAST(sum(r.duration_ns) AS BIGINT) AS total_ns,
     count(*) AS instances,
     round(avg(r.duration_ns), 1) AS avg_ns,
     stddev_samp(r.duration_ns ORDER BY r.duration_ns) AS stddev_ns,

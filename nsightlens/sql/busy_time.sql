@@ -29,13 +29,13 @@ WITH states AS (
 ), united AS (
     SELECT
         run, tool, profile_id, window_index, process_id, device_id,
-        sum(total_ns)::BIGINT AS span_ns,
-        coalesce(sum(total_ns) FILTER (compute OR communication OR memory OR graph), 0)::BIGINT AS busy_ns,
-        coalesce(sum(total_ns) FILTER (compute), 0)::BIGINT AS compute_ns,
-        coalesce(sum(total_ns) FILTER (communication), 0)::BIGINT AS communication_ns,
-        coalesce(sum(total_ns) FILTER (compute AND communication), 0)::BIGINT AS overlap_ns,
-        coalesce(sum(total_ns) FILTER (memory), 0)::BIGINT AS memory_ns,
-        coalesce(sum(total_ns) FILTER (graph), 0)::BIGINT AS graph_ns
+        TRY_CAST(sum(total_ns) AS BIGINT) AS span_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (compute OR communication OR memory OR graph), 0) AS BIGINT) AS busy_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (compute), 0) AS BIGINT) AS compute_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (communication), 0) AS BIGINT) AS communication_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (compute AND communication), 0) AS BIGINT) AS overlap_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (memory), 0) AS BIGINT) AS memory_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (graph), 0) AS BIGINT) AS graph_ns
     FROM states
     GROUP BY ALL
 )

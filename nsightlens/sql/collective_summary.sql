@@ -36,9 +36,9 @@ WITH timed AS (
     FROM timed
 )
 SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) AS calls,
-    sum(message_bytes)::BIGINT AS total_bytes, round(avg(message_bytes), 1) AS avg_bytes,
-    sum(f.latency_ns)::BIGINT AS latency_ns, round(avg(f.latency_ns), 1) AS avg_latency_ns,
-    any_value(u.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls, sum(f.transfer_ns)::BIGINT AS transfer_ns,
+    TRY_CAST(sum(message_bytes) AS BIGINT) AS total_bytes, round(avg(message_bytes), 1) AS avg_bytes,
+    TRY_CAST(sum(f.latency_ns) AS BIGINT) AS latency_ns, round(avg(f.latency_ns), 1) AS avg_latency_ns,
+    any_value(u.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls, TRY_CAST(sum(f.transfer_ns) AS BIGINT) AS transfer_ns,
     round(avg(f.transfer_ns), 1) AS avg_transfer_ns,
     CASE WHEN count(f.transfer_ns) > 0 THEN any_value(u.transfer_ns) END AS transfer_union_ns,
     round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,

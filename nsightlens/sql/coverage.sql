@@ -37,7 +37,7 @@ WITH work AS (
 )
 SELECT
     run, tool, rank, share.what AS what, share.works AS works, all_works, 100 * share.works / all_works AS works_pct,
-    coalesce(share.gpu_ns, 0)::BIGINT AS gpu_ns, all_gpu_ns::BIGINT AS all_gpu_ns,
+    TRY_CAST(coalesce(share.gpu_ns, 0) AS BIGINT) AS gpu_ns, TRY_CAST(all_gpu_ns AS BIGINT) AS all_gpu_ns,
     CASE WHEN all_gpu_ns > 0 THEN 100 * coalesce(share.gpu_ns, 0) / all_gpu_ns END AS gpu_time_pct, profile_id, process_id
 FROM share
 ORDER BY run, tool, rank, profile_id, process_id, share.what_order;

@@ -19,7 +19,7 @@ CREATE VIEW cuda_api_summary AS
 WITH grouped AS (
     SELECT
         run, tool, name,
-        sum(duration_ns)::BIGINT AS total_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS calls,
         count(duration_ns) AS timed,
         avg(duration_ns) AS mean,

@@ -10,7 +10,7 @@ CREATE VIEW diagnostic_summary AS
 WITH grouped AS (
     SELECT
         run, tool, severity, code,
-        sum(count)::BIGINT AS times,
+        TRY_CAST(sum(count) AS BIGINT) AS times,
         count(DISTINCT path) AS files,
         min({'path': path, 'byte_offset': byte_offset, 'message': message}).message AS message
     FROM diagnostics

@@ -37,10 +37,10 @@ WITH states AS MATERIALIZED (
         AND k.process_id IS NOT DISTINCT FROM s.process_id AND k.window_index IS NOT DISTINCT FROM s.window_index
 ), classes AS (
     SELECT profile_id, process_id, window_index, start_ns, step_id,
-        coalesce(sum(total_ns) FILTER (computes AND NOT communicates), 0)::BIGINT AS computation_ns,
-        coalesce(sum(total_ns) FILTER (computes AND communicates), 0)::BIGINT AS overlapping_ns,
-        coalesce(sum(total_ns) FILTER (communicates AND NOT computes), 0)::BIGINT AS communication_ns,
-        coalesce(sum(total_ns) FILTER (NOT computes AND NOT communicates), 0)::BIGINT AS other_ns
+        TRY_CAST(coalesce(sum(total_ns) FILTER (computes AND NOT communicates), 0) AS BIGINT) AS computation_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (computes AND communicates), 0) AS BIGINT) AS overlapping_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (communicates AND NOT computes), 0) AS BIGINT) AS communication_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (NOT computes AND NOT communicates), 0) AS BIGINT) AS other_ns
     FROM summed GROUP BY profile_id, process_id, window_index, start_ns, step_id
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,

@@ -31,8 +31,8 @@ WITH tall AS (
 )
 SELECT run, tool, rank, profile_id, process_id, window_index, category,
     round(100.0 * sum(part_ns) / nullif(sum(step_ns), 0), 2) AS time_pct,
-    round(avg(part_ns), 1) AS avg_ns, sum(part_ns)::BIGINT AS total_ns, min(part_ns) AS min_ns, max(part_ns) AS max_ns,
-    count(*) AS steps, sum(step_ns)::BIGINT AS steps_ns
+    round(avg(part_ns), 1) AS avg_ns, TRY_CAST(sum(part_ns) AS BIGINT) AS total_ns, min(part_ns) AS min_ns, max(part_ns) AS max_ns,
+    count(*) AS steps, TRY_CAST(sum(step_ns) AS BIGINT) AS steps_ns
 FROM tall
 JOIN (SELECT unnest(['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu_exec', 'other']) AS category,
     unnest(range(8)) AS category_order) USING (category)

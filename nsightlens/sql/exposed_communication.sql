@@ -52,8 +52,8 @@ WITH kernels_at AS (
 )
 SELECT
     k.run, k.tool, p.rank, k.profile_id, k.window_index, k.process_id, k.device_id, count(*) AS instances,
-    sum(k.end_ns - k.start_ns)::BIGINT AS total_ns, sum(o.overlapped_ns)::BIGINT AS overlapped_ns,
-    (sum(k.end_ns - k.start_ns) - sum(o.overlapped_ns))::BIGINT AS exposed_ns,
+    TRY_CAST(sum(k.end_ns - k.start_ns) AS BIGINT) AS total_ns, TRY_CAST(sum(o.overlapped_ns) AS BIGINT) AS overlapped_ns,
+    TRY_CAST(sum(k.end_ns - k.start_ns) - sum(o.overlapped_ns) AS BIGINT) AS exposed_ns,
     round(100.0 * (sum(k.end_ns - k.start_ns) - sum(o.overlapped_ns)) / nullif(sum(k.end_ns - k.start_ns), 0), 2) AS exposed_pct,
     k.name
 FROM kernels_at AS k

@@ -12,7 +12,7 @@ CREATE VIEW family_summary AS
 WITH grouped AS (
     SELECT
         run, tool, family,
-        sum(duration_ns)::BIGINT AS total_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS instances,
         avg(duration_ns) AS mean,
         count(DISTINCT name) AS names,

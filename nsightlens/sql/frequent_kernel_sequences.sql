@@ -42,8 +42,8 @@ WITH candidates AS (
     WHERE w.at_ns < r.end_ns
     GROUP BY ALL
 ), counted AS (
-    SELECT run, tool, profile_id, process_id, operator, pattern, length, count(*) AS instances, sum(gpu_ns)::BIGINT AS gpu_ns,
-        sum(duration_ns)::BIGINT AS cpu_ns
+    SELECT run, tool, profile_id, process_id, operator, pattern, length, count(*) AS instances, TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS cpu_ns
     FROM occurrences
     WHERE length >= shortest_length
     GROUP BY ALL

@@ -32,11 +32,11 @@ WITH summed AS (
         CASE WHEN min(process_id) = max(process_id) THEN min(process_id) END AS process_id,
         CASE WHEN min(device_id) = max(device_id) THEN min(device_id) END AS device_id,
         max(end_ns) - min(start_ns) AS span_ns,
-        sum(gap_ns)::BIGINT AS idle_ns,
-        coalesce(sum(gap_ns) FILTER (reason = 'host_wait'), 0)::BIGINT AS host_wait_ns,
-        coalesce(sum(gap_ns) FILTER (reason = 'kernel_wait'), 0)::BIGINT AS kernel_wait_ns,
-        coalesce(sum(gap_ns) FILTER (reason = 'other'), 0)::BIGINT AS other_ns,
-        coalesce(sum(gap_ns) FILTER (reason = 'unlinked'), 0)::BIGINT AS unlinked_ns,
+        TRY_CAST(sum(gap_ns) AS BIGINT) AS idle_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'host_wait'), 0) AS BIGINT) AS host_wait_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'kernel_wait'), 0) AS BIGINT) AS kernel_wait_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'other'), 0) AS BIGINT) AS other_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'unlinked'), 0) AS BIGINT) AS unlinked_ns,
         count(reason) AS gaps
     FROM _gaps(per := per, kernel_wait_below_ns := kernel_wait_below_ns)
     GROUP BY run, tool, profile_id, window_index, by_process, by_device, by_context, by_stream

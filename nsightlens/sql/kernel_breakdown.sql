@@ -45,7 +45,7 @@ WITH work AS (
     JOIN ordered AS t ON w.profile_id IS NOT DISTINCT FROM t.profile_id AND w.process_id IS NOT DISTINCT FROM t.process_id
         AND w.kernel_type = t.kernel_type AND w.name IS NOT DISTINCT FROM t.name
 ), grouped AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, position, listed AS name, sum(duration_ns)::BIGINT AS total_ns,
+    SELECT run, tool, profile_id, process_id, kernel_type, position, listed AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS instances, avg(duration_ns) AS mean, stddev_samp(duration_ns ORDER BY duration_ns) AS stddev_ns, min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns, count(DISTINCT place) AS names
     FROM placed
@@ -55,7 +55,7 @@ SELECT
     g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER types, 0), 1) AS time_pct,
     total_ns, instances, round(mean, 1) AS avg_ns, stddev_ns, min_ns, max_ns,
-    (sum(total_ns) OVER types)::BIGINT AS type_ns, names, g.name
+    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.name
 FROM grouped AS g
 LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
 WINDOW types AS (PARTITION BY g.profile_id, g.process_id, g.kernel_type)

@@ -22,7 +22,7 @@ CREATE VIEW kernel_by_config AS
 WITH grouped AS (
     SELECT
         run, tool, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-        sum(duration_ns)::BIGINT AS total_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS instances,
         count(duration_ns) AS timed,
         avg(duration_ns) AS mean,

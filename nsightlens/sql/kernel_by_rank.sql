@@ -18,7 +18,7 @@ CREATE VIEW kernel_by_rank AS
 WITH grouped AS (
     SELECT
         run, tool, rank, process_id, name,
-        sum(duration_ns)::BIGINT AS total_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS instances,
         count(duration_ns) AS timed,
         avg(duration_ns) AS mean,

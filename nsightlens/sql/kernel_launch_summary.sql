@@ -46,7 +46,7 @@ SELECT
     max(queue_ns) AS queue_max_ns,
     round(avg(kernel_ns), 1) AS kernel_avg_ns,
     quantile_cont(kernel_ns, 0.5) AS kernel_median_ns,
-    sum(kernel_ns)::BIGINT AS kernel_ns,
+    TRY_CAST(sum(kernel_ns) AS BIGINT) AS kernel_ns,
     api, name
 FROM kernel_launch_trace
 GROUP BY run, tool, rank, process_id, thread, device, api, name

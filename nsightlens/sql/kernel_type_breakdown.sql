@@ -28,15 +28,15 @@ WITH classes AS (
         END AS class
     FROM _gpu_states(per := per, communication_pattern := communication_pattern)
 ), owners AS (
-    SELECT run, tool, profile_id, window_index, process_id, device_id, sum(total_ns)::BIGINT AS span_ns,
-        coalesce(sum(total_ns) FILTER (class <> 'idle'), 0)::BIGINT AS busy_ns
+    SELECT run, tool, profile_id, window_index, process_id, device_id, TRY_CAST(sum(total_ns) AS BIGINT) AS span_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (class <> 'idle'), 0) AS BIGINT) AS busy_ns
     FROM classes
     GROUP BY ALL
 ), named(class_order, class) AS (
     VALUES (1, 'compute'), (2, 'communication'), (3, 'memory'), (4, 'compute+communication'), (5, 'compute+memory'),
         (6, 'communication+memory'), (7, 'compute+communication+memory'), (8, 'unknown'), (9, 'idle')
 ), filled AS (
-    SELECT o.*, n.class_order, n.class, coalesce(sum(c.total_ns), 0)::BIGINT AS total_ns
+    SELECT o.*, n.class_order, n.class, TRY_CAST(coalesce(sum(c.total_ns), 0) AS BIGINT) AS total_ns
     FROM owners AS o
     CROSS JOIN named AS n
     LEFT JOIN classes AS c ON c.class = n.class AND c.profile_id IS NOT DISTINCT FROM o.profile_id

@@ -23,7 +23,7 @@ SELECT run, tool, rank, profile_id, process_id, name, min(family) AS family,
     CASE WHEN bool_or(tensor_used) THEN true WHEN bool_and(tensor_used IS NOT NULL) THEN false END AS tensor_cores,
     round(100.0 * sum(duration_ns)
         / nullif(sum(sum(duration_ns)) OVER (PARTITION BY run, tool, profile_id, process_id), 0), 2) AS time_pct,
-    count(*) AS calls, sum(duration_ns)::BIGINT AS total_ns, round(avg(duration_ns), 1) AS avg_ns,
+    count(*) AS calls, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, round(avg(duration_ns), 1) AS avg_ns,
     max(duration_ns) AS max_ns, min(duration_ns) AS min_ns,
     round(fsum(sm_blocks * duration_ns) / nullif(sum(duration_ns) FILTER (sm_blocks IS NOT NULL), 0), 2) AS blocks_per_sm,
     round(fsum(estimated_occupancy_pct * duration_ns)

@@ -17,12 +17,12 @@
 -- @balance all_ns = total_ns per run, tool, other_tool, rank
 CREATE VIEW match_report AS
 WITH counted AS (
-    SELECT run, tool, other_tool, rank, grade, reason, count(*) AS launches, coalesce(sum(duration_ns), 0)::BIGINT AS total_ns
+    SELECT run, tool, other_tool, rank, grade, reason, count(*) AS launches, TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns
     FROM tool_match
     GROUP BY ALL
 ), summed AS (
     SELECT
-        *, (sum(launches) OVER same)::BIGINT AS all_launches, (sum(total_ns) OVER same)::BIGINT AS all_ns
+        *, TRY_CAST(sum(launches) OVER same AS BIGINT) AS all_launches, TRY_CAST(sum(total_ns) OVER same AS BIGINT) AS all_ns
     FROM counted
     WINDOW same AS (PARTITION BY run, tool, other_tool, rank)
 )

@@ -26,8 +26,8 @@
 -- @column point_p75              Third quartile.
 CREATE VIEW memory_bandwidth AS
 WITH operations AS (
-    SELECT run, tool, profile_id, process_id, device_id, kind, direction, count(*) AS operations, sum(bytes)::BIGINT AS bytes,
-        sum(duration_ns)::BIGINT AS total_ns, sum(bytes) FILTER (duration_ns > 0 AND start_ns IS NOT NULL) AS moved
+    SELECT run, tool, profile_id, process_id, device_id, kind, direction, count(*) AS operations, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(bytes) FILTER (duration_ns > 0 AND start_ns IS NOT NULL) AS moved
     FROM memory_ops
     WHERE tool <> 'ncu'
     GROUP BY ALL
@@ -46,7 +46,7 @@ WITH operations AS (
 )
 SELECT
     o.run, o.tool, p.rank, o.profile_id, o.process_id, o.device_id, o.kind, o.direction, o.operations, o.bytes, o.total_ns,
-    active_ns::BIGINT AS active_ns, 1e9 * moved / nullif(active_ns, 0) AS bandwidth_bytes_per_s, peak AS peak_bytes_per_s,
+    TRY_CAST(active_ns AS BIGINT) AS active_ns, 1e9 * moved / nullif(active_ns, 0) AS bandwidth_bytes_per_s, peak AS peak_bytes_per_s,
     points, mean AS point_mean, stddev AS point_stddev, smallest AS point_min,
     quartiles[1] AS point_p25, quartiles[2] AS point_median, quartiles[3] AS point_p75
 FROM operations AS o

@@ -31,7 +31,7 @@ WITH edges AS (
 ), sums AS (
     SELECT
         *,
-        (sum(change) OVER upto)::BIGINT AS running,
+        TRY_CAST(sum(change) OVER upto AS BIGINT) AS running,
         sum(rate) OVER upto AS rates
     FROM instants
     WINDOW upto AS (PARTITION BY profile_id, window_index, process_id, device_id, kind, direction ORDER BY at_ns

@@ -22,8 +22,8 @@ WITH RECURSIVE operators AS MATERIALIZED (
     SELECT profile_id, process_id, range_id, op_parent_id, name FROM ranges WHERE kind = 'operator'
 ), events AS (
     SELECT a.run, a.tool, a.profile_id, a.process_id, a.device_type, a.device, a.op_range_id AS range_id,
-        sum(a.bytes)::BIGINT AS increase, count(*) FILTER (a.bytes > 0) AS allocations,
-        coalesce(sum(a.bytes) FILTER (a.bytes > 0), 0)::BIGINT AS allocated
+        TRY_CAST(sum(a.bytes) AS BIGINT) AS increase, count(*) FILTER (a.bytes > 0) AS allocations,
+        TRY_CAST(coalesce(sum(a.bytes) FILTER (a.bytes > 0), 0) AS BIGINT) AS allocated
     FROM allocations AS a GROUP BY ALL
 ), up AS (
     SELECT e.*, o.op_parent_id, o.name, true AS own FROM events AS e LEFT JOIN operators AS o ON o.range_id = e.range_id
@@ -35,9 +35,9 @@ WITH RECURSIVE operators AS MATERIALIZED (
     SELECT profile_id, process_id, name, count(*) AS calls FROM operators GROUP BY profile_id, process_id, name
 )
 SELECT u.run, u.tool, p.rank, u.profile_id, u.process_id, u.device_type, u.device, u.name, any_value(c.calls) AS calls,
-    sum(u.increase)::BIGINT AS increase_bytes, coalesce(sum(u.increase) FILTER (u.own), 0)::BIGINT AS self_increase_bytes,
-    sum(u.allocations)::BIGINT AS allocations, coalesce(sum(u.allocations) FILTER (u.own), 0)::BIGINT AS self_allocations,
-    sum(u.allocated)::BIGINT AS allocated_bytes, coalesce(sum(u.allocated) FILTER (u.own), 0)::BIGINT AS self_allocated_bytes
+    TRY_CAST(sum(u.increase) AS BIGINT) AS increase_bytes, TRY_CAST(coalesce(sum(u.increase) FILTER (u.own), 0) AS BIGINT) AS self_increase_bytes,
+    TRY_CAST(sum(u.allocations) AS BIGINT) AS allocations, TRY_CAST(coalesce(sum(u.allocations) FILTER (u.own), 0) AS BIGINT) AS self_allocations,
+    TRY_CAST(sum(u.allocated) AS BIGINT) AS allocated_bytes, TRY_CAST(coalesce(sum(u.allocated) FILTER (u.own), 0) AS BIGINT) AS self_allocated_bytes
 FROM up AS u
 LEFT JOIN calls AS c ON c.profile_id = u.profile_id AND c.process_id IS NOT DISTINCT FROM u.process_id AND c.name = u.name
 LEFT JOIN processes AS p ON p.process_id = u.process_id AND p.profile_id = u.profile_id

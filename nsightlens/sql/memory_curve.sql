@@ -18,8 +18,8 @@
 CREATE VIEW memory_curve AS
 SELECT a.run, a.tool, p.rank, a.profile_id, a.process_id, a.window_index, a.device_type, a.device, a.at_ns, a.bytes,
     a.total_allocated_bytes AS allocated_bytes, a.total_reserved_bytes AS reserved_bytes,
-    (sum(a.bytes) OVER (PARTITION BY a.profile_id, a.process_id, a.window_index, a.device_type, a.device
-        ORDER BY a.at_ns, a.allocation_id ROWS UNBOUNDED PRECEDING))::BIGINT AS net_bytes,
+    TRY_CAST(sum(a.bytes) OVER (PARTITION BY a.profile_id, a.process_id, a.window_index, a.device_type, a.device
+        ORDER BY a.at_ns, a.allocation_id ROWS UNBOUNDED PRECEDING) AS BIGINT) AS net_bytes,
     a.allocation_id
 FROM allocations AS a
 LEFT JOIN processes AS p ON p.process_id = a.process_id AND p.profile_id = a.profile_id

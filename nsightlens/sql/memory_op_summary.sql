@@ -19,7 +19,7 @@ CREATE VIEW memory_op_summary AS
 WITH grouped AS (
     SELECT
         run, tool, kind, direction, source_memory, destination_memory,
-        sum(duration_ns)::BIGINT AS total_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         count(*) AS operations,
         count(duration_ns) AS timed,
         avg(duration_ns) AS mean,

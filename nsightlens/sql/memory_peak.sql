@@ -27,8 +27,8 @@ WITH peak AS (
             {'less': -allocated_bytes, 'at_ns': at_ns, 'allocation_id': allocation_id})
             FILTER (allocated_bytes IS NOT NULL) AS event,
         max(reserved_bytes) AS peak_reserved_bytes, count(*) FILTER (bytes > 0) AS allocations,
-        count(*) FILTER (bytes < 0) AS releases, coalesce(sum(bytes) FILTER (bytes > 0), 0)::BIGINT AS allocated_bytes,
-        sum(bytes)::BIGINT AS net_bytes
+        count(*) FILTER (bytes < 0) AS releases, TRY_CAST(coalesce(sum(bytes) FILTER (bytes > 0), 0) AS BIGINT) AS allocated_bytes,
+        TRY_CAST(sum(bytes) AS BIGINT) AS net_bytes
     FROM memory_curve
     GROUP BY run, tool, rank, profile_id, process_id, window_index, device_type, device
 ), memory AS (

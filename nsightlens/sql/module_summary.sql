@@ -38,14 +38,14 @@ WITH RECURSIVE modules AS MATERIALIZED (
     FROM around AS a LEFT JOIN modules AS m ON m.range_id = a.range_id GROUP BY a.module_id
 ), named AS (
     SELECT m.run, m.tool, m.profile_id, m.process_id, m.name, min(o.name) AS parent, count(*) AS calls,
-        coalesce(sum(i.operators), 0)::BIGINT AS operators, sum(m.duration_ns)::BIGINT AS host_total_ns,
-        (sum(m.duration_ns) - coalesce(sum(i.inner_ns), 0))::BIGINT AS host_self_ns
+        TRY_CAST(coalesce(sum(i.operators), 0) AS BIGINT) AS operators, TRY_CAST(sum(m.duration_ns) AS BIGINT) AS host_total_ns,
+        TRY_CAST(sum(m.duration_ns) - coalesce(sum(i.inner_ns), 0) AS BIGINT) AS host_self_ns
     FROM modules AS m LEFT JOIN inner_calls AS i ON i.module_id = m.range_id
     LEFT JOIN around AS a ON a.range_id = m.range_id LEFT JOIN modules AS o ON o.range_id = a.module_id
     GROUP BY m.run, m.tool, m.profile_id, m.process_id, m.name
 ), launched AS (
-    SELECT profile_id, process_id, module AS name, sum(duration_ns)::BIGINT AS self_ns,
-        coalesce(sum(duration_ns) FILTER (phase = 'backward'), 0)::BIGINT AS backward_ns
+    SELECT profile_id, process_id, module AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS self_ns,
+        TRY_CAST(coalesce(sum(duration_ns) FILTER (phase = 'backward'), 0) AS BIGINT) AS backward_ns
     FROM kernels WHERE tool <> 'ncu' AND module IS NOT NULL GROUP BY profile_id, process_id, module
 ), within AS (
     SELECT profile_id, process_id, name AS ancestor, name FROM named
@@ -54,7 +54,7 @@ WITH RECURSIVE modules AS MATERIALIZED (
     FROM within AS w JOIN named AS n ON n.profile_id = w.profile_id AND n.process_id IS NOT DISTINCT FROM w.process_id
         AND n.name = w.ancestor WHERE n.parent IS NOT NULL
 ), total AS (
-    SELECT w.profile_id, w.process_id, w.ancestor, sum(l.self_ns)::BIGINT AS total_ns
+    SELECT w.profile_id, w.process_id, w.ancestor, TRY_CAST(sum(l.self_ns) AS BIGINT) AS total_ns
     FROM within AS w JOIN launched AS l USING (profile_id, process_id, name) GROUP BY ALL
 )
 SELECT n.run, n.tool, p.rank, n.profile_id, n.process_id, n.name AS module, n.parent, n.calls, n.operators, n.host_total_ns,

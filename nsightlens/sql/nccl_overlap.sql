@@ -26,9 +26,9 @@ WITH grouped AS (
         run, tool, rank, profile_id, window_index, process_id, device_id,
         CASE WHEN communicates THEN 'communication' ELSE 'compute' END AS class,
         count(*) AS instances,
-        sum(duration_ns)::BIGINT AS total_ns,
-        sum(beside_communication)::BIGINT AS communication_overlap_ns,
-        sum(beside_compute)::BIGINT AS compute_overlap_ns,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        TRY_CAST(sum(beside_communication) AS BIGINT) AS communication_overlap_ns,
+        TRY_CAST(sum(beside_compute) AS BIGINT) AS compute_overlap_ns,
         name
     FROM _kernel_overlap(communication_pattern := communication_pattern)
     GROUP BY run, tool, rank, profile_id, window_index, process_id, device_id, communicates, name

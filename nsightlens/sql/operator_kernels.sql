@@ -28,7 +28,7 @@
 CREATE VIEW operator_kernels AS
 SELECT run, tool, rank, profile_id, process_id, op, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
     registers_per_thread, shared_bytes, bool_or(tensor_used) AS tensor_cores, count(*) AS calls,
-    sum(duration_ns)::BIGINT AS total_ns, round(avg(duration_ns), 1) AS avg_ns, max(duration_ns) AS max_ns,
+    TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, round(avg(duration_ns), 1) AS avg_ns, max(duration_ns) AS max_ns,
     min(duration_ns) AS min_ns,
     round(fsum(sm_blocks * duration_ns) / nullif(sum(duration_ns) FILTER (sm_blocks IS NOT NULL), 0), 2) AS blocks_per_sm,
     round(fsum(estimated_occupancy_pct * duration_ns)

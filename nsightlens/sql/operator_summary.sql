@@ -31,9 +31,9 @@ WITH operators AS MATERIALIZED (
 ), linked AS (
     SELECT profile_id, process_id, max(device_self_ns) > 0 AS known FROM _operators GROUP BY profile_id, process_id
 ), summed AS (
-    SELECT run, tool, profile_id, process_id, name, given, count(*) AS calls, sum(device_self_ns)::BIGINT AS device_self_ns,
-        sum(device_total_ns)::BIGINT AS device_total_ns, sum(host_self_ns)::BIGINT AS host_self_ns,
-        sum(host_total_ns)::BIGINT AS host_total_ns, bool_or(eligible) AS eligible,
+    SELECT run, tool, profile_id, process_id, name, given, count(*) AS calls, TRY_CAST(sum(device_self_ns) AS BIGINT) AS device_self_ns,
+        TRY_CAST(sum(device_total_ns) AS BIGINT) AS device_total_ns, TRY_CAST(sum(host_self_ns) AS BIGINT) AS host_self_ns,
+        TRY_CAST(sum(host_total_ns) AS BIGINT) AS host_total_ns, bool_or(eligible) AS eligible,
         CASE WHEN sum(known_self_ns) > 0 THEN sum(tensor_self_ns) END AS tensor_self_ns,
         CASE WHEN sum(known_total_ns) > 0 THEN sum(tensor_total_ns) END AS tensor_total_ns
     FROM operators GROUP BY run, tool, profile_id, process_id, name, given

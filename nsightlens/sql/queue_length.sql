@@ -35,7 +35,7 @@ SELECT
     max(at_ns) - min(at_ns) AS observed_ns,
     sum(length * lasts_ns) / nullif(sum(lasts_ns), 0) AS mean_length,
     max(length) AS max_length,
-    coalesce(sum(lasts_ns) FILTER (length >= full_length), 0)::BIGINT AS full_ns,
+    TRY_CAST(coalesce(sum(lasts_ns) FILTER (length >= full_length), 0) AS BIGINT) AS full_ns,
     count(*) AS points,
     avg(length) AS point_mean,
     stddev_samp(length ORDER BY length) AS point_stddev,

@@ -30,8 +30,8 @@ WITH launched AS (
 SELECT
     c.run, c.tool, p.rank, c.profile_id, c.window_index, c.process_id, c.device_id, c.context, c.stream, c.at_ns, c.launch_id,
     c.change,
-    (sum(c.change) OVER (PARTITION BY c.profile_id, c.window_index, c.process_id, c.device_id, c.context, c.stream
-        ORDER BY c.at_ns, c.change DESC, c.launch_id ROWS UNBOUNDED PRECEDING))::BIGINT AS length
+    TRY_CAST(sum(c.change) OVER (PARTITION BY c.profile_id, c.window_index, c.process_id, c.device_id, c.context, c.stream
+        ORDER BY c.at_ns, c.change DESC, c.launch_id ROWS UNBOUNDED PRECEDING) AS BIGINT) AS length
 FROM changes AS c
 LEFT JOIN processes AS p ON c.process_id = p.process_id AND c.profile_id = p.profile_id
 ORDER BY c.run, c.tool, p.rank, c.profile_id, c.window_index, c.process_id, c.device_id, c.context, c.stream, c.at_ns,

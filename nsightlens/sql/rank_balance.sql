@@ -22,13 +22,13 @@ WITH work AS (
     FROM kernels
     WHERE tool <> 'ncu' AND rank IS NOT NULL AND duration_ns IS NOT NULL
 ), sums AS (
-    SELECT run, tool, 'all' AS what, 'all' AS item, rank, sum(duration_ns)::BIGINT AS total_ns FROM work GROUP BY ALL
+    SELECT run, tool, 'all' AS what, 'all' AS item, rank, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns FROM work GROUP BY ALL
     UNION ALL
-    SELECT run, tool, 'family', family, rank, sum(duration_ns)::BIGINT FROM work GROUP BY ALL
+    SELECT run, tool, 'family', family, rank, TRY_CAST(sum(duration_ns) AS BIGINT) FROM work GROUP BY ALL
     UNION ALL
-    SELECT run, tool, 'op', op, rank, sum(duration_ns)::BIGINT FROM work WHERE op IS NOT NULL GROUP BY ALL
+    SELECT run, tool, 'op', op, rank, TRY_CAST(sum(duration_ns) AS BIGINT) FROM work WHERE op IS NOT NULL GROUP BY ALL
     UNION ALL
-    SELECT run, tool, 'step', step::VARCHAR, rank, sum(duration_ns)::BIGINT FROM work WHERE step IS NOT NULL GROUP BY ALL
+    SELECT run, tool, 'step', step::VARCHAR, rank, TRY_CAST(sum(duration_ns) AS BIGINT) FROM work WHERE step IS NOT NULL GROUP BY ALL
 ), known AS (
     SELECT run, tool, count(DISTINCT rank) AS all_ranks FROM work GROUP BY ALL
 )

@@ -56,14 +56,14 @@ WITH ranked AS (
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,
     s.end_ns - s.start_ns AS step_ns,
-    CASE WHEN g.recorded THEN coalesce(kernel_ns, 0)::BIGINT END AS kernel_ns,
-    CASE WHEN g.recorded THEN coalesce(memcpy_ns, 0)::BIGINT END AS memcpy_ns,
-    CASE WHEN g.recorded THEN coalesce(memset_ns, 0)::BIGINT END AS memset_ns,
-    coalesce(communication_ns, 0)::BIGINT AS communication_ns,
-    CASE WHEN a.recorded THEN coalesce(runtime_ns, 0)::BIGINT END AS runtime_ns,
-    coalesce(data_loader_ns, 0)::BIGINT AS data_loader_ns, coalesce(cpu_exec_ns, 0)::BIGINT AS cpu_exec_ns,
-    coalesce(other_ns, 0)::BIGINT AS other_ns,
-    CASE WHEN g.recorded THEN coalesce(all_kernels_ns, 0)::BIGINT END AS all_kernels_ns, s.gpu_activities
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(kernel_ns, 0) AS BIGINT) END AS kernel_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memcpy_ns, 0) AS BIGINT) END AS memcpy_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memset_ns, 0) AS BIGINT) END AS memset_ns,
+    TRY_CAST(coalesce(communication_ns, 0) AS BIGINT) AS communication_ns,
+    CASE WHEN a.recorded THEN TRY_CAST(coalesce(runtime_ns, 0) AS BIGINT) END AS runtime_ns,
+    TRY_CAST(coalesce(data_loader_ns, 0) AS BIGINT) AS data_loader_ns, TRY_CAST(coalesce(cpu_exec_ns, 0) AS BIGINT) AS cpu_exec_ns,
+    TRY_CAST(coalesce(other_ns, 0) AS BIGINT) AS other_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(all_kernels_ns, 0) AS BIGINT) END AS all_kernels_ns, s.gpu_activities
 FROM _steps AS s
 LEFT JOIN summed AS u ON u.profile_id = s.profile_id AND u.process_id IS NOT DISTINCT FROM s.process_id
     AND u.window_index IS NOT DISTINCT FROM s.window_index AND u.start_ns = s.start_ns

@@ -24,11 +24,11 @@ CREATE MACRO temporal_breakdown(per := 'device', communication_pattern := NULL) 
 WITH parted AS (
     SELECT
         run, tool, profile_id, window_index, process_id, device_id,
-        sum(total_ns)::BIGINT AS span_ns,
-        coalesce(sum(total_ns) FILTER (NOT (compute OR communication OR memory OR graph)), 0)::BIGINT AS idle_ns,
-        coalesce(sum(total_ns) FILTER (compute), 0)::BIGINT AS compute_ns,
-        coalesce(sum(total_ns) FILTER (NOT compute AND (communication OR memory)), 0)::BIGINT AS non_compute_ns,
-        coalesce(sum(total_ns) FILTER (graph AND NOT (compute OR communication OR memory)), 0)::BIGINT AS unknown_ns
+        TRY_CAST(sum(total_ns) AS BIGINT) AS span_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (NOT (compute OR communication OR memory OR graph)), 0) AS BIGINT) AS idle_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (compute), 0) AS BIGINT) AS compute_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (NOT compute AND (communication OR memory)), 0) AS BIGINT) AS non_compute_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (graph AND NOT (compute OR communication OR memory)), 0) AS BIGINT) AS unknown_ns
     FROM _gpu_states(per := per, communication_pattern := communication_pattern)
     GROUP BY ALL
 )

@@ -56,7 +56,7 @@ WITH known AS (
     UNION ALL
     SELECT run, tool, NULL, kernel_key, configuration, count(*) FROM known GROUP BY ALL
 ), keys AS (
-    SELECT run, tool, rank, kernel_key, sum(candidates)::BIGINT AS candidates FROM configurations GROUP BY ALL
+    SELECT run, tool, rank, kernel_key, TRY_CAST(sum(candidates) AS BIGINT) AS candidates FROM configurations GROUP BY ALL
 ), short_names AS (
     SELECT run, tool, rank, short_name, count(*) AS candidates FROM known WHERE rank IS NOT NULL GROUP BY ALL
     UNION ALL
