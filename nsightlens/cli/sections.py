@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,17 +29,24 @@ _FEW, _MANY = 8, 16
 
 @dataclass(slots=True)
 class Page:
-    """What the page is about: a store, one of its runs, and the filters asked for (column -> values)."""
+    """What the page is about: a store, one of its runs, the filters asked for (column -> values), and what was asked before.
+
+    A view is asked once for all runs: its cost is that of the store, whichever rows are kept.
+    """
 
     store: Store
     run: str
     filters: dict[str, list[object]]
+    answers: dict[tuple[object, ...], list[Row]] = field(default_factory=dict)
 
     def ask(self, view: str, **parameters: object) -> list[Row]:
         """Return the rows of a view for this run, under those filters that it has a column for."""
-        columns = dict(self.store.views[view].columns)
-        asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-        return self.store.view(view, **{"only_run": self.run} | asked | parameters).to_pylist()  # type: ignore[no-any-return]
+        key = (view, *parameters.items())
+        if key not in self.answers:
+            columns = dict(self.store.views[view].columns)
+            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+            self.answers[key] = self.store.view(view, **asked | parameters).to_pylist()
+        return [row for row in self.answers[key] if row["run"] == self.run]
 
     def note(self, view: str, *texts: str) -> str:
         """Return the texts, and what of the filters the view could not follow ('all ranks')."""

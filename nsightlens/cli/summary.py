@@ -40,11 +40,12 @@ def command(store: Path | None, **filters: Any) -> None:
         for column in ("run", "tool"):
             _check(column, asked.get(column, []), overview[column].to_pylist())
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
+        answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         for number, run in enumerate(runs[:_MOST]):
             if number:
                 click.echo()
             click.echo(click.style(f"{printable(str(run))} ".ljust(page_width(), "═"), bold=True))
-            page = Page(opened, run, asked)
+            page = Page(opened, run, asked, answers)
             for section in SECTIONS:
                 section(page)
         click.echo()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+
 import click
+
+from nsightlens.cli.page import page_width
 
 
 @click.command("views")
@@ -21,10 +26,27 @@ def command(view: str | None) -> None:
     if view not in found:
         raise UsageError(views.did_you_mean("view", view, found))
     one = found[view]
-    click.echo(f"{one.name}\n\n{one.doc}\n")
-    for parameter in one.params:
-        click.echo(f"  {parameter.name} (default {parameter.default}): {parameter.doc}")
-    click.echo("Columns")
-    for name, doc in one.columns:
-        click.echo(f"  {name}: {doc}")
-    click.echo(f"\n{one.sql.strip() or f'computed by nsightlens/analyses/{one.name}.py'}")
+    width = page_width()
+    click.echo(click.style(one.name, bold=True) + "\n")
+    click.echo(textwrap.fill(one.doc, width))
+    if one.params:
+        click.echo(click.style("\nParameters", bold=True))
+        _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
+    click.echo(click.style("\nColumns", bold=True))
+    _list(one.columns, width)
+    click.echo(click.style("\nHow it is computed", bold=True))
+    click.echo(one.sql.strip() or f"In Python, for SQL cannot say it: nsightlens/analyses/{one.name}.py")
+
+
+def _list(entries: Sequence[tuple[str, str]], width: int) -> None:
+    """Print names with what they mean beside them, wrapped."""
+    left = max(len(name) for name, _ in entries) + 4
+    for name, doc in entries:
+        first, *rest = textwrap.wrap(doc, max(30, width - left)) or [""]
+        click.echo(f"  {name:<{left - 2}}{first}")
+        for line in rest:
+            click.echo(" " * left + line)
+
+
+def _shown(default: object) -> str:
+    return "NULL" if default is None else repr(default) if isinstance(default, str) else str(default).lower()

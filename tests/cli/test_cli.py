@@ -101,4 +101,5 @@ def test_views_lists_and_explains() -> None:
     listed = _run("views").stdout
     assert "kernel_summary" in listed and "\n_" not in listed
     one = _run("views", "top_kernels").stdout
-    assert "how_many" in one and "CREATE MACRO" in one
+    assert "how_many := 20" in one and "CREATE MACRO" in one
+    assert "nsightlens/analyses/" in _run("views", "straggler").stdout
