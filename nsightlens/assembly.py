@@ -18,7 +18,7 @@ from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
-from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, nullable
+from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, Places, nullable
 from nsightlens.ranks import Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
@@ -110,15 +110,15 @@ class Assembly:
         spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
         return [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
 
-    def _take_work(self, table: str, kind: Codes) -> tuple[Int, Int, Int]:
+    def _take_work(self, table: str, kind: Codes) -> tuple[Places, Int, Int]:
         """Return process number, correlation id and start of each row of `table`."""
-        owner = self._process[table]
+        owner = self._process[table].astype(np.int32)
         process = np.broadcast_to(owner[0], len(kind)) if len(owner) and (owner == owner[0]).all() else owner[kind]
         start = self._narrow.take(table, "start_ns")
         shifts = [w.shift for w in self.windows]
         if any(shifts) and start.flags.writeable:
             start[start != MISSING] += self._narrow.per_window(table, shifts)[start != MISSING]
-        return process, self._narrow.take(table, "correlation_id"), start
+        return process, self._narrow.take(table, "correlation_id", None), start
 
     def _calls(self) -> Calls:
         kind = self._narrow.take("api_calls", "kind", np.int32)

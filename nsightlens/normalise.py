@@ -181,12 +181,12 @@ class Narrow:
         return sum(rows.get(table, 0) for rows in self.window_rows[:window])
 
     def take(self, table: str, column: str, kind: Any = np.int64) -> Any:
-        """Return a gathered column over all windows, and forget it."""
+        """Return a gathered column over all windows, and forget it. kind: its type; None: as narrow as it was gathered."""
         pieces = self._gathered.pop((table, column), [])
         rows = sum(map(len, pieces))
         if rows and all(piece.strides == (0,) for piece in pieces):
             return np.broadcast_to(pieces[0][0], rows)
-        found = np.empty(rows, dtype=kind)
+        found = np.empty(rows, dtype=kind or np.result_type(np.int32, *{piece.dtype for piece in pieces}))
         at = 0
         for piece in pieces:
             found[at : at + len(piece)] = piece
@@ -203,7 +203,7 @@ class Narrow:
 class Calls:
     """The API calls of a profile: process, correlation id, start and end, in the order of their rows."""
 
-    process: Int
+    process: npt.NDArray[Any]
     correlation: Int
     start: Int
     end: Int
@@ -219,7 +219,7 @@ class Launched:
     queue_delay: Int
 
 
-def link(process: Int, correlation: Int, calls: Calls, work_start: Int) -> Launched:
+def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: Int) -> Launched:
     """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
 
     Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken.
@@ -261,10 +261,10 @@ def _numbers(one: Int, other: Int) -> Int | None:
     return np.unique(np.concatenate([one, other]))
 
 
-def _keys(process: Int, correlation: Int, numbers: Int | None) -> Int:
+def _keys(process: npt.NDArray[Any], correlation: Int, numbers: Int | None) -> Int:
     """Return one integer per (process, correlation); -1 where there is no id."""
     unlinked = (correlation == MISSING) | (correlation == 0)
-    key = process << _KEY_BITS
+    key = process.astype(np.int64) << _KEY_BITS
     key |= correlation if numbers is None else np.searchsorted(numbers, correlation)
     key[unlinked] = -1
     return key
@@ -280,7 +280,7 @@ class Order:
 
 
 def launch_order(
-    process: Int, correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
+    process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
 ) -> Order:
     """Return the order of launch: by process, launch time, correlation id, start, ncu's ID, row.
 
@@ -306,7 +306,7 @@ def launch_order(
     return Order(place, _count_before(numbered, order), _count_before(like, order))
 
 
-def _steps(process: Int, time: Int) -> tuple[bool, bool]:
+def _steps(process: npt.NDArray[Any], time: Int) -> tuple[bool, bool]:
     """Return whether two neighbours are equal in process and time, and whether one is greater than the next."""
     together = process[1:] == process[:-1]
     same = together & (time[1:] == time[:-1])
@@ -314,7 +314,7 @@ def _steps(process: Int, time: Int) -> tuple[bool, bool]:
     return bool(same.any()), bool(descends.any())
 
 
-def _launch_time(process: Int, correlation: Int, start: Int, launched: Launched) -> Int:
+def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
     unlinked = launched.start == MISSING
     if not unlinked.any():
         return launched.start
