@@ -1,0 +1,210 @@
+"""What changed between two runs of one workload: per kernel (or family, operator, module, phase), with its uncertainty.
+
+Replicates are the training steps: an item's time in a step, mean over the ranks; a step in which it was not launched counts
+as 0. Runs without steps are cut into ten blocks of consecutive launches each, and the mean duration of a launch is compared
+(unit tells). Differences are of means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with
+the false-discovery rate over all items controlled. With fewer than five replicates on a side there is no interval and no
+verdict but new and vanished. An item is called slower or faster only beyond the threshold as well.
+Both runs are compared under the same tool: nsys where both have it, else Kineto. Assumes the same number of ranks does the
+same work per step (comparability says what differs); times of collectives include waiting for other ranks.
+@param  base            Run that is the measure; NULL: the first of the store's two runs.
+@param  other           Run that is compared with it; NULL: the second.
+@param  what            kernel (key and launch configuration), key, family, op, module or phase.
+@param  rate            False-discovery rate: the share of false ones among the changes named.
+@param  threshold_pct   Smallest change of an item's own time that is named, in percent.
+@param  skip_steps      Steps at the start of each run that are left out (warm-up).
+@column item            The kernel, family, operator, module or phase.
+@column kernel_key      Kernel key, for kernels.
+@column tool            Tool whose times are compared.
+@column unit            per step, or per launch where a run has no steps.
+@column verdict         slower, faster, no change, new, vanished or no interval.
+@column base_ns         Mean over the replicates of base.
+@column other_ns        Mean over those of other.
+@column difference_ns   other_ns minus base_ns.
+@column low_ns          Lower end of its interval.
+@column high_ns         Upper end.
+@column change_pct      difference_ns as a share of base_ns.
+@column discovery_rate  False-discovery rate at which it would just be named.
+@column base_launches   Launches in base, all replicates and ranks.
+@column other_launches  Launches in other.
+@column base_median_ns  Median duration of a launch in base.
+@column other_median_ns Median duration of a launch in other.
+@column base_replicates Steps or blocks of base.
+@column other_replicates Steps or blocks of other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nsightlens.analyses import Ask
+from nsightlens.errors import UsageError
+from nsightlens.significance import difference_interval, discovery_rates, welch
+
+Float = npt.NDArray[np.float64]
+
+FEWEST = 5
+"""Replicates on each side below which nothing is said of chance."""
+BLOCKS = 10
+WHAT = {
+    "kernel": "concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ', block_x, 'x', block_y, 'x', block_z)",
+    "key": "kernel_key", "family": "family", "op": "op", "module": "module", "phase": "phase",
+}
+_TOOLS = """
+SELECT tool, bool_and(steps > 0) AS stepped
+FROM (SELECT tool, run, count(step) AS steps FROM kernels
+      WHERE run IN (?, ?) AND tool <> 'ncu' AND duration_ns IS NOT NULL GROUP BY ALL)
+GROUP BY tool HAVING count(DISTINCT run) = 2
+ORDER BY tool DESC
+"""
+_SUMS = """
+WITH launches AS (
+    SELECT
+        {item} AS item, kernel_key, process_id, duration_ns,
+        CASE WHEN ? THEN step ELSE ntile({blocks}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
+    FROM kernels
+    WHERE run = ? AND tool = ? AND duration_ns IS NOT NULL
+), kept AS (
+    SELECT * FROM launches
+    WHERE replicate IS NOT NULL
+    QUALIFY dense_rank() OVER (ORDER BY replicate) > ?
+)
+SELECT
+    item, any_value(kernel_key) AS kernel_key, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches
+FROM kept GROUP BY item, replicate ORDER BY item, replicate
+"""
+_MEDIANS = """
+SELECT {item} AS item, round(median(duration_ns))::BIGINT AS median_ns
+FROM kernels WHERE run = ? AND tool = ? AND duration_ns IS NOT NULL GROUP BY ALL
+"""
+_RANKS = "SELECT count(DISTINCT process_id) AS processes FROM kernels WHERE run = ? AND tool = ?"
+_SCHEMA = pa.schema([
+    ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
+    ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
+    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("discovery_rate", pa.float64()), ("base_launches", pa.int64()),
+    ("other_launches", pa.int64()), ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()),
+    ("base_replicates", pa.int64()), ("other_replicates", pa.int64()),
+])
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One item's change. Times in ns; low, high, rate None where there are too few replicates."""
+
+    base: float
+    other: float
+    low: float | None
+    high: float | None
+    rate: float | None
+    verdict: str
+
+
+def analyse(
+    ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "kernel", rate: float = 0.01,
+    threshold_pct: float = 1.0, skip_steps: int = 0,
+) -> pa.Table:
+    """Return a row per item, the largest difference first."""
+    if what not in WHAT:
+        raise UsageError(f"what is one of {', '.join(WHAT)}, not {what!r}")
+    runs = named(ask, base, other)
+    tool, stepped = common_tool(ask, *runs)
+    sides = [_replicates(ask, run, tool, what, stepped, skip_steps) for run in runs]
+    changes = judged(sides[0][0], sides[1][0], rate, threshold_pct)
+    counts = [side[1] for side in sides]
+    keys = sides[0][2] | sides[1][2] if what in ("kernel", "key") else {}
+    medians = [_medians(ask, run, tool, what) for run in runs]
+    lengths = [len(next(iter(side[0].values()), ())) for side in sides]
+    rows: list[dict[str, Any]] = [{
+        "item": item, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
+        "verdict": change.verdict, "base_ns": round(change.base), "other_ns": round(change.other),
+        "difference_ns": round(change.other) - round(change.base), "low_ns": _rounded(change.low),
+        "high_ns": _rounded(change.high),
+        "change_pct": round(100 * (change.other - change.base) / change.base, 2) if change.base else None,
+        "discovery_rate": change.rate, "base_launches": counts[0].get(item, 0), "other_launches": counts[1].get(item, 0),
+        "base_median_ns": medians[0].get(item), "other_median_ns": medians[1].get(item),
+        "base_replicates": lengths[0], "other_replicates": lengths[1],
+    } for item, change in changes.items()]
+    rows.sort(key=lambda row: (-abs(row["difference_ns"]), row["item"]))
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _medians(ask: Ask, run: str, tool: str, what: str) -> dict[str, int]:
+    rows = ask(_MEDIANS.format(item=WHAT[what]), [run, tool]).to_pylist()
+    return {row["item"]: row["median_ns"] for row in rows}
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
+    """Return the two runs that are meant. Raises UsageError where the store does not have them."""
+    there = ask("SELECT DISTINCT run FROM kernels WHERE tool <> 'ncu' ORDER BY run", [])["run"].to_pylist()
+    if base is None and other is None and len(there) == 2:
+        return there[0], there[1]
+    for run in (base, other):
+        if run is None or run not in there:
+            raise UsageError(f"{'name two runs (base, other)' if run is None else f'no run {run} with a timeline'}; "
+                             f"the store has {', '.join(there) or 'none'}")
+    if base == other:
+        raise UsageError(f"base and other are both {base}")
+    return str(base), str(other)
+
+
+def common_tool(ask: Ask, base: str, other: str) -> tuple[str, bool]:
+    """Return the tool that is compared, and whether both runs have steps under it. Raises UsageError where there is none."""
+    found = ask(_TOOLS, [base, other]).to_pylist()
+    if not found:
+        raise UsageError(f"{base} and {other} have no timeline of one tool in common (nsys or Kineto)")
+    return found[0]["tool"], found[0]["stepped"]
+
+
+def _replicates(
+    ask: Ask, run: str, tool: str, what: str, stepped: bool, skip: int,
+) -> tuple[dict[str, Float], dict[str, int], dict[str, str]]:
+    """Return per item: its time in each replicate (ns; NaN where a block has no launch), its launches, its kernel key."""
+    query = _SUMS.format(item=WHAT[what], blocks=BLOCKS)
+    rows = [row for row in ask(query, [stepped, run, tool, skip if stepped else 0]).to_pylist() if row["item"] is not None]
+    processes = max(1, ask(_RANKS, [run, tool])["processes"][0].as_py())
+    order = {replicate: place for place, replicate in enumerate(sorted({row["replicate"] for row in rows}))}
+    values: dict[str, Float] = {}
+    launches: dict[str, int] = {}
+    for row in rows:
+        mine = values.setdefault(row["item"], np.full(len(order), 0.0 if stepped else np.nan))
+        mine[order[row["replicate"]]] = row["total_ns"] / (processes if stepped else row["launches"])
+        launches[row["item"]] = launches.get(row["item"], 0) + row["launches"]
+    return values, launches, {row["item"]: row["kernel_key"] for row in rows}
+
+
+def judged(
+    base: Mapping[str, Sequence[float] | Float], other: Mapping[str, Sequence[float] | Float], rate: float, threshold_pct: float,
+) -> dict[str, Change]:
+    """Return the change of every item of either side, from its values per replicate (NaN: none in this replicate)."""
+    sides = [{item: np.asarray(values, dtype=np.float64) for item, values in side.items()} for side in (base, other)]
+    sides = [{item: values[~np.isnan(values)] for item, values in side.items()} for side in sides]
+    both = sorted(sides[0].keys() & sides[1].keys())
+    tested = [item for item in both if min(len(sides[0][item]), len(sides[1][item])) >= FEWEST]
+    p = np.array([welch(sides[0][item][None], sides[1][item][None])[0] for item in tested])
+    rates = dict(zip(tested, discovery_rates(p).tolist(), strict=True)) if tested else {}
+    found = {}
+    for item in sorted(sides[0].keys() | sides[1].keys()):
+        values = [side.get(item) for side in sides]
+        if values[0] is None or values[1] is None:
+            mean = [0.0 if some is None else float(some.mean()) for some in values]
+            found[item] = Change(mean[0], mean[1], None, None, None, "new" if values[0] is None else "vanished")
+            continue
+        means = float(values[0].mean()), float(values[1].mean())
+        if item not in rates:
+            found[item] = Change(*means, None, None, None, "no interval")
+            continue
+        low, high = difference_interval(values[0][None], values[1][None])
+        large = abs(means[1] - means[0]) * 100 >= threshold_pct * means[0]
+        changed = "no change" if rates[item] > rate or not large else "slower" if means[1] > means[0] else "faster"
+        found[item] = Change(*means, float(low[0]), float(high[0]), rates[item], changed)
+    return found
