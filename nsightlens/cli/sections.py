@@ -223,7 +223,7 @@ def memory(asked: Page) -> None:
     shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]
     grid([
         Column("rank", _labels(shown), 9, text=True),
-        Column("device", [f"{row['device_type']} {number(row['device'])}" for row in shown], 3, text=True),
+        Column("device", [_device(row) for row in shown], 3, text=True),
         Column("allocated", [size(row["peak_allocated_bytes"]) for row in shown], 8),
         Column("of the GPU", [share(row["peak_pct"]) for row in shown], 7),
         Column("reserved", [size(row["peak_reserved_bytes"]) for row in shown], 5),
@@ -325,6 +325,11 @@ def _labels(rows: Sequence[Row]) -> list[str]:
     names = [f"process {_tail(row['process_id'] or row.get('device_id'))}" if row["rank"] is None else str(row["rank"])
              for row in rows]
     return [f"{name}, window {row['window_index']}" if several else name for name, row in zip(names, rows, strict=True)]
+
+
+def _device(row: Row) -> str:
+    kind = f"type {row['device_type']}," if row["device_type"].isdigit() else row["device_type"]
+    return kind if row["device"] is None else f"{kind} {row['device']}"
 
 
 def _rank(row: Row) -> str:

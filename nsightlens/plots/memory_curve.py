@@ -29,7 +29,8 @@ def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     names = frame.labels(keys)
     for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True):
         _draw(axes, table.filter(frame.is_row_of(table, key)))
-        device = key["device_type"].upper() + ("" if key["device"] is None else f" {key['device']}")
+        kind = f"device type {key['device_type']}," if key["device_type"].isdigit() else key["device_type"].upper()
+        device = kind if key["device"] is None else f"{kind} {key['device']}"
         gpu = gpus if key["device_type"] != "cpu" else None
         text = frame.title("Memory", (key["run"], key["tool"]), gpu, names[frame.place(key)], device)
         axes.set_title(text, loc="left", fontsize=9)

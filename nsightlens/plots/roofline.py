@@ -23,7 +23,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
 _SIZE = 7.0
 _RING = 5.0  # how much larger a ring is than what it surrounds
-_SAME_PLACE = 0.012  # of the panel's width or height: nearer points hide each other
+_SAME_PLACE = (0.013, 0.019)  # of the panel's width and height: nearer points hide each other
 _CLEAR = 6.0  # points between a number and a roof
 _NUMBERED_FROM = 7
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
@@ -54,7 +54,8 @@ def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
     for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
-    _legend(figure, labels, len(levels_of(placed)) > 1, _note(rows, placed, left_out, roofs), columns)
+    note = _note(rows, placed, left_out, roofs) + ("\nA hollow mark stands around others at its place." if _rings(figure) else "")
+    _legend(figure, labels, len(levels_of(placed)) > 1, note, columns)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
         roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in members])
@@ -139,14 +140,20 @@ def _marker(number: int) -> str:
 
 def _hidden_under(axes: Axes, row: Row, drawn: list[tuple[Key, Row]], key: Key) -> int:
     """Return how many points of other series stand where this one would: it becomes a ring around them."""
-    here = _fraction(axes, row)
-    return len({other for other, point in drawn if other != key and math.dist(here, _fraction(axes, point)) < _SAME_PLACE})
+    here = _places(axes, row)
+    return len({other for other, point in drawn if other != key and math.dist(here, _places(axes, point)) < 1})
 
 
-def _fraction(axes: Axes, row: Row) -> tuple[float, float]:
-    """Return where a point stands, as fractions of the panel."""
+def _rings(figure: Figure) -> bool:
+    """Return whether a point was drawn as a ring."""
+    return any(line.get_markerfacecolor() == "none" for axes in figure.axes for line in axes.lines
+               if line.get_label() == "_point")
+
+
+def _places(axes: Axes, row: Row) -> tuple[float, float]:
+    """Return where a point stands in its panel, in distances at which points hide each other."""
     x, y = axes.transLimits.transform(axes.transScale.transform((row["arithmetic_intensity"], row["performance_flop_per_s"])))
-    return float(x), float(y)
+    return float(x) / _SAME_PLACE[0], float(y) / _SAME_PLACE[1]
 
 
 def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:

@@ -250,7 +250,10 @@ def markers(axes: Axes) -> dict[str, Line2D]:
 
 
 def test_a_point_on_another_is_a_ring_around_it() -> None:
-    (axes,) = draw(row(0), row(1), row(2), row(3, arithmetic_intensity=50.0)).axes
+    figure = draw(row(0), row(1), row(2), row(3, arithmetic_intensity=50.0))
+    (axes,) = figure.axes
+    assert "A hollow mark stands around others" in texts(figure)
+    assert "hollow" not in texts(draw(row(0), row(1, arithmetic_intensity=50.0)))
     drawn = markers(axes)
     first, second, third, alone = (drawn[f"point {number} dram"] for number in range(1, 5))
     assert first.get_markersize() < second.get_markersize() < third.get_markersize()
