@@ -1,0 +1,76 @@
+"""kernels_joined on the simulated job: what is carried from Kineto to nsys rows is the truth, and no launch or time is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.store import Store
+from tests.fixtures.simulated_run import RUN, truth
+
+Place = tuple[int, int, int | None]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return nl.ingest(RUN, store=tmp_path_factory.mktemp("joined") / "store")
+
+
+@pytest.fixture(scope="module")
+def true() -> dict[Place, dict[str, str]]:
+    """The true launches, by what nsys recorded of them."""
+    return {(int(row["rank"]), int(row["nsys_correlation"]), int(row["nsys_graph_node_id"] or 0) or None): row
+            for row in truth("launches.tsv.gz") if row["in_nsys"] == "1"}
+
+
+def _with_places(store: Store, query: str) -> list[tuple[Place, dict[str, Any]]]:
+    rows = store.sql(f"SELECT j.*, k.correlation_id, k.graph_node_id, k.rank AS at FROM ({query}) AS j "
+                     "JOIN kernels AS k USING (kernel_id)").to_pylist()
+    return [((row["at"], row["correlation_id"], row["graph_node_id"]), row) for row in rows]
+
+
+def test_every_launch_of_the_timeline_stands_once(store: Store) -> None:
+    joined = store.sql("SELECT kernel_id, duration_ns FROM kernels_joined ORDER BY ALL")
+    assert joined == store.sql("SELECT kernel_id, duration_ns FROM kernels WHERE tool = 'nsys' ORDER BY ALL")
+
+
+def test_what_matched_launches_bring_is_true(store: Store, true: dict[Place, dict[str, str]]) -> None:
+    brought: Counter[str] = Counter()
+    query = "SELECT kernel_id, unnest(known) FROM _kineto_known WHERE grade = 'launch'"
+    for place, row in _with_places(store, query):
+        launch = true[place]
+        assert row["duration_ns"] == int(launch["kineto_duration_ns"])
+        assert row["step"] == int(launch["step"])
+        for column in ("op", "module", "phase"):
+            if row[column] is not None:
+                brought[column] += 1
+                assert row[column] == launch[column], (place, column)
+    matched = store.sql("SELECT count(*) AS n FROM matches WHERE tool = 'nsys' AND other_tool = 'kineto'").to_pylist()[0]["n"]
+    assert matched > 1900 and min(brought[column] for column in ("op", "module", "phase")) > 0.85 * matched
+
+
+def test_the_joined_rows_say_nothing_untrue(store: Store, true: dict[Place, dict[str, str]]) -> None:
+    """At every grade: operator and module are the launch's, where the truth knows one; nsys's own may be an outer operator."""
+    told: Counter[str] = Counter()
+    for place, row in _with_places(store, "FROM kernels_joined SELECT * EXCLUDE (rank)"):
+        launch = true[place]
+        assert row["nsys_duration_ns"] == int(launch["nsys_duration_ns"])
+        told[f"op {row['op_from']}"] += 1
+        told[f"module {row['module_from']}"] += 1
+        if row["op"] is not None:
+            assert row["op"] == launch["outer_op" if row["op_from"] == "nsys" else "op"], (place, row["op_from"])
+        if row["module"] is not None:
+            assert row["module"] == launch["module"], (place, row["module_from"])
+    assert told["op kineto launch"] > 1700 and told["module kineto launch"] > 1700
+    assert told["module kineto configuration"] + told["module kineto configuration of any rank"] > 0
+
+
+def test_counters_come_with_their_grade(store: Store) -> None:
+    rows = store.sql("SELECT rank, metrics_grade, metrics['dram__bytes.sum'] AS bytes, ncu_duration_ns "
+                     "FROM kernels_joined").to_pylist()
+    assert {(row["rank"], row["metrics_grade"]) for row in rows} == {
+        (0, "configuration"), (1, "configuration of any rank"), (0, None), (1, None)}
+    assert all((row["bytes"] is None) == (row["ncu_duration_ns"] is None) == (row["metrics_grade"] is None) for row in rows)
