@@ -19,7 +19,7 @@ PHASES = (None, "forward", "backward", "optimizer")
 _OPEN = np.iinfo(np.int64).max
 
 _OPTIMIZER = r"^Optimizer\.(step|zero_grad)#"
-_BACKWARD = r"^autograd::engine::|Backward\d*$"
+_BACKWARD = r"^autograd::engine::|^torch::autograd::|Backward\d*$"
 _WORDS = {FORWARD: "forward", BACKWARD: "backward", OPTIMIZER: "optimizer"}
 
 

@@ -179,6 +179,16 @@ def test_phases_by_name(tmp_path: Path, names: list[str], phase: str | None) -> 
     assert [row[2] for row in _rows(store)] == [phase]
 
 
+@pytest.mark.parametrize(("name", "phase"), [
+    ("torch::autograd::AccumulateGrad", "backward"), ("CudnnBatchNormBackward", "backward"), ("AddmmBackward0", "backward"),
+    ("autograd::engine::evaluate_function: X", "backward"), ("Optimizer.step#SGD.step", "optimizer"),
+    ("aten::convolution_backward", None), ("forward", None), ("my::BackwardOp", None),
+])
+def test_phases_by_operator(tmp_path: Path, name: str, phase: str | None) -> None:
+    store = _store(tmp_path, [_op(name, 0, 10), *_launch(1, 1)])
+    assert [row[2] for row in _rows(store)] == [phase]
+
+
 def test_a_step_inside_a_step_is_an_annotation(tmp_path: Path) -> None:
     store = _store(tmp_path, [_note("ProfilerStep#1", 0, 50), _note("ProfilerStep#7", 10, 5), _note("ProfilerStep#2", 50, 50),
                               *_launch(1, 11), *_launch(2, 50), *_launch(3, 49.9), *_launch(4, 100)])
