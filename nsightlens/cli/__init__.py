@@ -7,6 +7,7 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -110,7 +111,10 @@ def main() -> None:
         sys.exit(1)
 
 
-def _say_warning(message: Warning | str, *_: object) -> None:
+def _say_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Print a warning as one line of words."""
     click.echo(f"nsightlens: warning: {message}", err=True)
 
