@@ -29,35 +29,37 @@ WITH kernels_at AS (
     FROM _stream_work
     WHERE kind = 'kernel'
 ), edges AS (
-    SELECT profile_id, window_index, owner, start_ns AS at_ns, CASE WHEN communicates THEN 0 ELSE 1 END AS weight,
-        CASE WHEN communicates THEN work_id END AS work_id
-    FROM kernels_at
+    SELECT profile_id, window_index, owner, start_ns AS at_ns, CASE WHEN communicates THEN 0 ELSE 1 END AS weight FROM kernels_at
     UNION ALL
-    SELECT profile_id, window_index, owner, end_ns, CASE WHEN communicates THEN 0 ELSE -1 END,
-        CASE WHEN communicates THEN work_id END
-    FROM kernels_at
-), lengths AS (
-    SELECT *, CASE WHEN sum(weight) OVER upto > 0 THEN lead(at_ns) OVER upto - at_ns ELSE 0 END AS computed_ns
+    SELECT profile_id, window_index, owner, end_ns, CASE WHEN communicates THEN 0 ELSE -1 END FROM kernels_at
+), instants AS (
+    SELECT profile_id, window_index, owner, at_ns, sum(weight) AS change
     FROM edges
-    WINDOW upto AS (PARTITION BY profile_id, window_index, owner ORDER BY at_ns RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    GROUP BY ALL
+), lengths AS (
+    SELECT *, CASE WHEN sum(change) OVER upto > 0 THEN lead(at_ns) OVER upto - at_ns ELSE 0 END AS computed_ns
+    FROM instants
+    WINDOW upto AS (PARTITION BY profile_id, window_index, owner ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
 ), before AS (
-    SELECT *, coalesce(sum(computed_ns) OVER (PARTITION BY profile_id, window_index, owner ORDER BY at_ns
-        RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before_ns
+    SELECT *, TRY_CAST(sum(computed_ns) OVER (PARTITION BY profile_id, window_index, owner ORDER BY at_ns
+        ROWS UNBOUNDED PRECEDING) - computed_ns AS BIGINT) AS before_ns
     FROM lengths
-), hidden AS (
-    SELECT profile_id, work_id, max(before_ns) - min(before_ns) AS overlapped_ns
-    FROM before
-    WHERE work_id IS NOT NULL
-    GROUP BY profile_id, work_id
+), communication AS (
+    SELECT k.*, ended.before_ns - begun.before_ns AS overlapped_ns
+    FROM kernels_at AS k
+    JOIN before AS begun ON k.profile_id = begun.profile_id AND k.window_index IS NOT DISTINCT FROM begun.window_index
+        AND k.owner IS NOT DISTINCT FROM begun.owner AND k.start_ns = begun.at_ns
+    JOIN before AS ended ON k.profile_id = ended.profile_id AND k.window_index IS NOT DISTINCT FROM ended.window_index
+        AND k.owner IS NOT DISTINCT FROM ended.owner AND k.end_ns = ended.at_ns
+    WHERE k.communicates
 )
 SELECT
     k.run, k.tool, p.rank, k.profile_id, k.window_index, k.process_id, k.device_id, count(*) AS instances,
-    TRY_CAST(sum(k.end_ns - k.start_ns) AS BIGINT) AS total_ns, TRY_CAST(sum(o.overlapped_ns) AS BIGINT) AS overlapped_ns,
-    TRY_CAST(sum(k.end_ns - k.start_ns) - sum(o.overlapped_ns) AS BIGINT) AS exposed_ns,
-    round(100.0 * (sum(k.end_ns - k.start_ns) - sum(o.overlapped_ns)) / nullif(sum(k.end_ns - k.start_ns), 0), 2) AS exposed_pct,
+    TRY_CAST(sum(k.end_ns - k.start_ns) AS BIGINT) AS total_ns, TRY_CAST(sum(k.overlapped_ns) AS BIGINT) AS overlapped_ns,
+    TRY_CAST(sum(k.end_ns - k.start_ns - k.overlapped_ns) AS BIGINT) AS exposed_ns,
+    round(100.0 * sum(k.end_ns - k.start_ns - k.overlapped_ns) / nullif(sum(k.end_ns - k.start_ns), 0), 2) AS exposed_pct,
     k.name
-FROM kernels_at AS k
-JOIN hidden AS o ON k.profile_id = o.profile_id AND k.work_id = o.work_id
+FROM communication AS k
 LEFT JOIN processes AS p ON k.process_id = p.process_id AND k.profile_id = p.profile_id
 GROUP BY k.run, k.tool, p.rank, k.profile_id, k.window_index, k.process_id, k.device_id, k.name
 ORDER BY k.run, k.tool, p.rank, k.profile_id, k.window_index, k.process_id, k.device_id, exposed_ns DESC, k.name;
