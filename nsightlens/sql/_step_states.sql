@@ -11,7 +11,7 @@
 -- @column step_id             Range of the step; NULL for a process without steps.
 -- @column step                Step number; NULL where unknown.
 -- @column start_ns            Start of the step's window.
--- @column kernel              A kernel that does not communicate was running, or a graph of unknown kernels.
+-- @column compute             A kernel that does not communicate was running, or a graph of unknown kernels.
 -- @column memcpy              A copy or migration was running.
 -- @column memset              A memset was running.
 -- @column communication       A kernel that communicates was running.
@@ -46,7 +46,7 @@ WITH steps AS MATERIALIZED (
     WINDOW track AS (PARTITION BY track ORDER BY at_ns),
         past AS (PARTITION BY track ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
 ), states AS (
-    SELECT place, running & 32767::HUGEINT > 0 AS kernel, running & (32767::HUGEINT << 15) > 0 AS memcpy,
+    SELECT place, running & 32767::HUGEINT > 0 AS compute, running & (32767::HUGEINT << 15) > 0 AS memcpy,
         running & (32767::HUGEINT << 30) > 0 AS memset, running & (32767::HUGEINT << 45) > 0 AS communication,
         running & (32767::HUGEINT << 60) > 0 AS communication_call, running & (32767::HUGEINT << 75) > 0 AS runtime,
         running & (32767::HUGEINT << 90) > 0 AS data_loader, running & (32767::HUGEINT << 105) > 0 AS cpu_exec,
@@ -54,6 +54,6 @@ WITH steps AS MATERIALIZED (
     FROM sweep WHERE place > 0 AND length_ns IS NOT NULL
     GROUP BY ALL
 )
-SELECT s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.kernel, w.memcpy, w.memset,
+SELECT s.run, s.tool, s.profile_id, s.process_id, s.window_index, s.step_id, s.step, s.start_ns, w.compute, w.memcpy, w.memset,
     w.communication, w.communication_call, w.runtime, w.data_loader, w.cpu_exec, TRY_CAST(w.total_ns AS BIGINT) AS total_ns
 FROM states AS w JOIN steps AS s USING (place);

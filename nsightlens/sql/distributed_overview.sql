@@ -27,11 +27,11 @@ CREATE MACRO distributed_overview(communication_pattern := NULL) AS TABLE
 WITH states AS MATERIALIZED (
     FROM _step_states(communication_pattern := communication_pattern)
 ), kernels_known AS (
-    SELECT profile_id, process_id, window_index, bool_or(kernel) AS has_kernels
+    SELECT profile_id, process_id, window_index, bool_or(compute) AS has_kernels
     FROM states GROUP BY profile_id, process_id, window_index
 ), summed AS (
     SELECT s.profile_id, s.process_id, s.window_index, s.start_ns, s.step_id, s.total_ns,
-        CASE WHEN k.has_kernels THEN s.kernel ELSE s.cpu_exec END AS computes,
+        CASE WHEN k.has_kernels THEN s.compute ELSE s.cpu_exec END AS computes,
         s.communication OR s.communication_call AS communicates
     FROM states AS s JOIN kernels_known AS k ON k.profile_id = s.profile_id
         AND k.process_id IS NOT DISTINCT FROM s.process_id AND k.window_index IS NOT DISTINCT FROM s.window_index

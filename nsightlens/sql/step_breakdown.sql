@@ -33,8 +33,8 @@
 CREATE MACRO step_breakdown(communication_pattern := NULL) AS TABLE
 WITH ranked AS (
     SELECT profile_id, process_id, window_index, start_ns, step_id, total_ns,
-        kernel OR communication AS any_kernel,
-        CASE WHEN kernel THEN 'kernel' WHEN memcpy THEN 'memcpy' WHEN memset THEN 'memset'
+        compute OR communication AS any_kernel,
+        CASE WHEN compute THEN 'kernel' WHEN memcpy THEN 'memcpy' WHEN memset THEN 'memset'
             WHEN communication OR communication_call THEN 'communication' WHEN runtime THEN 'runtime'
             WHEN data_loader THEN 'data_loader' WHEN cpu_exec THEN 'cpu_exec' ELSE 'other' END AS category
     FROM _step_states(communication_pattern := communication_pattern)
