@@ -4,7 +4,7 @@
 -- tool that could be meant, and other_kernel_id is NULL. Processes meet by rank; a launch is compared with all processes
 -- of that rank (with all of the run where a side has no rank). Per pair of tools both directions are listed.
 -- Assumes that both tools saw the same program with the same inputs.
--- @requires matches
+-- @requires _matchable, _match_tools, _match_partners, _match_candidates
 -- @column run              Run.
 -- @column tool             Tool of the launch.
 -- @column other_tool       The tool it is looked for in.
@@ -18,49 +18,12 @@
 -- @column kernel_key       Canonical name.
 -- @column duration_ns      Duration of the launch in `tool`.
 CREATE VIEW tool_match AS
-WITH known AS (
-    SELECT
-        run, tool, rank, kernel_id, kernel_key, short_name, duration_ns,
-        struct_pack(grid_x, grid_y, grid_z, block_x, block_y, block_z) AS configuration, step,
-        graph_node_id IS NOT NULL OR launch_id IN (
-            SELECT c.launch_id FROM api_calls AS c WHERE c.name ILIKE '%graphlaunch%' AND c.launch_id IS NOT NULL) AS in_graph
-    FROM kernels
-), others AS (
-    SELECT DISTINCT a.run, a.tool, b.tool AS other_tool
-    FROM (SELECT DISTINCT run, tool FROM kernels) AS a
-    JOIN (SELECT DISTINCT run, tool FROM kernels) AS b ON a.run = b.run AND a.tool <> b.tool
-), ranked AS (
-    SELECT run, tool, bool_and(rank IS NOT NULL) AS all_ranked FROM known GROUP BY run, tool
-), asked AS (
-    -- where either side has a launch of unknown rank, ranks play no part
-    SELECT o.run, o.tool, o.other_tool, (SELECT bool_and(all_ranked) FROM ranked AS r
-        WHERE r.run = o.run AND r.tool IN (o.tool, o.other_tool)) AS by_rank
-    FROM others AS o
-), pairs AS (
-    -- a launch that stands in several reports of the other tool has several partners
-    SELECT tool, other_tool, kernel_id, min(other_kernel_id) AS other_kernel_id, count(*) AS partners, min(evidence) AS evidence
-    FROM (
-        SELECT tool, other_tool, kernel_id, other_kernel_id, evidence FROM matches
-        UNION ALL
-        SELECT other_tool, tool, other_kernel_id, kernel_id, evidence FROM matches
-    )
-    GROUP BY tool, other_tool, kernel_id
-), steps AS (
-    SELECT DISTINCT run, tool, rank, step FROM known WHERE step IS NOT NULL
+WITH steps AS (
+    SELECT DISTINCT run, tool, rank, step FROM _matchable WHERE step IS NOT NULL
 ), hidden AS (
     SELECT DISTINCT g.run, g.tool, p.rank
     FROM graph_executions AS g
     LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
-), configurations AS (
-    SELECT run, tool, rank, kernel_key, configuration, count(*) AS candidates FROM known WHERE rank IS NOT NULL GROUP BY ALL
-    UNION ALL
-    SELECT run, tool, NULL, kernel_key, configuration, count(*) FROM known GROUP BY ALL
-), keys AS (
-    SELECT run, tool, rank, kernel_key, TRY_CAST(sum(candidates) AS BIGINT) AS candidates FROM configurations GROUP BY ALL
-), short_names AS (
-    SELECT run, tool, rank, short_name, count(*) AS candidates FROM known WHERE rank IS NOT NULL GROUP BY ALL
-    UNION ALL
-    SELECT run, tool, NULL, short_name, count(*) FROM known GROUP BY ALL
 )
 SELECT
     k.run, k.tool, a.other_tool, k.rank, k.kernel_id, CASE WHEN p.partners = 1 THEN p.other_kernel_id END AS other_kernel_id,
@@ -86,17 +49,17 @@ SELECT
         ELSE 'not recorded'
     END AS reason,
     k.kernel_key, k.duration_ns
-FROM known AS k
-JOIN asked AS a ON k.run = a.run AND k.tool = a.tool
-LEFT JOIN pairs AS p ON p.kernel_id = k.kernel_id AND p.tool = k.tool AND p.other_tool = a.other_tool
-LEFT JOIN configurations AS c
-    ON c.run = k.run AND c.tool = a.other_tool AND c.kernel_key = k.kernel_key AND c.configuration = k.configuration
+FROM _matchable AS k
+JOIN _match_tools AS a ON k.run = a.run AND k.tool = a.tool
+LEFT JOIN _match_partners AS p ON p.kernel_id = k.kernel_id AND p.tool = k.tool AND p.other_tool = a.other_tool
+LEFT JOIN _match_candidates AS c
+    ON c.grade = 'configuration' AND c.run = k.run AND c.tool = a.other_tool AND c.kernel_key = k.kernel_key AND c.configuration = k.configuration
     AND c.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
-LEFT JOIN keys AS n
-    ON n.run = k.run AND n.tool = a.other_tool AND n.kernel_key = k.kernel_key
+LEFT JOIN _match_candidates AS n
+    ON n.grade = 'key' AND n.run = k.run AND n.tool = a.other_tool AND n.kernel_key = k.kernel_key
     AND n.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
-LEFT JOIN short_names AS s
-    ON s.run = k.run AND s.tool = a.other_tool AND s.short_name = k.short_name
+LEFT JOIN _match_candidates AS s
+    ON s.grade = 'short_name' AND s.run = k.run AND s.tool = a.other_tool AND s.short_name = k.short_name
     AND s.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
 LEFT JOIN steps AS t ON t.run = k.run AND t.tool = a.other_tool AND t.step = k.step AND t.rank IS NOT DISTINCT FROM k.rank
 LEFT JOIN (SELECT run, tool, rank, true AS has_steps FROM steps GROUP BY ALL) AS w
