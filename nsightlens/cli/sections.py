@@ -69,7 +69,7 @@ def captured(asked: Page) -> None:
         if row["tool"] is not None:
             found[row["tool"]].append(row)
     simulated = any(row["simulated"] for rows in found.values() for row in rows)
-    heading("Captured", "simulated, in part or whole: true of no GPU" if simulated else "")
+    heading("Captured", asked.note("profile_overview", "simulated, in part or whole: true of no GPU" if simulated else ""))
     grid([
         Column("tool", list(found), 9, text=True),
         Column("version", [_some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
@@ -121,7 +121,8 @@ def execution(asked: Page) -> None:
     count, length = sum(row["steps"] for row in steps.values()), sum(row["steps_ns"] for row in steps.values())
     stepped = any(row["step_id"] is not None for row in asked.ask("step_breakdown") if row["tool"] == tool)
     what = "Where a step went" if stepped else "Where the time went (no steps were recorded)"
-    over = f" of {len(steps)} processes" if len(steps) > 1 else ""
+    processes = len({row["process_id"] for row in rows})
+    over = f" of {processes} processes" if processes > 1 else ""
     mean = f"mean of {count} steps{over}: {duration(length / count)}" if stepped else f"{duration(length / count)}{over}"
     heading(what, asked.note("execution_summary", tool, mean))
     totals: dict[str, int] = defaultdict(int)
@@ -324,7 +325,10 @@ def _labels(rows: Sequence[Row]) -> list[str]:
     several = len({row["window_index"] for row in rows}) > 1
     names = [f"process {_tail(row['process_id'] or row.get('device_id'))}" if row["rank"] is None else str(row["rank"])
              for row in rows]
-    return [f"{name}, window {row['window_index']}" if several else name for name, row in zip(names, rows, strict=True)]
+    if not several:
+        return names
+    return [f"window {row['window_index']}" if len(set(names)) == 1 else f"{name}, window {row['window_index']}"
+            for name, row in zip(names, rows, strict=True)]
 
 
 def _device(row: Row) -> str:
