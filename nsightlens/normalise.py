@@ -255,7 +255,8 @@ def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: 
 
 def _numbers(one: Int, other: Int) -> Int | None:
     """Return the distinct correlation ids where some do not fit into a key as they are."""
-    extremes = [extreme for ids in (one, other) if len(ids) for extreme in (ids[ids != MISSING].min(initial=0), ids.max())]
+    extremes = [int(extreme) for ids in (one, other) if len(ids)
+                for extreme in (ids.min(initial=0, where=ids != MISSING), ids.max())]
     if min(extremes) >= 0 and max(extremes) < 1 << _KEY_BITS:
         return None
     return np.unique(np.concatenate([one, other]))
