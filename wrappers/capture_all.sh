@@ -28,6 +28,9 @@ Runs COMMAND unprofiled, under torch.profiler, nsys and ncu, and writes DIR/plai
 USAGE
 }
 
+# Sets nsl_list to the words of nsl_value, which may have several lines.
+split_words() { read -r -d '' -a nsl_list <<<"$nsl_value" || :; }
+
 nsl_words=() nsl_torch_options=() nsl_nsys_options=() nsl_ncu_options=() nsl_tools=plain,torch,nsys,ncu
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
@@ -36,11 +39,11 @@ while (($#)); do
   if ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
-      --launcher) read -r -a nsl_words <<<"$nsl_value" ;;
+      --launcher) split_words; nsl_words=(${nsl_list[@]+"${nsl_list[@]}"}) ;;
       --tools) nsl_tools=$nsl_value ;;
-      --torch-options) read -r -a nsl_torch_options <<<"$nsl_value" ;;
-      --nsys-options) read -r -a nsl_nsys_options <<<"$nsl_value" ;;
-      --ncu-options) read -r -a nsl_ncu_options <<<"$nsl_value" ;;
+      --torch-options) split_words; nsl_torch_options=(${nsl_list[@]+"${nsl_list[@]}"}) ;;
+      --nsys-options) split_words; nsl_nsys_options=(${nsl_list[@]+"${nsl_list[@]}"}) ;;
+      --ncu-options) split_words; nsl_ncu_options=(${nsl_list[@]+"${nsl_list[@]}"}) ;;
       *) nsl_die 2 "no such option: $1 (see --help)" ;;
     esac
   fi
@@ -49,7 +52,12 @@ while (($#)); do
 done
 [[ ${1-} != -- ]] || shift
 (($#)) || nsl_die 2 "no command to run: capture_all.sh --run-dir DIR -- python train.py ... (see --help)"
-for nsl_one_tool in ${nsl_tools//,/ }; do nsl_one_of --tools "$nsl_one_tool" plain torch nsys ncu; done
+nsl_seen=,
+for nsl_one_tool in ${nsl_tools//,/ }; do
+  nsl_one_of --tools "$nsl_one_tool" plain torch nsys ncu
+  [[ $nsl_seen != *",$nsl_one_tool,"* ]] || nsl_die 2 "--tools $nsl_tools: $nsl_one_tool is named twice"
+  nsl_seen+=$nsl_one_tool,
+done
 ((!${#nsl_words[@]})) || type -P "${nsl_words[0]}" >/dev/null || nsl_die 127 "${nsl_words[0]} is not on PATH. Nothing was started."
 
 # One process starts all four, so that this clock is everyone's.
@@ -93,11 +101,29 @@ choose_call() {
     ${options[@]+"${options[@]}"} -- "$@")
 }
 
+# Whether a tool left a capture: of the ranks that were to be profiled nothing but sidecars may be there.
+left_capture() {
+  local stem=${nsl_run_dir%/}/$1/rank found
+  shopt -s nullglob
+  case $1 in
+    plain) found=("$stem"*.run.json) ;;
+    torch) found=("$stem"*.pt.trace.json.gz) ;;
+    nsys) found=("$stem"*.nsys-rep "$stem"*.qdrep) ;;
+    ncu) found=("$stem"*.ncu-rep) ;;
+  esac
+  shopt -u nullglob
+  ((${#found[@]}))
+}
+
 # Dies where DIR/<tool> cannot be written, or holds an earlier start's captures.
 check_folder() {
+  local found
   nsl_stem=${nsl_run_dir%/}/$1/rank
   nsl_check_places
-  [[ -n $(find "${nsl_stem%/*}" -name 'rank*' -print -quit) ]] || return 0
+  shopt -s nullglob
+  found=("$nsl_stem"*)
+  shopt -u nullglob
+  ((${#found[@]})) || return 0
   [[ -n $nsl_overwrite ]] ||
     nsl_die 1 "${nsl_stem%/*} holds captures of an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
   rm -f "$nsl_stem"*
@@ -116,7 +142,12 @@ for nsl_one_tool in $nsl_ready; do
   if [[ -n $nsl_dry_run ]]; then nsl_print "${nsl_call[@]}"; continue; fi
   nsl_say "$nsl_one_tool: recording"
   nsl_supervise '' '' "${nsl_call[@]}"
-  if ((nsl_code)); then nsl_summary+=" $nsl_one_tool ended with code $nsl_code;"; else nsl_summary+=" $nsl_one_tool recorded;"; fi
+  nsl_left=
+  left_capture "$nsl_one_tool" || nsl_left=' left no capture (why: above)'
+  if ((nsl_code)); then nsl_summary+=" $nsl_one_tool ended with code $nsl_code${nsl_left:+ and$nsl_left};"
+  elif [[ -n $nsl_left ]]; then nsl_summary+=" $nsl_one_tool$nsl_left;" nsl_code=1
+  else nsl_summary+=" $nsl_one_tool recorded;"
+  fi
   ((nsl_first_code)) || nsl_first_code=$nsl_code
   [[ -z $nsl_signalled ]] || { nsl_summary+=" stopped by SIG${nsl_signalled# };"; break; }
 done

@@ -2,8 +2,9 @@
 # Ranks, run ids, signals and options for the wrappers beside this file, which source it. Needs bash 4.2 and coreutils.
 # Every name begins with nsl_: an environment variable of the application must not be changed by accident.
 set +fC   # what an exported SHELLOPTS may have set
+export -n SHELLOPTS   # else set -e of the wrappers would reach the shell scripts of the application
 
-nsl_say() { printf '%s: %s\n' "$nsl_name" "$*" >&2; }
+nsl_say() { printf '%s: %s\n' "$nsl_name" "$*" >&2 || :; }   # a full disk under the job's log must not end the job
 
 # nsl_die CODE TEXT: 1 could not, 2 asked wrongly, 127 something is not installed.
 nsl_die() { nsl_say "error: ${*:2}"; exit "$1"; }
@@ -284,10 +285,21 @@ nsl_check_earlier() {
   rm -f "${old[@]}"
 }
 
+# Takes this rank's place; dies where another process has done so at the same time: on every rank, where their launcher is unknown.
+nsl_claim() {
+  (set -C; : >"$nsl_stem.run.json") 2>/dev/null || [[ ! -e $nsl_stem.run.json ]] ||
+    nsl_die 1 "another process records as rank $nsl_rank into ${nsl_stem%/*} right now: a second start with the same --run-dir, or a" \
+      "launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE. Nothing was started."
+}
+
 # Makes the folder of this rank for temporary files: nsl<user>-<pid>-r<rank> below TMPDIR; a short name, as sockets go there.
 nsl_make_scratch() {
+  local place=$nsl_scratch try=0
   nsl_check_space "${nsl_scratch%/*}" TMPDIR
-  mkdir -m 700 "$nsl_scratch" 2>/dev/null || nsl_die 1 "cannot make $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."
+  until mkdir -m 700 "$nsl_scratch" 2>/dev/null; do   # one of the same name: left by a start that was killed, or another container's
+    if [[ ! -e $nsl_scratch ]] || ((++try == 10)); then nsl_die 1 "cannot make $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."; fi
+    nsl_scratch=$place-$try
+  done
   trap 'rm -rf "$nsl_scratch"' EXIT
 }
 

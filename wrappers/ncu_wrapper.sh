@@ -185,11 +185,14 @@ nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" --launch-skip "$nsl_skip
   --log-file "$nsl_stem.ncu.log" ${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
 nsl_import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${nsl_names[@]+"${nsl_names[@]}"})
 
+# Prints the command that writes one page of the report.
+print_page() { printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page "$@")" "$nsl_stem.$1.csv"; }
+
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
   nsl_print "${nsl_profile[@]}"
-  printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page raw)" "$nsl_stem.raw.csv"
-  printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page details "${nsl_details[@]}")" "$nsl_stem.details.csv"
+  print_page raw
+  print_page details "${nsl_details[@]}"
   exit 0
 fi
 
@@ -229,5 +232,5 @@ if [[ ! -s $nsl_report ]]; then
 fi
 nsl_last=
 write_page raw && write_page details "${nsl_details[@]}" ||
-  nsl_last="error: the report is there, but ncu could not print it (a full disk?). Later: ${nsl_import[*]} --page raw > $nsl_stem.raw.csv"
+  nsl_last="error: the report is there, but ncu could not print it (a full disk?). Later: $(print_page raw)"
 nsl_finish "$nsl_report" "$nsl_last"

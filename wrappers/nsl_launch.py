@@ -98,13 +98,16 @@ def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
     elif env.get("TORCHELASTIC_RUN_ID"):   # the innermost: torchrun below mpiexec or srun inherits their ranks
         launch = _read(_ENVIRONMENT, env, must=True) or Launch()
     else:
-        told = [found for row in _MPI if (found := _read(row, env))] or [s for s in [_slurm(env)] if s]
+        told = [found for row in _MPI if (found := _read(row, env))]
+        told = told or [found for found in [_slurm(env)] if found]
         told += [found for found in [_read(_ENVIRONMENT, env, must=not told)] if found]
         for other in told[1:]:
             if other.rank != told[0].rank:
                 raise refused(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. "
                                  f"Unset the one that is left over, or set {_ALL_BY_HAND}")
         launch = told[0] if told else Launch()
+        if told:
+            _refuse_left_over(launch, env)
     if launch.world_size is not None and launch.rank >= launch.world_size:
         raise refused(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
     return launch
@@ -132,12 +135,23 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
     local_size = _number(env, row.local_size)
     node = _number(env, row.node)
     name = "torchrun" if row is _ENVIRONMENT and env.get("TORCHELASTIC_RUN_ID") else row.name
+    if name == "mpich" and (env.get("PALS_RANKID") or env.get("PALS_LOCAL_RANKID")):
+        name = "pals"
     return Launch(name, rank, local, size, local_size, rank // local_size if node is None and local_size else node)
 
 
 def _slurm(env: Mapping[str, str]) -> Launch | None:
     """Return what srun says. A batch script carries SLURM_PROCID=0 as well and is one process, whatever SLURM_NTASKS says."""
-    return _read(_SLURM, env) if _in_slurm_step(env) else None
+    found = _read(_SLURM, env)
+    return found if found and (found.rank or _in_slurm_step(env)) else None
+
+
+def _refuse_left_over(launch: Launch, env: Mapping[str, str]) -> None:
+    """Exit with code 2 where an MPI launcher's variables come from outside of the step of srun that this process is in."""
+    tasks = _number(env, ("SLURM_STEP_NUM_TASKS",)) if launch.launcher != "slurm" and _in_slurm_step(env) else None
+    if tasks is not None and launch.world_size is not None and tasks > launch.world_size:
+        raise refused(f"{launch.launcher} says {launch.world_size} ranks, but the step of srun has {tasks} tasks: "
+                      f"{launch.launcher}'s variables are left over from outside. Unset them")
 
 
 def _in_slurm_step(env: Mapping[str, str]) -> bool:
@@ -222,7 +236,8 @@ def capture(
 
 def _start_of_launcher(launch: Launch, env: Mapping[str, str]) -> str:
     """Return what the launcher calls this start of the job, on all ranks alike; empty where it has no name for it."""
-    step = f"{env.get('SLURM_JOB_ID', '')}.{env.get('SLURM_STEP_ID', '')}" if _in_slurm_step(env) else ""
+    job, number = env.get("SLURM_JOB_ID") or env.get("SLURM_JOBID"), env.get("SLURM_STEP_ID") or env.get("SLURM_STEPID")
+    step = f"{job or ''}.{number}" if _in_slurm_step(env) else ""
     if launch.launcher == "torchrun" and env.get("TORCHELASTIC_RUN_ID") != "none":
         return env["TORCHELASTIC_RUN_ID"]
     if launch.launcher == "slurm":

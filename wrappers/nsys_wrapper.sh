@@ -55,10 +55,14 @@ done
 
 # Sets trace to the default, less what this nsys does not list: an unknown name would end the job.
 choose_trace() {
-  local help listed name wanted=cuda,nvtx,osrt,cudnn,cublas,nccl
+  local line listed=' ' name on='' wanted=cuda,nvtx,osrt,cudnn,cublas,nccl
   case $nsl_launcher in openmpi | pals | mpich | pmix | mvapich) wanted+=,mpi ;; esac
-  help=$(nsl_ask nsys profile --help | awk '/^[[:space:]]*(-t, )?--trace=/ {on = 1; next} on && /^[[:space:]]*-/ {exit} on')
-  listed=" ${help//[^a-z0-9-]/ } "
+  while IFS= read -r line; do   # the lines from --trace= to the next option
+    if [[ $line =~ ^[[:space:]]*(-t, )?--trace= ]]; then on=1
+    elif [[ -n $on && $line =~ ^[[:space:]]*- ]]; then on=
+    elif [[ -n $on ]]; then listed+="${line//[^a-z0-9-]/ } "
+    fi
+  done < <(nsl_ask nsys profile --help)
   for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || nsl_trace+=${nsl_trace:+,}$name; done
   nsl_trace=${nsl_trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
   [[ ,$nsl_trace, == *,mpi,* ]] || return 0
@@ -105,5 +109,8 @@ if [[ ! -s $nsl_report ]]; then
 fi
 nsl_export[5]=$nsl_report
 nsl_last=
-"${nsl_export[@]}" </dev/null >&2 || nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later: ${nsl_export[*]}"
+if ! "${nsl_export[@]}" </dev/null >&2; then
+  rm -f "$nsl_stem.sqlite"   # half of it: the report beside it is whole
+  nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later: $(nsl_print "${nsl_export[@]}")"
+fi
 nsl_finish "$nsl_report" "$nsl_last"

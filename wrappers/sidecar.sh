@@ -235,7 +235,8 @@ nsl_write_sidecar() {
 nsl_record() {
   nsl_code='' nsl_ended=''
   nsl_epoch_ns; nsl_started=$nsl_now
-  nsl_write_sidecar '' || nsl_die 1 "cannot write $nsl_stem.run.json: a full disk or quota. Nothing was started."
+  nsl_claim
+  nsl_write_sidecar '' || { rm -f "$nsl_stem.run.json"; nsl_die 1 "cannot write $nsl_stem.run.json: a full disk or quota. Nothing was started."; }
   nsl_profile "$@"
   nsl_epoch_ns; nsl_ended=$nsl_now
 }

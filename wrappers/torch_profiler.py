@@ -102,6 +102,7 @@ class Profiling:
         self._profiler = torch.profiler.profile(
             activities=activities, schedule=plan, on_trace_ready=self._write, record_shapes=o.record_shapes,
             profile_memory=o.profile_memory, with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules)
+        _claim(self.stem)
         self._write_sidecar(None)
         self._profiler.start()
 
@@ -132,10 +133,15 @@ class Profiling:
 
     def stop(self, exit_code: int) -> None:
         """End: writes a window that is still open, and the sidecar."""
+        o, number = self.options, self._profiler.step_num
+        cut = o.steps_from != "none" and self._profiler.current_action.name.startswith("RECORD")
         self._profiler.stop()
         self._write_sidecar(exit_code)
+        if cut and self.windows:
+            done = (number - o.skip_first) % (o.wait + o.warmup + o.active) - o.wait - o.warmup
+            say(f"rank {self.place.launch.rank}: the script ended after {done} of the window's {o.active} steps: "
+                f"ProfilerStep#{number} in the trace is no step, but what came after the last one")
         if not self.windows:
-            o = self.options
             say(f"rank {self.place.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
                 f"{o.skip_first + o.wait + o.warmup}. Run more steps, or give smaller --skip-first, --wait and --warmup"
                 + ("" if self.steps else ", or --steps-from dataloader, or none for the whole run"))
@@ -183,6 +189,15 @@ def _make_room(stem: Path, overwrite: bool) -> None:
             path.unlink()
     except OSError as exc:
         raise refused(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir", 1) from exc
+
+
+def _claim(stem: Path) -> None:
+    try:
+        stem.with_name(f"{stem.name}.run.json").touch(exist_ok=False)
+    except FileExistsError as exc:   # on every rank, where their launcher is unknown
+        raise refused(f"another process records as {stem.name} into {stem.parent} right now: a second start with the same "
+                      "--run-dir, or a launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and "
+                      "NSIGHTLENS_WORLD_SIZE", 1) from exc
 
 
 def _versions() -> dict[str, str | None]:

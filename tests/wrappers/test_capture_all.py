@@ -18,6 +18,8 @@ import os, pathlib, runpy, sys
 folder = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1]) / "torch"
 folder.mkdir(parents=True, exist_ok=True)
 rank = int(os.environ.get("RANK", 0))
+if "--empty" not in sys.argv:
+    (folder / f"rank{rank:04d}.pt.trace.json.gz").touch()
 (folder / f"rank{rank:04d}.seen").write_text(" ".join([os.environ[n] for n in
     ("NSIGHTLENS_RUN_DIR", "NSIGHTLENS_RUN_ID", "NSIGHTLENS_EXECUTION_ID", "NSIGHTLENS_TOOL")] + sys.argv[1:]))
 """
@@ -60,7 +62,7 @@ def test_with_a_launcher_each_tool_has_one_execution_of_all_ranks(whole: Stage) 
     both = [[read_sidecar(whole.path / f"r/{tool}/rank000{rank}.run.json") for rank in (0, 1)] for tool in ("plain", "nsys")]
     assert all(a.execution == b.execution and (a.rank, b.rank) == (0, 1) for a, b in both)
     assert both[0][0].execution != both[1][0].execution
-    assert sorted(p.name for p in (whole.path / "r/torch").iterdir()) == ["rank0000.seen", "rank0001.seen"]
+    assert sorted(p.name for p in (whole.path / "r/torch").glob("*.seen")) == ["rank0000.seen", "rank0001.seen"]
     assert [p.name for p in (whole.path / "r/ncu").glob("*.run.json")] == ["rank0000.run.json"]
 
 
@@ -84,6 +86,21 @@ def test_a_failing_tool_does_not_stop_the_others(whole: Stage) -> None:
     done = capture(whole, "--run-dir", "r", "--tools", "plain,nsys", "--", "sh", "-c", '[ "$NSIGHTLENS_TOOL" = nsys ] || exit 6')
     assert done.returncode == 6
     assert whole.sidecar("r/nsys/rank0000.run.json")["exit_code"] == 0
+
+
+def test_what_left_no_capture_is_not_called_recorded(whole: Stage) -> None:
+    """A run shorter than torch.profiler's schedule, or an nsys that writes nothing, ends well and leaves nothing."""
+    short = capture(whole, "--run-dir", "r", "--tools", "plain,torch", "--torch-options", "--empty", "--", "python", "train.py")
+    assert short.returncode == 1 and "plain recorded; torch left no capture" in short.stderr.splitlines()[-2]
+    none = capture(whole, "--run-dir", "q", "--tools", "nsys,plain", "--", "true", STUB_NSYS_NO_REPORT="1")
+    assert none.returncode == 1 and "nsys left no capture (why: above); plain recorded;" in none.stderr.splitlines()[-2]
+
+
+def test_options_of_several_lines_and_a_tool_named_twice(whole: Stage) -> None:
+    done = capture(whole, "--dry-run", "--run-dir", "r", "--tools", "plain", "--launcher", "srun\n  -n 4\n", "--", "true")
+    assert done.stdout.startswith("srun -n 4 ")
+    done = capture(whole, "--run-dir", "r", "--tools", "plain,nsys,plain", "--", "true")
+    assert done.returncode == 2 and "named twice" in done.stderr and not (whole.path / "r").exists()
 
 
 def test_earlier_captures_are_kept_unless_told(whole: Stage) -> None:

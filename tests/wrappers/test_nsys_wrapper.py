@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import time
 
 import pytest
 
-from tests.wrappers.stage import Stage, leftovers
+from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
 SLURM = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_ID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_NUM_TASKS": "8"}
 
@@ -157,3 +159,41 @@ def test_no_report_is_a_clear_last_line(stage: Stage) -> None:
     assert stage.sidecar("r/nsys/rank0000.run.json")["report"] is None
     failed = stage.run("nsys_wrapper.sh", "--run-dir", "s", "true", STUB_NSYS_EXPORT="1")
     assert failed.returncode == 0 and "could not export" in failed.stderr.splitlines()[-1]
+
+
+def test_half_an_export_is_taken_away_and_the_line_for_it_can_be_pasted(stage: Stage) -> None:
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r s", "sh", "-c", "exit 7", STUB_NSYS_EXPORT="1")
+    assert done.returncode == 7
+    assert sorted(p.name for p in (stage.path / "r s/nsys").iterdir()) == ["rank0000.nsys-rep", "rank0000.run.json"]
+    assert stage.bash(done.stderr.splitlines()[-1].partition("Later: ")[2]).returncode == 0
+    assert (stage.path / "r s/nsys/rank0000.sqlite").exists()
+
+
+def test_coreutils_are_enough(stage: Stage) -> None:
+    """No awk, find, git or hostname: as in a minimal container."""
+    for name in ("bash", "sh", "env", "mkdir", "rm", "mv", "date", "dirname", "readlink", "df", "sleep", "timeout"):
+        (stage.bin / name).symlink_to(shutil.which(name) or "")
+    stage.without("nvidia-smi")
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "sh", "-c", "exit 5", PATH=str(stage.bin))
+    assert done.returncode == 5 and "not found" not in done.stderr
+    assert stage.sidecar("r/nsys/rank0000.run.json")["options"]["trace"] == "cuda,nvtx,osrt,cudnn,cublas"
+
+
+@pytest.mark.parametrize("tool", ["plain", "nsys", "ncu"])
+def test_two_processes_that_both_take_themselves_for_rank_0_are_an_error(stage: Stage, tool: str) -> None:
+    """What an unknown launcher does: none of its ranks has a number. One of them records, and the others say why not."""
+    ready = 'touch "ready$$"; while [ ! -e go ]; do sleep 0.05; done'
+    wrapper = str(WRAPPERS / f"{tool}_wrapper.sh")
+    first = stage.start(wrapper, "--run-dir", "r", "sh", "-c", ready)
+    end = time.monotonic() + 30
+    while not list(stage.path.glob("ready*")) and time.monotonic() < end:
+        time.sleep(0.02)
+    sidecar = stage.path / f"r/{tool}/rank0000.run.json"
+    hidden = sidecar.rename(stage.path / "hidden")   # as the second would have seen the folder a moment earlier
+    stage.stub("date", f'#!/bin/sh\n[ "$1" != +%s%N ] || [ ! -e "{hidden}" ] || mv "{hidden}" "{sidecar}"\nexec /bin/date "$@"\n')
+    second = stage.run(f"{tool}_wrapper.sh", "--run-dir", "r", "sh", "-c", "touch started")
+    (stage.path / "go").touch()
+    first.communicate(timeout=30)
+    assert first.returncode == 0 and stage.sidecar(f"r/{tool}/rank0000.run.json")["exit_code"] == 0
+    assert second.returncode == 1 and "another process records as rank 0" in second.stderr
+    assert not (stage.path / "started").exists() and leftovers(stage) == []

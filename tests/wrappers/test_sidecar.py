@@ -9,7 +9,7 @@ import time
 import pytest
 
 from nsightlens.ranks import read_sidecar, sidecar_path
-from tests.wrappers.stage import WRAPPERS, Stage
+from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
 
 def test_fields(stage: Stage) -> None:
@@ -195,6 +195,27 @@ def test_exported_shell_options_and_no_home_change_nothing(stage: Stage, tool: s
     done = stage.run("/usr/bin/env", *words, "sh", "-c", "echo started; exit 3")
     assert (done.returncode, done.stdout) == (3, "started\n"), done.stderr
     assert stage.sidecar(f"r/{tool}/rank0000.run.json")["exit_code"] == 3
+
+
+@pytest.mark.parametrize("ranks", ["0", "1"])
+def test_the_wrappers_shell_options_do_not_reach_the_application(stage: Stage, ranks: str) -> None:
+    """With SHELLOPTS exported, set -e and set -u of one bash are those of every bash below it."""
+    words = ["SHELLOPTS=braceexpand", str(WRAPPERS / "nsys_wrapper.sh"), "--run-dir", "r", "--ranks", ranks]
+    done = stage.run("/usr/bin/env", *words, "bash", "-c", 'false; echo "${unset}end"; exit 3')
+    assert (done.returncode, done.stdout) == (3, "end\n"), done.stderr
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_job(stage: Stage) -> None:
+    done = stage.bash(f"{WRAPPERS}/plain_wrapper.sh --run-dir r sh -c 'touch started; exit 3' 2>/dev/full")
+    assert done.returncode == 3 and (stage.path / "started").exists()
+    assert stage.sidecar("r/plain/rank0000.run.json")["exit_code"] == 3
+
+
+def test_a_temporary_folder_that_a_killed_start_left_is_no_obstacle(stage: Stage) -> None:
+    """Process ids repeat, above all in containers."""
+    done = stage.bash(f'mkdir "$TMPDIR/nsl$UID-$$-r0000"; exec {WRAPPERS}/plain_wrapper.sh --run-dir r true')
+    assert done.returncode == 0, done.stderr
+    assert len(leftovers(stage)) == 1   # the old one: it may be another container's
 
 
 def test_a_disk_that_fills_up_leaves_no_half_sidecar(stage: Stage) -> None:

@@ -35,6 +35,7 @@ FULL = {
     "srun": (STEP, (2, 0, 4)),
     "srun with pmix": (STEP | {"PMIX_RANK": "2"}, (2, 0, 4)),
     "srun with pmi2": (STEP | {"PMI_RANK": "2", "PMI_SIZE": "4"}, (2, 0, 4)),
+    "srun, its step not told": ({"SLURM_PROCID": "2", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}, (2, 0, 4)),
     "by variables": ({"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}, (1, 1, 2)),
     "by hand": (OPENMPI | {"NSIGHTLENS_RANK": "0", "NSIGHTLENS_LOCAL_RANK": "0", "NSIGHTLENS_WORLD_SIZE": "2"}, (0, 0, 2)),
     "leading zeros": (OPENMPI | {"OMPI_COMM_WORLD_RANK": "007"}, (7, 1, 8)),
@@ -53,6 +54,9 @@ REFUSED = {
     "variables disagree": OPENMPI | {"RANK": "4", "LOCAL_RANK": "1", "WORLD_SIZE": "8"},
     "half of torchrun": {"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "LOCAL_RANK": "0"},
     "rank only": {"RANK": "0"},
+    "PMI left over from outside srun": STEP | {"PMI_RANK": "0", "PMI_SIZE": "1", "MPI_LOCALRANKID": "0"},
+    "SLURM_PROCID empty": {"SLURM_PROCID": "", "SLURM_LOCALID": "0"},
+    "SLURM_LOCALID missing": {"SLURM_PROCID": "2", "SLURM_STEP_ID": "0"},
     "half by hand": {"NSIGHTLENS_RANK": "0"},
     "pmix alone": {"PMIX_RANK": "0"},
 }
@@ -76,11 +80,11 @@ def test_a_launcher_that_is_half_set_is_an_error(case: str, capsys: pytest.Captu
 @pytest.mark.parametrize("case", [*FULL, *REFUSED])
 def test_the_shell_says_the_same(case: str) -> None:
     env = FULL[case][0] if case in FULL else REFUSED[case]
-    program = 'source "$0"; nsl_find_rank; echo "$nsl_rank $nsl_local_rank $nsl_world_size"'
+    program = 'source "$0"; nsl_find_rank; echo "$nsl_rank $nsl_local_rank $nsl_world_size $nsl_launcher"'
     shell = ["bash", "-c", program, str(WRAPPERS / "launch.sh")]
     done = subprocess.run(shell, env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, text=True, check=False)
     if case in FULL:
-        assert done.stdout.split() == [str(number) for number in FULL[case][1]], done.stderr
+        assert done.stdout.split() == [*(str(number) for number in FULL[case][1]), find_launch(env).launcher], done.stderr
     else:
         assert done.returncode == 2
 
