@@ -1,5 +1,6 @@
 -- Durations of one kernel under two tools: the same launch (grade launch), or the medians of a kernel key, grid and block over
--- all ranks of the run (grade configuration). ncu stands for itself once per clock setting, since that decides the ratio.
+-- all ranks of the run (grade configuration). ncu stands for itself once per clock setting, since that decides the ratio. It is
+-- not compared where the launches of a configuration differ in work (95th percentile above 1.5 times the 5th): ncu measured few.
 -- @requires matches
 -- @column run            Run.
 -- @column tool           The tool that perturbs more: kineto or ncu.
@@ -13,7 +14,8 @@
 CREATE VIEW _duration_pairs AS
 WITH medians AS (
     SELECT run, tool, clock_control, kernel_key, struct_pack(grid_x, grid_y, grid_z, block_x, block_y, block_z) AS configuration,
-        min(family) AS family, count(*) AS launches, median(duration_ns) AS middle_ns
+        min(family) AS family, count(*) AS launches, median(duration_ns) AS middle_ns,
+        quantile_cont(duration_ns, 0.95) <= 1.5 * quantile_cont(duration_ns, 0.05) AS is_even
     FROM kernels
     WHERE kernel_key IS NOT NULL AND duration_ns IS NOT NULL
     GROUP BY ALL
@@ -29,4 +31,4 @@ SELECT a.run, a.tool, b.tool, a.clock_control, 'configuration', b.family, b.laun
 FROM medians AS a
 JOIN medians AS b
     ON a.run = b.run AND a.kernel_key = b.kernel_key AND a.configuration = b.configuration
-    AND ((a.tool = 'ncu' AND b.tool IN ('nsys', 'kineto')) OR (a.tool = 'kineto' AND b.tool = 'nsys'));
+    AND ((a.tool = 'ncu' AND b.tool IN ('nsys', 'kineto') AND b.is_even) OR (a.tool = 'kineto' AND b.tool = 'nsys'));

@@ -2,7 +2,8 @@
 -- quoted for which question. Three quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
 -- (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution under a profiler against one
 -- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested).
--- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks.
+-- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks (ncu:
+-- only where these launches take about the same time, so that it does not matter which of them ncu measured).
 -- Assumes that the executions did the same work on the same GPUs; a difference within 2 % (durations), 5 % (steps) or 10 %
 -- (gaps) is called none. nsys perturbs too: only step_time tells how much.
 -- @requires _duration_pairs _gap_pairs _step_time_pairs
