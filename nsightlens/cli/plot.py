@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,8 @@ def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store
     if name is None:
         width = max(map(len, plots.PLOTS))
         for known, draw in plots.PLOTS.items():
-            click.echo(f"{known:<{width}}  {(draw.__doc__ or '').splitlines()[0]}")
+            about = (sys.modules[draw.__module__].__doc__ or "").splitlines()[0]  # 'Rows of the view x -> what is drawn'
+            click.echo(f"{known:<{width}}  {about.partition(' -> ')[2]}")
         return
     if name not in plots.PLOTS:
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))

@@ -41,8 +41,9 @@ def test_filters_and_parameters_go_to_the_view(store: Path, tmp_path: Path) -> N
 
 
 def test_without_a_name_the_plots_are_listed(store: Path) -> None:
-    listed = plot(store).stdout
-    assert all(name in listed for name in nl.plots.PLOTS)
+    lines = plot(store).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(nl.plots.PLOTS)
+    assert all(len(line.split()) > 3 for line in lines)
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
