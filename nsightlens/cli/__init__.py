@@ -24,7 +24,7 @@ COMMANDS = {
     "sql": "Run one SQL statement on the store, read-only.",
     "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows that do not.",
     "plot": "Draw a view: plot VIEW --output FILE.png.",
-    "compare": "Compare the ranks of a run: who is waited for, clocks, balance, top kernels.",
+    "compare": "Compare the ranks of a run (who is waited for, clocks, balance), or two runs (what changed).",
     "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
     "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",

@@ -1,4 +1,4 @@
-"""nsightlens compare: the ranks of a run side by side."""
+"""nsightlens compare: the ranks of a run, or two runs, side by side."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import emit, output_options, store_option
 
 
 @click.group("compare")
 def command() -> None:
-    """Compare the ranks of a run."""
+    """Compare the ranks of a run, or two runs of one workload."""
 
 
 @command.command("ranks")
@@ -52,3 +52,41 @@ def ranks(store: Path | None, **filters: Any) -> None:
             raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR tells the ranks, "
                                   "and --rank-pattern of ingest reads them from odd file names")
         click.echo("\nMore: nsightlens show straggler, rank_skew, collective_match, rank_clock or rank_balance", err=True)
+
+
+@command.command("runs")
+@click.argument("base")
+@click.argument("other")
+@click.option("--what", default="kernel", help="kernel (key and launch configuration), key, family, op, module or phase.")
+@click.option("--rate", default=0.01, show_default=True, help="Share of false ones among the changes named.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in percent.")
+@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each run that are left out (warm-up).")
+@store_option
+@output_options
+def runs(
+    base: str, other: str, what: str, rate: float, threshold_pct: float, skip_steps: int, store: Path | None,
+    form: str | None, output: Path | None, wide: bool,
+) -> None:
+    """Tell what changed from run BASE to run OTHER, beyond chance: first what makes them hard to compare, then the items.
+
+    Replicates are the training steps. --format json or csv gives the whole table (the view run_difference) instead of the page.
+
+    \b
+    nsightlens compare runs before after
+    nsightlens compare runs before after --what family --format json
+    """
+    import nsightlens as nl
+    from nsightlens.cli import runs_page
+    from nsightlens.workers import spare_pandas
+
+    spare_pandas()
+    with nl.open(store) as opened:
+        asked = {"base": base, "other": other, "rate": rate, "threshold_pct": threshold_pct, "skip_steps": skip_steps}
+        table = opened.view("run_difference", what=what, **asked)
+        if form or output:
+            emit(table, form, output, wide=wide)
+            return
+        runs_page.comparability(opened, base, other)
+        runs_page.changes(table.to_pylist(), what, threshold_pct)
+        if what != "family":
+            runs_page.changes(opened.view("run_difference", what="family", **asked).to_pylist(), "family", threshold_pct)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,28 @@ def test_eight_real_ranks(tmp_path: Path) -> None:
     done = compared(tmp_path / "store", 120)
     assert "Straggler: rank 0. Without it 32 collectives" in done.stdout
     assert "32 collectives: cannot tell who was last, ± " in done.stdout
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    for run, duration in (("before", 10.0), ("after", 12.0)):
+        launches = [("gemm", 1000.0 * k, duration + k % 3) for k in range(1, 101)]
+        launches += [("same", 1000.0 * k + 500, 5.0 + k % 2) for k in range(1, 101)]
+        kineto(tmp_path / run / "rank0.json", launches, rank=0, host=f"node-{run}")
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store").close()
+    return tmp_path / "store"
+
+
+def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
+    done = CliRunner().invoke(command, ["runs", "before", "after", "--what", "key", "--store", str(two)], env={"COLUMNS": "100"})
+    assert done.exit_code == 0, done.output
+    assert "node-before" in done.stdout and "node-after" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
+    assert "+2.000 µs" in line and "+18." in line and line.endswith("slower")
+    assert "1 without a change beyond chance and 1 %." in done.stdout
+
+
+def test_two_runs_as_data(two: Path) -> None:
+    done = CliRunner().invoke(command, ["runs", "before", "after", "--what", "key", "--store", str(two), "--format", "json"])
+    rows = json.loads(done.stdout)
+    assert {row["item"]: row["verdict"] for row in rows} == {"gemm": "slower", "same": "no change"}
