@@ -196,8 +196,8 @@ def _claim(stem: Path) -> None:
         stem.with_name(f"{stem.name}.run.json").touch(exist_ok=False)
     except FileExistsError as exc:   # on every rank, where their launcher is unknown
         raise refused(f"another process records as {stem.name} into {stem.parent} right now: a second start with the same "
-                      "--run-dir, or a launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and "
-                      "NSIGHTLENS_WORLD_SIZE", 1) from exc
+                      "--run-dir, or a launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK "
+                      "and NSIGHTLENS_WORLD_SIZE", 1) from exc
 
 
 def _versions() -> dict[str, str | None]:
@@ -315,25 +315,52 @@ def _watch_steps() -> None:
     DataLoader.__iter__ = counting_iter
 
 
+_HELP = {
+    "run_dir": "where to write: DIR/torch/rank0003.* (NSIGHTLENS_RUN_DIR) [nsightlens-runs/<run id>]",
+    "run_id": "the workload and its configuration (NSIGHTLENS_RUN_ID) [the id of the job]",
+    "execution_id": "this start of it (NSIGHTLENS_EXECUTION_ID) [from the launcher]",
+    "overwrite": "replace this rank's earlier capture in DIR",
+    "ranks": "all | 0 | 0,8 | local0, the first rank of each node (PROFRANK, a number is a local rank)",
+    "max_ranks": "profile no more than N of them (RANKCUTOFF)",
+    "skip_first": "steps that are passed over at the start",
+    "wait": "steps that each window waits",
+    "warmup": "steps before each window, traced and thrown away",
+    "active": "steps that are recorded: a window",
+    "repeat": "windows; 0: to the end",
+    "record_shapes": "the shapes of the operators' inputs",
+    "profile_memory": "each allocation",
+    "with_stack": "the Python stack of each operator; slow, and large",
+    "with_flops": "operations, estimated, of matrix products and convolutions",
+    "with_modules": "the nn.Module of each operator",
+    "steps_from": "what ends a step; none: the whole run is one window",
+}
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="torch_profiler.py", description=(__doc__ or "").splitlines()[0], allow_abbrev=False)
+    head, _, rest = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(prog="torch_profiler.py", usage="%(prog)s [options] script.py ... | [options] -m module ...",
+                                     description=head, epilog=rest.strip("\n"), allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Options):
         flag, default = f"--{field.name.replace('_', '-')}", field.default if field.default is not MISSING else None
+        told = _HELP[field.name]
         if isinstance(default, bool):
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default)
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default,
+                                help=told if field.name == "overwrite" else f"{told} [{'yes' if default else 'no'}]")
         elif field.name == "steps_from":
-            parser.add_argument(flag, choices=STEPS_FROM, default=STEPS_FROM[0])
+            parser.add_argument(flag, choices=STEPS_FROM, default=STEPS_FROM[0], help=f"{told} [{STEPS_FROM[0]}]")
         else:
             number = isinstance(default, int) or field.name == "max_ranks"
-            parser.add_argument(flag, type=int if number else str, default=default, metavar="N" if number else "TEXT")
+            told += "" if default is None else f" [{default}]"
+            parser.add_argument(flag, type=int if number else str, default=default, metavar="N" if number else "TEXT", help=told)
     rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")   # as in the shell wrappers: a local rank of each node
     if rank:
         parser.set_defaults(ranks=f"local{rank}" if rank.isdigit() else rank)
     if most:
         parser.set_defaults(max_ranks=most)
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module")
-    parser.add_argument("script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    parser.add_argument("script", help="the script, or with -m the module")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
     return parser
 
 

@@ -212,9 +212,11 @@ def kernels(asked: Page) -> None:
 
 def memory(asked: Page) -> None:
     """Print the peak of each GPU's memory."""
-    rows = [row for row in asked.ask("memory_peak") if row["device_type"] != "cpu"]
+    peaks = asked.ask("memory_peak")
+    rows = [row for row in peaks if row["device_type"] != "cpu"]
     if not rows:
-        heading("Memory peak", f"{NOT_RECORDED}: needs a PyTorch-profiler trace with profile_memory=True")
+        why = "needs a PyTorch-profiler trace with profile_memory=True"
+        heading("Memory peak", f"{NOT_RECORDED}: {'of no GPU; the host: nsightlens show memory_peak' if peaks else why}")
         return
     known = [row for row in rows if row["peak_allocated_bytes"] is not None]
     if not known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -82,6 +83,16 @@ def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
     assert "Memory peak · not recorded: needs a PyTorch-profiler trace with profile_memory=True" in text
     assert "no steps were recorded" in text and "\x1b" not in text
     assert not re.search(r"\b0 B\b", text)
+
+
+def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> None:
+    trace = json.loads(kineto(tmp_path / "base" / "a.json", [("k", 10.0, 5.0)]).read_text())
+    told = {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": 8, "Total Allocated": 8, "Total Reserved": 0}
+    memory = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "s": "t", "pid": 77, "tid": 77, "ts": 9.0, "args": told}
+    trace["traceEvents"].append(memory)
+    (tmp_path / "base" / "a.json").write_text(json.dumps(trace))
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    assert "Memory peak · not recorded: of no GPU; the host: nsightlens show memory_peak" in ask(tmp_path / "store").stdout
 
 
 def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:

@@ -112,6 +112,15 @@ def test_too_few_steps_are_told(script: Path, tmp_path: Path) -> None:
     assert "nothing was recorded: 0 steps ended" in done.stderr and "--steps-from dataloader" in done.stderr
 
 
+def test_a_script_that_ends_within_the_window_is_told(script: Path, tmp_path: Path) -> None:
+    """The tenth step was the last: torch.profiler has begun an eleventh, and its range stands in the trace."""
+    done = run(PROFILER, "--run-dir", tmp_path / "run", "--skip-first", "7", script, "--train")
+    assert "after 1 of the window's 3 steps: ProfilerStep#10 in the trace is no step" in done.stderr
+    assert steps(tmp_path / "run/torch/rank0000.pt.trace.json.gz") == [9, 10]
+    done = run(PROFILER, "--run-dir", tmp_path / "whole", script, "--train")
+    assert "is no step" not in done.stderr
+
+
 @pytest.mark.parametrize(("line", "code"), [("sys.exit(3)", 3), ("raise ValueError('boom')", 1), ("sys.exit('no')", 1)])
 def test_the_exit_code_is_the_scripts(script: Path, tmp_path: Path, line: str, code: int) -> None:
     script.write_text(LOOP + line)

@@ -189,3 +189,16 @@ def test_the_wrappers_import_nothing_of_ours_and_no_torch_at_import() -> None:
     assert not {"torch", "nvtx", "numpy"} & set(done.stdout.split())
     for path in WRAPPERS.rglob("*.py"):
         assert "import nsightlens" not in path.read_text() and "from nsightlens" not in path.read_text()
+
+
+def test_two_processes_of_one_rank_do_not_write_the_same_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch_profiler._claim(tmp_path / "rank0000")
+    with pytest.raises(SystemExit) as refused:
+        torch_profiler._claim(tmp_path / "rank0000")
+    assert refused.value.code == 1 and "another process records as rank0000" in capsys.readouterr().err
+
+
+def test_help_says_what_each_option_does_and_its_default() -> None:
+    text = " ".join(torch_profiler._parser().format_help().split())
+    assert "--active N steps that are recorded: a window [3]" in text and "of the operators' inputs [yes]" in text
+    assert "What works without touching the script" in text
