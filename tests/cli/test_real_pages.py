@@ -1,0 +1,63 @@
+"""Pages and pictures of real captures, held against exact figures of them; they skip where the captures are absent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import nsightlens as nl
+from nsightlens.cli import page
+from nsightlens.cli.summary import command
+from nsightlens.errors import NsightlensError
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+CAPTURES = {
+    "eight_ranks": ["kineto/astra-sim__astra-sim__megatron-tp8"],
+    "windows": sorted(f"kineto/{path.name}" for path in (DATA / "kineto").glob("Quentin-Anthony__*")),
+    "nsys": ["nsys/GindaChen__nsys-ai__mfu_2gpu_before.sqlite"],
+    "cpu_only": ["kineto/facebookresearch__HolisticTraceAnalysis__cpu_only_rank-34_of_300.json.gz"],
+    "no_kernels": ["nsys/NTHU-SC__ISC25-ICON-C__rank_.sqlite"],
+}
+
+
+@pytest.fixture(scope="module", params=CAPTURES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    folder = tmp_path_factory.mktemp(request.param) / "store"
+    nl.ingest([DATA / path for path in CAPTURES[request.param]], store=folder, run="base", jobs=1).close()
+    return request.param, folder
+
+
+def exact_times(name: str) -> list[int]:
+    """Return the idle and compute time of each rank, in ns, where another tool counted them."""
+    if name != "eight_ranks":
+        return []
+    rows = json.loads((DATA / "oracle" / "hta050__megatron_tp8_a100_8ranks.json").read_text())["results"]["temporal_breakdown"]
+    assert len(rows) == 8  # the trace is of whole microseconds: HTA rounds nothing away here
+    return [1000 * int(row[column]) for row in rows for column in ("idle_time(us)", "compute_time(us)")]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_page_fits_and_names_what_is_missing(store: tuple[str, Path], width: int) -> None:
+    done = CliRunner().invoke(command, ["--store", str(store[1])], catch_exceptions=False, env={"COLUMNS": str(width)})
+    assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= width
+    assert ("Ranks side by side" in done.stdout) == (store[0] in ("eight_ranks", "windows", "nsys"))
+    for ns in exact_times(store[0]):
+        assert page.duration(ns) in done.stdout
+    assert ("Memory peak · " in done.stdout.replace("\n", " · ")) and "nan" not in done.stdout.split()
+
+
+def test_every_plot_is_drawn_or_says_what_is_missing(store: tuple[str, Path], tmp_path: Path) -> None:
+    drawn = []
+    with nl.open(store[1]) as opened:
+        for name, draw in nl.plots.PLOTS.items():
+            try:
+                nl.plots.save(draw(opened.view(name)), tmp_path / f"{name}.png")
+            except NsightlensError as exc:
+                assert "nothing to draw" in str(exc) or "no kernel can be placed" in str(exc)
+            else:
+                drawn.append(name)
+    assert "step_breakdown" in drawn and ("top_kernels" in drawn) == (store[0] not in ("cpu_only", "no_kernels"))
