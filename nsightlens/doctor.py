@@ -223,6 +223,9 @@ def place_findings(run_dir: Path | None) -> Iterator[Finding]:
     temporary = Path(os.environ.get("TMPDIR") or "/tmp")
     for subject, folder, need, word in (("RUN_DIR", (run_dir or Path()).absolute(), 10, "another RUN_DIR"),
                                         ("TMPDIR", temporary, 5, "TMPDIR on a local disk (export TMPDIR=...)")):
+        if subject == "TMPDIR" and not folder.is_dir():   # nobody makes it: neither the wrappers nor nsys
+            yield Finding(subject, BAD, f"{folder} is not there", f"mkdir -p {folder}, or choose {word}", usable=False)
+            continue
         there = next(f for f in (folder, *folder.parents) if f.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
             yield Finding(subject, BAD, f"{folder} cannot be written", f"Choose {word}", usable=False)

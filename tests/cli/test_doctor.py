@@ -163,3 +163,11 @@ def test_it_reads_well_with_nothing_installed(
     told = " ".join(" ".join(lines).split())
     assert all(" ".join(f"{f.found} {'-> ' + f.mend if f.mend else ''}".split()) in told
                for f in examine(Path("run")) if "free" not in f.found)
+
+
+def test_a_tmpdir_that_is_not_there_is_bad(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A RUN_DIR is made by the wrappers; a TMPDIR is not, even where its parent can be written."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    places = by_subject(list(doctor.place_findings(tmp_path / "run")))
+    assert places["RUN_DIR"].state == GOOD
+    assert (places["TMPDIR"].state, places["TMPDIR"].usable) == (BAD, False) and "mkdir -p" in places["TMPDIR"].mend

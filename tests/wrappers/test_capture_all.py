@@ -147,14 +147,15 @@ JOBS = {
 @pytest.mark.parametrize("name", sorted(p.name for p in (WRAPPERS / "jobs").iterdir()))
 def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     launcher, ranks = JOBS[name]
-    for stub in ("module", "conda", "modulecmd"):
-        whole.stub(stub, "#!/bin/sh\nexit 0\n")
+    # Functions of the shell, as on a real machine, and as careless.
+    (whole.path / "functions").write_text('module() { : "$NOT_SET"; }\nconda() { : "$NOT_SET"; }\n')
     whole.stub("scontrol", "#!/bin/sh\necho node-1\n")
     whole.stub("apptainer", '#!/bin/bash\nwhile [[ $1 != *.sif ]]; do shift; done; shift\nexec "$@"\n')
     (whole.path / "nodes").write_text("a\nb\na\n")
     done = whole.run(
         "/bin/bash",
         f"wrappers/jobs/{name}",
+        BASH_ENV=str(whole.path / "functions"),
         PBS_O_WORKDIR=str(whole.path),
         PBS_NODEFILE=str(whole.path / "nodes"),
         PBS_JOBID="9.p",
@@ -180,6 +181,7 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
 def test_bash_parses_it_and_it_marks_the_sites_lines(path: Path) -> None:
     assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
     if path.parent.name == "jobs":
+        assert f"wrappers/jobs/{path.name}" in path.read_text()
         text = path.read_text()
         assert "SITE" in text and "wrapper.sh" in text and text.rstrip().splitlines()[-1].startswith("nsightlens ingest ")
 

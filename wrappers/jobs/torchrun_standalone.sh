@@ -1,6 +1,7 @@
 #!/bin/bash
 # Records one workload on all GPUs of this node with nsys, started by torchrun.
-# Lines marked SITE are yours to change. Run it in the folder of your code: bash jobs/torchrun_standalone.sh
+# Lines marked SITE are yours to change. `nsightlens wrappers wrappers` puts this into the folder of your code. There:
+#   bash wrappers/jobs/torchrun_standalone.sh
 set -euo pipefail
 
 wrappers=${NSIGHTLENS_WRAPPERS:-$PWD/wrappers}                   # SITE: where these wrappers lie
@@ -14,4 +15,4 @@ export NSIGHTLENS_RUN_DIR=$PWD/runs/$NSIGHTLENS_RUN_ID-$start
 # --standalone gives this start an id of its own; --no-python, as the command is the wrapper.
 torchrun --standalone --no-python --nproc-per-node "$gpus" "$wrappers/nsys_wrapper.sh" "${app[@]}"
 
-nsightlens ingest "$NSIGHTLENS_RUN_DIR"
+nsightlens ingest "$NSIGHTLENS_RUN_DIR"                          # SITE: if it is not installed here, run it where it is
