@@ -32,13 +32,14 @@ demo: $(VENV)/.core
 	@rm -rf $(OUT)
 	@mkdir -p $(OUT)
 	$(BIN)/nsightlens ingest $(RUN) --store $(OUT)/store
-	$(BIN)/nsightlens show top_kernels how_many=8 only_tool=nsys --store $(OUT)/store
-	$(BIN)/nsightlens show busy_time only_tool=nsys --store $(OUT)/store
+	$(BIN)/nsightlens summary --store $(OUT)/store
+	$(BIN)/nsightlens compare ranks --store $(OUT)/store
 	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --store $(OUT)/store --output $(OUT)/roofline.png
 	@echo
 	@echo "This run is simulated (fixtures/README.md). The store is $(OUT)/store, the picture $(OUT)/roofline.png."
 	@echo "Try next:"
 	@echo "  $(BIN)/nsightlens views"
+	@echo "  $(BIN)/nsightlens plot step_breakdown --output $(OUT)/steps.png --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens sql 'SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL' --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens ingest YOUR_RUN_DIR"
 
