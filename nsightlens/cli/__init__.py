@@ -25,6 +25,7 @@ COMMANDS = {
     "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows that do not.",
     "plot": "Draw a view: plot VIEW --output FILE.png.",
     "compare": "Compare the ranks of a run (who is waited for, clocks, balance), or two runs (what changed).",
+    "plan-ncu": "Choose the launches worth counting with ncu, and print the command lines.",
     "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
     "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
@@ -39,10 +40,10 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by name: its module `cli/<name>.py` holds it as `command`."""
+        """Return a command by name: its module `cli/<name>.py` (- as _) holds it as `command`."""
         if cmd_name not in COMMANDS:
             return None
-        found = import_module(f"nsightlens.cli.{cmd_name}").command
+        found = import_module(f"nsightlens.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(found, click.Command)
         return found
 

@@ -1,0 +1,106 @@
+"""nsightlens plan-ncu: its lines run through the real wrapper, and what it says where it cannot plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import nsightlens as nl
+from nsightlens.cli.plan_ncu import command, seconds
+from nsightlens.errors import NsightlensError, UsageError
+from tests.captures import GEMM, kineto
+from tests.fixtures.simulated_run import RUN
+from tests.wrappers.stage import WRAPPERS, Stage
+
+
+def asked(store: Path, *words: str) -> Result:
+    return CliRunner().invoke(command, ["--store", str(store), *words], env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "store"
+    nl.ingest(RUN, store=path).close()
+    return path
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_the_lines_run_through_the_wrapper(store: Path, stage: Stage) -> None:
+    done = asked(store, "--wrapper", str(WRAPPERS / "ncu_wrapper.sh"), "--lines")
+    (stage.path / "plan.sh").write_text(done.stdout)
+    ran = stage.run("/bin/bash", "plan.sh", "sh", "-c", "exit 0", "two words")
+    assert ran.returncode == 0, ran.stderr
+    plan = nl.open(store).view("ncu_plan").to_pylist()
+    calls = stage.calls("ncu.--set")
+    assert len(calls) == len(plan) > 10
+    for call, row in zip(calls, plan, strict=True):
+        given = {name: call[call.index(name) + 1] for name in ("--set", "--kernel-name", "--kernel-name-base", "--launch-skip",
+                                                               "--launch-count")}
+        assert given == {"--set": "roofline", "--kernel-name": row["kernel"], "--kernel-name-base": row["name_base"],
+                         "--launch-skip": str(row["launch_skip"]), "--launch-count": str(row["launch_count"])}
+        assert call[-4:] == ["sh", "-c", "exit 0", "two words"]
+    sidecars = sorted(stage.path.glob("ncu-plan/*/ncu/rank0000.run.json"))
+    assert len(sidecars) == len(plan)
+    assert {json.loads(path.read_bytes())["run"] for path in sidecars} == {"simulated_resnet18_ddp"}
+
+
+def test_the_page_ends_in_the_lines(store: Path) -> None:
+    done = asked(store, "--set", "minimal", "--run-dir", "to count", "--", "python", "a b.py", "--steps", "5")
+    table, _, lines = done.stdout.partition("\n\n")
+    assert done.exit_code == 0 and "vectorized_elementwise_kernel" in table
+    first = lines.splitlines()[0]
+    assert first.startswith("wrappers/ncu_wrapper.sh --ranks 0 --run-dir 'to count/01' --run-id simulated_resnet18_ddp "
+                            "--set minimal -k ")
+    assert first.endswith("-- python 'a b.py' --steps 5")
+    assert "of the GPU time without collectives" in done.stderr
+
+
+def test_json_holds_the_lines(store: Path) -> None:
+    rows = json.loads(asked(store, "--format", "json", "--rank", "1", "--cover", "20").stdout)
+    assert [row["start"] for row in rows] == list(range(1, len(rows) + 1)) and all(row["rank"] == 1 for row in rows)
+    assert all("--ranks 1 " in row["line"] and row["line"].endswith('"$@"') for row in rows)
+
+
+def test_a_budget_leaves_out_and_says_so(store: Path) -> None:
+    done = asked(store, "--budget", "2min", "--lines")
+    assert 0 < len(done.stdout.splitlines()) <= 3 and "more do not fit into 2min" in done.stderr
+
+
+def test_a_trace_alone_says_what_it_does_not_know(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "t.json", [(GEMM, 1000.0 * i, 10.0) for i in range(1, 4)])
+    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    done = asked(tmp_path / "store")
+    assert f"-k {GEMM} " in done.stdout and "the trace does not tell what ran before it" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "error", "message"), [
+    (("--budget", "1s"), NsightlensError, "nothing fits into 1s"),
+    (("--budget", "soon"), UsageError, "write a time like"),
+    (("--run", "other"), UsageError, "there are simulated_resnet18_ddp"),
+    (("--rank", "7"), NsightlensError, "no kernel to measure"),
+    (("--cover", "0"), UsageError, "cover is a share"),
+    (("--lines", "--format", "json"), UsageError, "--lines prints command lines"),
+])
+def test_what_cannot_be_planned(store: Path, words: tuple[str, ...], error: type[Exception], message: str) -> None:
+    done = asked(store, *words)
+    assert isinstance(done.exception, error) and message in str(done.exception)
+
+
+def test_several_runs_and_none(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        kineto(tmp_path / name / "t.json")
+    nl.ingest([tmp_path / "one", tmp_path / "two"], store=tmp_path / "store").close()
+    assert "--run one or --run two" in str(asked(tmp_path / "store").exception)
+    nl.ingest(RUN / "ncu", store=tmp_path / "counted").close()
+    assert "no kernel timeline" in str(asked(tmp_path / "counted").exception)
+
+
+def test_times_as_people_write_them() -> None:
+    assert [seconds(text) for text in ("90", "90s", "10min", "1.5h", "2 m")] == [90, 90, 600, 5400, 120]
