@@ -52,6 +52,7 @@ while (($#)); do
 done
 [[ ${1-} != -- ]] || shift
 (($#)) || nsl_die 2 "no command to run: capture_all.sh --run-dir DIR -- python train.py ... (see --help)"
+nsl_refuse_launcher "$@"
 nsl_seen=,
 for nsl_one_tool in ${nsl_tools//,/ }; do
   nsl_one_of --tools "$nsl_one_tool" plain torch nsys ncu

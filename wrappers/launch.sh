@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034
 # Ranks, run ids, signals and options for the wrappers beside this file, which source it. Needs bash 4.2 and coreutils.
 # Every name begins with nsl_: an environment variable of the application must not be changed by accident.
+# shellcheck source-path=SCRIPTDIR source=places.sh
+source "${BASH_SOURCE[0]%/*}/places.sh"
 set +fC   # what an exported SHELLOPTS may have set
 export -n SHELLOPTS   # else set -e of the wrappers would reach the shell scripts of the application
 
@@ -260,56 +262,6 @@ nsl_find_places() {
   printf -v nsl_scratch '%s/nsl%s-%d-r%04d' "${nsl_scratch%/}" "$UID" "$$" "$nsl_rank"
 }
 
-# Dies unless captures can be written: writes one byte, and asks for the space that is left.
-nsl_check_places() {
-  local folder=${nsl_stem%/*} probe
-  printf -v probe '%s/.write-%s-%d-%d' "$folder" "$nsl_host" "$$" "$nsl_rank"
-  mkdir -p "$folder" 2>/dev/null || nsl_die 1 "cannot make $folder: choose a writable --run-dir. Nothing was started."
-  { echo >"$probe"; } 2>/dev/null ||
-    nsl_die 1 "cannot write into $folder (permissions, a full disk or quota): choose another --run-dir. Nothing was started."
-  rm -f "$probe"
-  nsl_check_space "$folder" --run-dir
-}
-
-# Dies where a capture of this rank is there already. A launcher's own restart replaces what the broken start left.
-nsl_check_earlier() {
-  local old restarted
-  nsl_number TORCHELASTIC_RESTART_COUNT; restarted=$((nsl_value + 0))
-  nsl_number SLURM_RESTART_COUNT; restarted=$((restarted + nsl_value))
-  shopt -s nullglob
-  old=("$nsl_stem".*)
-  shopt -u nullglob
-  ((${#old[@]})) || return 0
-  [[ -n $nsl_overwrite ]] || ((restarted)) ||
-    nsl_die 1 "${old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
-  rm -f "${old[@]}"
-}
-
-# Takes this rank's place; dies where another process has done so at the same time: on every rank, where their launcher is unknown.
-nsl_claim() {
-  (set -C; : >"$nsl_stem.run.json") 2>/dev/null || [[ ! -e $nsl_stem.run.json ]] ||
-    nsl_die 1 "another process records as rank $nsl_rank into ${nsl_stem%/*} right now: a second start with the same --run-dir, or a" \
-      "launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE. Nothing was started."
-}
-
-# Makes the folder of this rank for temporary files: nsl<user>-<pid>-r<rank> below TMPDIR; a short name, as sockets go there.
-nsl_make_scratch() {
-  local place=$nsl_scratch try=0
-  nsl_check_space "${nsl_scratch%/*}" TMPDIR
-  until mkdir -m 700 "$nsl_scratch" 2>/dev/null; do   # one of the same name: left by a start that was killed, or another container's
-    if [[ ! -e $nsl_scratch ]] || ((++try == 10)); then nsl_die 1 "cannot make $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."; fi
-    nsl_scratch=$place-$try
-  done
-  trap 'rm -rf "$nsl_scratch"' EXIT
-}
-
-nsl_check_space() {
-  local free
-  { read -r _ && read -r _ _ _ free _; } < <(df -Pk "$1" 2>/dev/null) || return 0
-  [[ $free =~ ^[0-9]+$ ]] || return 0
-  ((free >= 65536)) || nsl_die 1 "only $free KiB are free in $1: a capture needs more. Make space, or choose another $2. Nothing was started."
-}
-
 # --- options -----------------------------------------------------------------------------------------------------------
 
 nsl_usage_common='  --ranks WHICH        all | 0 | 0,8 | local0, the first rank of each node (variable: PROFRANK, a number is a local rank)
@@ -361,6 +313,23 @@ nsl_one_of() {
 
 # --- running -----------------------------------------------------------------------------------------------------------
 
+# Dies where the command is a launcher: behind the wrapper, all that it starts would be recorded as one rank. $@: the command.
+nsl_refuse_launcher() {
+  local launcher=${1##*/}
+  case $launcher in
+    torchrun | mpiexec | mpiexec.hydra | mpirun | srun | jsrun | aprun) ;;
+    deepspeed) launcher+=' --no_python' ;;
+    accelerate) launcher+=' launch --no_python' ;;
+    python*) [[ " $* " =~ \ -m\ torch\.distributed\.(run|launch)\  ]] || return 0; launcher=torchrun ;;
+    *) return 0 ;;
+  esac
+  [[ $launcher != torchrun ]] || launcher+=' --no-python'
+  [[ -z ${NSIGHTLENS_RANK-} ]] || return 0
+  local fix="Let it start the wrapper: $launcher ... $nsl_name ... python train.py"
+  [[ $nsl_name != capture_all.sh ]] || fix="Give it as --launcher '$launcher ...'"
+  nsl_die 2 "${1##*/} starts ranks, and all of them would be recorded as one. $fix"
+}
+
 # Starts nsl_tool's wrapper for this rank, or becomes the command itself where the rank is not to be profiled.
 # $1: the program that must be there, empty for none; $2: default of --ranks; the rest: the command.
 nsl_begin() {
@@ -368,6 +337,7 @@ nsl_begin() {
   nsl_settle_selection "$2"
   shift 2
   (($#)) || nsl_die 2 "no command to run: $nsl_name [options] python app.py ... (see --help)"
+  nsl_refuse_launcher "$@"
   nsl_find_rank
   nsl_find_places "$@"
   if [[ -n $nsl_program ]] && ! type -P "$nsl_program" >/dev/null; then

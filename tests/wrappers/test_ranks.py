@@ -101,6 +101,26 @@ def test_half_set_is_loud_and_starts_nothing(stage: Stage, name: str) -> None:
     assert stage.files() == []
 
 
+LAUNCHERS = {
+    "torchrun --standalone --nproc-per-node 2 train.py": "torchrun --no-python ... ",
+    "python -m torch.distributed.run --nproc-per-node 2 train.py": "torchrun --no-python ... ",
+    "mpiexec -n 2 python train.py": "mpiexec ... ",
+    "srun -n 2 python train.py": "srun ... ",
+    "accelerate launch train.py": "accelerate launch --no_python ... ",
+}
+
+
+@pytest.mark.parametrize("command", LAUNCHERS)
+@pytest.mark.parametrize("script", ["nsys_wrapper.sh", "plain_wrapper.sh", "capture_all.sh"])
+def test_a_launcher_behind_the_wrapper_is_an_error(stage: Stage, script: str, command: str) -> None:
+    """All its ranks would stand in one report, called rank 0; under `srun wrapper torchrun`, by the number of their node."""
+    for env in ({}, {**STEP, "SLURM_PROCID": "1"}):
+        done = stage.run(script, "--run-dir", "r", *command.split(), **env)
+        assert done.returncode == 2 and (f"--launcher '{LAUNCHERS[command].strip()}'" if script == "capture_all.sh"
+                                           else f"wrapper: {LAUNCHERS[command]}{script}") in done.stderr
+    assert stage.files() == [] and not list(stage.log.iterdir())
+
+
 def test_no_launcher_is_said(stage: Stage) -> None:
     done = stage.run("plain_wrapper.sh", "--run-dir", "r", "true")
     assert done.returncode == 0
