@@ -134,9 +134,11 @@ nsl_find_slurm() {
   nsl_probe "$nsl_slurm"
   if [[ -z $nsl_single ]]; then
     nsl_number SLURM_STEP_NUM_TASKS
-    if nsl_in_slurm_step && [[ -n $nsl_value && -n $nsl_world_size ]] && ((nsl_value > nsl_world_size)); then
-      nsl_die 2 "$nsl_launcher says $nsl_world_size ranks, but the step of srun has $nsl_value tasks: $nsl_launcher's variables" \
-        "are left over from outside. Unset them."
+    if nsl_in_slurm_step && [[ -n $nsl_value && -n $nsl_world_size ]] && ((nsl_value >= nsl_world_size)); then
+      ((nsl_value == nsl_world_size)) ||
+        nsl_die 2 "$nsl_launcher says $nsl_world_size ranks, but the step of srun has $nsl_value tasks: $nsl_launcher's variables" \
+          "are left over from outside. Unset them."
+      [[ $nsl_is != full || $nsl_got_rank == "$nsl_rank" ]] || nsl_disagree   # as many of both, so that each task is a rank
     fi
   elif [[ $nsl_is == half ]]; then
     nsl_half_set

@@ -152,6 +152,10 @@ def _refuse_left_over(launch: Launch, env: Mapping[str, str]) -> None:
     if tasks is not None and launch.world_size is not None and tasks > launch.world_size:
         raise refused(f"{launch.launcher} says {launch.world_size} ranks, but the step of srun has {tasks} tasks: "
                       f"{launch.launcher}'s variables are left over from outside. Unset them")
+    number = _number(env, ("SLURM_PROCID",)) if tasks is not None and tasks == launch.world_size else None
+    if number is not None and number != launch.rank and env.get("SLURM_LOCALID"):   # as many of both, so that each task is a rank
+        raise refused(f"{launch.launcher} says rank {launch.rank}, slurm says rank {number}. Unset the one that is left over, or "
+                      f"set {_ALL_BY_HAND}")
 
 
 def _in_slurm_step(env: Mapping[str, str]) -> bool:

@@ -89,6 +89,7 @@ WRONG = {
     "two that disagree": {**STEP, "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"},
     "PMI and PALS disagree": {**PALS, "PALS_RANKID": "4"},
     "PMI left over from outside srun": {**STEP, "PMI_RANK": "0", "PMI_SIZE": "1", "MPI_LOCALRANKID": "0"},
+    "PMI left over from outside srun, as many ranks": {**STEP, "PMI_RANK": "0", "PMI_SIZE": "8", "MPI_LOCALRANKID": "0"},
     "by hand, half": {"NSIGHTLENS_RANK": "1"},
 }
 

@@ -55,6 +55,7 @@ REFUSED = {
     "half of torchrun": {"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "LOCAL_RANK": "0"},
     "rank only": {"RANK": "0"},
     "PMI left over from outside srun": STEP | {"PMI_RANK": "0", "PMI_SIZE": "1", "MPI_LOCALRANKID": "0"},
+    "PMI left over, as many ranks": STEP | {"PMI_RANK": "0", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0"},
     "SLURM_PROCID empty": {"SLURM_PROCID": "", "SLURM_LOCALID": "0"},
     "SLURM_LOCALID missing": {"SLURM_PROCID": "2", "SLURM_STEP_ID": "0"},
     "half by hand": {"NSIGHTLENS_RANK": "0"},
