@@ -118,7 +118,8 @@ def _tell(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> Non
     minutes, covered = sum(row["estimated_s"] for row in rows) / 60, sum(row["time_pct"] for row in rows)
     left = plan.num_rows - len(rows)
     more = f"; {left} more do not fit into {budget}" if left else ""
-    click.echo(f"{len(rows)} starts of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % of the "
+    starts = "1 start" if len(rows) == 1 else f"{len(rows)} starts"
+    click.echo(f"{starts} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % of the "
                f"GPU time without collectives{more}", err=True)
     if rows[0]["tool"] == "kineto":
         click.echo("the trace does not tell what ran before it: --launch-skip is estimated, and a whole step of each kernel is "
