@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from nsightlens.store import Store
 from tests.fixtures.simulated_run import RUN, truth
 
 Place = tuple[int, int, int | None]
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +77,21 @@ def test_counters_come_with_their_grade(store: Store) -> None:
     assert {(row["rank"], row["metrics_grade"]) for row in rows} == {
         (0, "configuration"), (1, "configuration of any rank"), (0, None), (1, None)}
     assert all((row["bytes"] is None) == (row["ncu_duration_ns"] is None) == (row["metrics_grade"] is None) for row in rows)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+def test_real_captures_lose_nothing(tmp_path: Path) -> None:
+    """Captures of different jobs, taken for one run: hardly anything matches, and every launch and its time are still there."""
+    (tmp_path / "run").mkdir()
+    for name in ("nsys/GindaChen__nsys-ai__mfu_2gpu_after.sqlite", "kineto/AMD-AGI__TraceLens__h100__bert-small.json.gz",
+                 "ncu/brycelelbach__nsightful__copy_blocked.csv"):
+        shutil.copy(DATA / name, tmp_path / "run")
+    store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
+    total = "SELECT count(*) AS launches, count(DISTINCT kernel_id) AS ids, sum(duration_ns)::BIGINT AS ns FROM "
+    joined = store.sql(f"{total} kernels_joined").to_pylist()
+    assert joined == store.sql(f"{total} timeline_kernels").to_pylist() and joined[0]["launches"] > 1000
+    for tool in ("nsys", "kineto", "ncu"):
+        told = store.sql(f"SELECT sum({tool}_launches)::BIGINT AS n FROM tool_agreement").to_pylist()[0]["n"]
+        assert told == store.sql("SELECT count(kernel_key) AS n FROM kernels WHERE tool = ?", [tool]).to_pylist()[0]["n"]
+    assert {row["grade"] for row in store.view("perturbation").to_pylist()} <= {"launch", "configuration"}
+    assert sum(row["time_pct"] for row in store.view("ncu_plan", cover=100).to_pylist()) == pytest.approx(100, abs=2)
