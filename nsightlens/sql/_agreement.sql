@@ -9,7 +9,8 @@
 -- @column n              nsys: struct of the columns of _tool_configurations.
 -- @column t              Kineto, likewise.
 -- @column c              ncu, likewise.
--- @column clock_ratio    Rated boost clock over the clock during ncu's launches; NULL where the run's GPUs have several.
+-- @column clock_ratio    Boost clock that a tool states (else the datasheet's) over the clock during ncu's launches; NULL where the
+--                        run's GPUs have several.
 -- @column naming_class   Tools that know the short name but not the key.
 -- @column n_hides        Whether nsys recorded graphs of this rank whole.
 -- @column t_hides        Whether Kineto did.
@@ -26,7 +27,11 @@ WITH named AS (
     )
     GROUP BY run, kernel_key
 ), boost AS (
-    SELECT run, CASE WHEN min(core_clock_hz) = max(core_clock_hz) THEN min(core_clock_hz) END AS clock_hz FROM devices GROUP BY run
+    SELECT run, coalesce(CASE WHEN min(core_clock_hz) = max(core_clock_hz) THEN min(core_clock_hz) END,
+        CASE WHEN min(boost_clock_hz) = max(boost_clock_hz) AND count(core_clock_hz) = 0 THEN min(boost_clock_hz) END) AS clock_hz
+    FROM devices AS d
+    LEFT JOIN gpu_peaks AS p ON regexp_matches(d.name, p.pattern)
+    GROUP BY run
 ), recorded AS (
     SELECT g.run, g.tool, p.rank
     FROM graph_executions AS g

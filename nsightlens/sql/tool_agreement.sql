@@ -47,7 +47,7 @@
 -- @column ncu_achieved_occupancy_pct     Occupancy that ncu measured.
 -- @column kineto_ratio                   Median under Kineto over median under nsys.
 -- @column ncu_ratio                      Median under ncu over median under nsys, else Kineto.
--- @column clock_ratio                    Rated boost clock over the clock during ncu's launches.
+-- @column clock_ratio                    Boost clock that a tool states (else the datasheet's) over the clock during ncu's launches.
 -- @column clock_control                  ncu --clock-control, where known.
 -- @column cache_control                  ncu --cache-control, where known.
 -- @column count_class                    Why the launches of nsys and Kineto differ in number.
