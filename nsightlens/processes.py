@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,17 @@ class Process:
     process_id: str
     row: Row
     works: bool = False
+
+
+def distinguish(process_id: str, among: Collection[str]) -> str:
+    """Return what people call a process among others: its number in its profile, and what tells profiles apart where it must.
+
+    Of 'kineto-fa89dc55b09c:0' it is '0', or 'fa89dc:0' where another profile of `among` has a process 0 too.
+    """
+    profile, _, tail = process_id.rpartition(":")
+    if sum(other.rpartition(":")[2] == tail for other in set(among)) < 2:
+        return tail
+    return f"{profile.rpartition('-')[2][:6]}:{tail}"
 
 
 def merge(profile_id: str, windows: list[list[Row]]) -> tuple[list[Process], list[list[int]]]:

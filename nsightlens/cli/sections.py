@@ -12,6 +12,7 @@ import click
 from nsightlens.cli import page
 from nsightlens.cli.page import NOT_RECORDED, Column, duration, grid, heading, lines, number, share, size
 from nsightlens.cli.tables import MISSING
+from nsightlens.processes import distinguish
 
 if TYPE_CHECKING:
     from nsightlens.store import Store
@@ -325,8 +326,10 @@ SECTIONS: tuple[Callable[[Page], None], ...] = (
 def _labels(rows: Sequence[Row]) -> list[str]:
     """Return a name per row: its rank, else its process; the window where there are several."""
     several = len({row["window_index"] for row in rows}) > 1
-    names = [f"process {_tail(row['process_id'] or row.get('device_id'))}" if row["rank"] is None else str(row["rank"])
-             for row in rows]
+    known = {row["process_id"] for row in rows if row["process_id"]}
+    names = [str(row["rank"]) if row["rank"] is not None
+             else f"process {distinguish(row['process_id'], known)}" if row["process_id"]
+             else f"GPU {_tail(row.get('device_id'))}" for row in rows]
     if not several:
         return names
     return [f"window {row['window_index']}" if len(set(names)) == 1 else f"{name}, window {row['window_index']}"

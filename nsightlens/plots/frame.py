@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
+from nsightlens import processes
 from nsightlens.errors import NsightlensError
 
 Row = dict[str, Any]
@@ -100,7 +101,11 @@ def labels(rows: Iterable[Row]) -> dict[tuple[Any, ...], str]:
         count = Counter((text, here[4:]) for here, text in found.items())
         for here, text in found.items():
             if count[text, here[4:]] > 1 and here[index] is not None:
-                tail = f"{kind} {_tail(here[index])}"
+                known = _tail(here[index])
+                if index == 1:
+                    beside = {other[1] for other in places if other[1] is not None and other[4:] == here[4:]}
+                    known = clean(processes.distinguish(here[1], beside))
+                tail = f"{kind} {known}"
                 found[here] = tail if here[0] is None and index == 1 else f"{text}, {tail}"
     return found
 

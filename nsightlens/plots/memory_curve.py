@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -11,6 +14,7 @@ from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus
 
+_SIZES = ("allocated_bytes", "reserved_bytes", "net_bytes")
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_type", "device")
 
 
@@ -20,8 +24,9 @@ def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     Where the trace holds no totals, the curve is what was allocated since its beginning. `gpus`: product name per (run, tool),
     for the titles. Raises NsightlensError where there are no rows.
     """
+    table = table.filter(functools.reduce(pc.or_, [pc.is_valid(table[name]) for name in _SIZES]))
     if not table.num_rows:
-        raise NsightlensError("nothing to draw: memory_curve has no rows; record with profile_memory=True")
+        raise NsightlensError("nothing to draw: memory_curve has no rows with sizes; record with profile_memory=True")
     keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
     keys.sort(key=lambda key: key["device_type"] == "cpu")
     shown = keys[: frame.MOST_PANELS]

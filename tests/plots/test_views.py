@@ -128,6 +128,10 @@ def test_memory_has_a_panel_per_device_and_its_peak() -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == ["peak 0.293 GiB"]
     without = [row | {"allocated_bytes": None, "reserved_bytes": None, "net_bytes": 5} for row in rows]
     assert "Since the start" in plots.memory_curve(table(*without)).axes[0].get_ylabel()
+    unknown = [row | {"net_bytes": None} for row in without]
+    with pytest.raises(NsightlensError, match="nothing to draw"):
+        plots.memory_curve(table(*unknown))
+    assert len(plots.memory_curve(table(*rows[:3], *unknown[3:])).axes) == 1, "no panel where no size is known"
 
 
 def test_queues_have_a_line_per_stream() -> None:
@@ -158,6 +162,8 @@ def test_rows_of_two_runs_keep_their_own_labels() -> None:
     ranked = [row | {"rank": number % 2} for number, row in enumerate(rows)]
     assert list(frame.labels(ranked).values()) == ["rank 0", "rank 1"] * 2
     assert list(frame.labels(rows[:1]).values()) == ["rank unknown"]
+    two = [WHERE | {"rank": None, "process_id": f"kineto-{profile}:0"} for profile in ("fa89dc55b09c", "07ff11a91b2c")]
+    assert list(frame.labels(two).values()) == ["process fa89dc:0", "process 07ff11:0"]
 
 
 @pytest.mark.parametrize(("longest", "unit"), [(5e9, "s"), (2e6, "ms"), (999, "ns"), (0, "ns")])
