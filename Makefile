@@ -7,7 +7,7 @@ OUT := demo-output
 TORCH_VENV ?= .venv-torch
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test test-long test-workloads lint docs bench clean
+.PHONY: demo test test-captures test-long test-workloads lint docs bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -43,9 +43,13 @@ demo: $(VENV)/.core
 	@echo "  $(BIN)/nsightlens sql 'SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL' --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens ingest YOUR_RUN_DIR"
 
-## Lint, types and all tests (but test-long).
+## Lint, types and all tests but those of the targets below.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not captures"
+
+## Every figure against real captures and what other tools print for them; skipped where these are not at hand.
+test-captures: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadfile -m captures
 
 ## Tests that take minutes: 200 killed ingests.
 test-long: $(VENV)/.test

@@ -16,7 +16,7 @@ from nsightlens.store import Store
 
 KINETO = Path(__file__).resolve().parents[2] / "shared" / "data" / "kineto"
 NSYS = KINETO.parent / "nsys"
-pytestmark = pytest.mark.skipif(not KINETO.is_dir(), reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not KINETO.is_dir(), reason="the real captures are not here")]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.peers.hta import UNIT
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ORACLES = sorted((DATA / "oracle").glob("hta050__*.json"))
-pytestmark = pytest.mark.skipif(not ORACLES, reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not ORACLES, reason="the real captures are not here")]
 STATISTICS = {"count": "points", "mean": "point_mean", "std": "point_stddev", "min": "point_min", "25%": "point_p25",
               "50%": "point_median", "75%": "point_p75"}
 

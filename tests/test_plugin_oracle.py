@@ -30,7 +30,7 @@ RULES = {"input data loading": "data_loader", "low utilization": "gpu_utilizatio
          "cost on communication": "communication", "limit of device memory": "memory"}
 Rows = list[dict[str, Any]]
 
-pytestmark = pytest.mark.skipif(not ORACLES, reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not ORACLES, reason="the real captures are not here")]
 
 
 def _oracle(name: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from nsightlens.errors import ReadError
 from nsightlens.road import Report, ingest
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")]
 _INTERVALS = ("span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "overlap_ns", "memory_ns")
 _QUARTER_NS = 7_889_238 * 10**9
 _NCU_HEADER = re.compile(r'^"?ID"?,"?Process ID"?')

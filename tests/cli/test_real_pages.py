@@ -14,7 +14,7 @@ from nsightlens.cli.summary import command
 from nsightlens.errors import NsightlensError
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")]
 CAPTURES = {
     "eight_ranks": ["kineto/astra-sim__astra-sim__megatron-tp8"],
     "windows": sorted(f"kineto/{path.name}" for path in (DATA / "kineto").glob("Quentin-Anthony__*")),
