@@ -99,7 +99,7 @@ def _summarise(report: Report) -> None:
         _say("no captures here: nothing was stored. nsightlens scan tells what each file is")
         return
     option = "" if report.store == locate(None) else f" --store {report.store}"
-    _say(f"store: {report.store}   next: nsightlens show kernel_summary{option}")
+    _say(f"store: {report.store}   next: nsightlens summary{option}")
 
 
 def _refusals(report: Report) -> list[str]:
