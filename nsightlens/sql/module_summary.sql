@@ -1,15 +1,15 @@
 -- The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU of each
 -- nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too. GPU time is a sum
 -- of kernel durations (those that run at once count each), backward kernels included: they belong to the module whose
--- forward operators they stem from; backward_ns is their part. A module inside several others counts for the first.
--- @requires ranges, kernels, processes
+-- forward operators they stem from; backward_ns is their part. A call inside several modules counts for each of these names once.
+-- @requires ranges, processes, _module_work
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys or kineto. Never add them up: they saw the same work.
 -- @column rank             Rank of the process; NULL where unknown.
 -- @column profile_id       Profile; key of `profiles`.
 -- @column process_id       OS process.
 -- @column module           Module, as the tool names it.
--- @column parent           Module around it; NULL for the outermost.
+-- @column parent           Module around it, the first by name where calls differ; NULL for the outermost.
 -- @column calls            Calls of its forward.
 -- @column operators        Operators called in it, those inside other operators or modules not counted.
 -- @column host_total_ns    Sum of the calls' durations.
@@ -43,19 +43,24 @@ WITH RECURSIVE modules AS MATERIALIZED (
     FROM modules AS m LEFT JOIN inner_calls AS i ON i.module_id = m.range_id
     LEFT JOIN around AS a ON a.range_id = m.range_id LEFT JOIN modules AS o ON o.range_id = a.module_id
     GROUP BY m.run, m.tool, m.profile_id, m.process_id, m.name
+), work AS MATERIALIZED (
+    FROM _module_work
 ), launched AS (
-    SELECT profile_id, process_id, module AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS self_ns,
-        TRY_CAST(coalesce(sum(duration_ns) FILTER (phase = 'backward'), 0) AS BIGINT) AS backward_ns
-    FROM kernels WHERE tool <> 'ncu' AND module IS NOT NULL GROUP BY profile_id, process_id, module
+    SELECT profile_id, process_id, name, TRY_CAST(sum(self_ns) AS BIGINT) AS self_ns,
+        TRY_CAST(coalesce(sum(backward_ns), 0) AS BIGINT) AS backward_ns
+    FROM work GROUP BY profile_id, process_id, name
 ), within AS (
-    SELECT profile_id, process_id, name AS ancestor, name FROM named
-    UNION
-    SELECT w.profile_id, w.process_id, n.parent, w.name
-    FROM within AS w JOIN named AS n ON n.profile_id = w.profile_id AND n.process_id IS NOT DISTINCT FROM w.process_id
-        AND n.name = w.ancestor WHERE n.parent IS NOT NULL
+    SELECT module_id, module_id AS up_id FROM work WHERE module_id IS NOT NULL
+    UNION ALL
+    SELECT w.module_id, a.module_id FROM within AS w JOIN around AS a ON a.range_id = w.up_id
 ), total AS (
-    SELECT w.profile_id, w.process_id, w.ancestor, TRY_CAST(sum(l.self_ns) AS BIGINT) AS total_ns
-    FROM within AS w JOIN launched AS l USING (profile_id, process_id, name) GROUP BY ALL
+    SELECT profile_id, process_id, name, TRY_CAST(sum(self_ns) AS BIGINT) AS total_ns
+    FROM (
+        SELECT DISTINCT m.profile_id, m.process_id, m.name, k.module_id, k.self_ns
+        FROM work AS k JOIN within AS w USING (module_id) JOIN modules AS m ON m.range_id = w.up_id
+        UNION ALL
+        SELECT profile_id, process_id, name, NULL, self_ns FROM work WHERE module_id IS NULL
+    ) GROUP BY profile_id, process_id, name
 )
 SELECT n.run, n.tool, p.rank, n.profile_id, n.process_id, n.name AS module, n.parent, n.calls, n.operators, n.host_total_ns,
     n.host_self_ns, CASE WHEN k.any_ns THEN coalesce(t.total_ns, 0) END AS device_total_ns,
@@ -63,7 +68,7 @@ SELECT n.run, n.tool, p.rank, n.profile_id, n.process_id, n.name AS module, n.pa
     CASE WHEN k.any_ns THEN coalesce(l.backward_ns, 0) END AS backward_ns
 FROM named AS n
 LEFT JOIN launched AS l USING (profile_id, process_id, name)
-LEFT JOIN total AS t ON t.profile_id = n.profile_id AND t.process_id = n.process_id AND t.ancestor = n.name
+LEFT JOIN total AS t ON t.profile_id = n.profile_id AND t.process_id = n.process_id AND t.name = n.name
 LEFT JOIN (SELECT DISTINCT profile_id, process_id, true AS any_ns FROM launched) AS k USING (profile_id, process_id)
 LEFT JOIN processes AS p ON p.process_id = n.process_id AND p.profile_id = n.profile_id
 ORDER BY n.run, n.tool, p.rank, n.profile_id, n.process_id, device_total_ns DESC NULLS LAST, n.host_total_ns DESC, module;
