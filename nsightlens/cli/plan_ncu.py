@@ -111,7 +111,8 @@ def _table(plan: pa.Table, rows: list[dict[str, Any]], printed: list[str]) -> pa
 def _tell(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> None:
     """Say what the plan covers and what it assumes. Raises NsightlensError where it is empty."""
     if not plan.num_rows:
-        raise NsightlensError("no kernel to measure: the rank has no timeline, launched collectives only, or its kernels have no names")
+        raise NsightlensError("no kernel to measure: the rank has no timeline, launched collectives only, or its kernels have "
+                              "no names")
     if not rows:
         least = min(plan["estimated_s"].to_pylist())
         raise NsightlensError(f"nothing fits into {budget}: the cheapest start takes about {least:.0f} s")
