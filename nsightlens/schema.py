@@ -6,7 +6,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 Log of SCHEMA_VERSION
 1  first version
 2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels: tensor_cores;
-   table step_times
+   tables step_times and matches
 """
 
 from __future__ import annotations
