@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 SIDECAR_SUFFIX = ".run.json"
 _MAX_SIDECAR_BYTES = 1 << 20
+_MAX_PROBLEM = 300
 MAX_NAME = 240
 """Longest name of a run, percent-encoded as in a folder's name."""
 
@@ -30,6 +31,13 @@ class Sidecar:
     local_rank: int | None = None
     host: str | None = None
     simulated: bool = False
+    exit_code: int | None = None
+    problems: tuple[str, ...] = ()
+
+    def complaints(self) -> list[str]:
+        """Return what the wrapper saw go wrong while it recorded, a sentence each."""
+        ended = f"the program that was recorded ended with exit code {self.exit_code}: the capture may stop early"
+        return ([ended] if self.exit_code else []) + [f"the wrapper said: {problem}" for problem in self.problems]
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
@@ -72,7 +80,18 @@ def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
         local_rank=_number(content, "local_rank"),
         host=_text(content, "host"),
         simulated=content.get("simulated") is True,
+        exit_code=_code(content.get("exit_code")),
+        problems=_problems(content.get("problems")),
     )
+
+
+def _code(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31 else None
+
+
+def _problems(value: object) -> tuple[str, ...]:
+    texts = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    return tuple("".join(c if c.isprintable() else " " for c in text[:_MAX_PROBLEM]) for text in texts)
 
 
 def _text(content: Mapping[str, object], key: str) -> str | None:

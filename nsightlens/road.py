@@ -328,6 +328,8 @@ def _settle_file(
             report.refused.append(refused)
     if file.sidecar_problem:
         note(change, file, "warning", "bad_sidecar", file.sidecar_problem)
+    for complaint in file.sidecar.complaints() if file.sidecar else ():
+        note(change, file, "warning", "capture_problem", complaint)
     change.files.append(row)
 
 

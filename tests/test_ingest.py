@@ -269,6 +269,19 @@ def test_pipes_odd_names_and_bad_sidecars_stop_nothing(run: Path, store: Path) -
     assert any("\\xff" in r["path"] for r in _rows(store, "SELECT path FROM files"))
 
 
+def test_what_the_wrapper_saw_go_wrong_is_told(run: Path, store: Path) -> None:
+    for name, told in (("a", {"exit_code": 137, "problems": ["trace: No space left\ud800 on device", 3]}), ("b", {"exit_code": 0, "problems": []}),
+                       ("c", {"exit_code": True, "problems": "none"})):
+        kineto(run / f"{name}.json", [(name, 5.0, 1.0)], rank=0)
+        (run / f"{name}.run.json").write_text(json.dumps(told))
+    ingest([run], store)
+    told_of = _rows(store, "SELECT message FROM diagnostics WHERE code = 'capture_problem' ORDER BY message")
+    assert [row["message"] for row in told_of] == [
+        "the program that was recorded ended with exit code 137: the capture may stop early",
+        "the wrapper said: trace: No space left  on device",
+    ]
+
+
 def test_a_folder_without_captures_leaves_no_store(run: Path, store: Path) -> None:
     run.mkdir()
     (run / "notes.txt").write_text("x")
