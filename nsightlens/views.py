@@ -7,6 +7,7 @@ Each file holds one statement under a header of comments:
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
     -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/reconcile.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
 
@@ -71,6 +72,7 @@ class View:
     sql: str
     is_macro: bool
     balances: tuple[Balance, ...] = ()
+    assumes: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -131,7 +133,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _document(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    connection.execute(f"COMMENT ON VIEW {view.name} IS {_quoted(view.doc)}")
+    connection.execute(f"COMMENT ON VIEW {view.name} IS {_quoted(_doc_and_assumptions(view))}")
     for name, doc in () if view.name.startswith("_") else view.columns:
         connection.execute(f"COMMENT ON COLUMN {view.name}.{name} IS {_quoted(doc)}")
 
@@ -212,7 +214,7 @@ def parse_analysis(name: str, source: str) -> View | None:
 
 def _described(where: str, name: str, lines: Iterable[str], defaults: Mapping[str, Literal], sql: str, is_macro: bool) -> View:
     doc: list[str] = []
-    tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": [], "balance": []}
+    tags: dict[str, list[str]] = {"requires": [], "param": [], "column": [], "columns": [], "balance": [], "assumes": []}
     for line in lines:
         if tag := _TAG.fullmatch(line.strip()):
             if tag[1] not in tags:
@@ -231,6 +233,7 @@ def _described(where: str, name: str, lines: Iterable[str], defaults: Mapping[st
         sql=sql,
         is_macro=is_macro,
         balances=tuple(_balance(where, text, dict(columns)) for text in tags["balance"]),
+        assumes=tuple(tags["assumes"]),
     )
 
 
@@ -251,6 +254,8 @@ def markdown() -> str:
 
 def _section(view: View) -> list[str]:
     lines = [f"## {view.name}", "", view.doc, ""]
+    if view.assumes:
+        lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
     if view.params:
         lines += ["| parameter | default | meaning |", "|---|---|---|"]
         lines += [f"| {p.name} | {_shown(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
@@ -350,7 +355,11 @@ def _converted(name: str, value: object, type_: type) -> object:
 
 def _macro_comment(view: View) -> str:
     lines = [f"{param.name} := {_shown(param.default)}: {param.doc}" for param in view.params]
-    return "\n".join([view.doc, *lines, *(f"{name}: {doc}" for name, doc in view.columns)])
+    return "\n".join([_doc_and_assumptions(view), *lines, *(f"{name}: {doc}" for name, doc in view.columns)])
+
+
+def _doc_and_assumptions(view: View) -> str:
+    return "\n".join([view.doc, *(f"Assumes: {text}" for text in view.assumes)])
 
 
 def _quoted(text: str) -> str:

@@ -200,6 +200,7 @@ def test_comments_tell_the_documentation(connection: duckdb.DuckDBPyConnection) 
     found |= dict(connection.execute("SELECT function_name, comment FROM duckdb_functions() WHERE NOT internal").fetchall())
     for view in views.load().values():
         assert view.doc in found[view.name]
+        assert all(f"Assumes: {text}" in found[view.name] for text in view.assumes)
     query = "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'kernel_summary'"
     columns = connection.execute(query).fetchall()
     assert columns == list(views.load()["kernel_summary"].columns)
@@ -302,10 +303,12 @@ def test_malformed_headers_are_defects(text: str, message: str) -> None:
 def test_header_is_parsed() -> None:
     view = views.parse("-- First\n-- second.\n-- @requires a, b\n-- @requires c\n"
                        "-- @param how_many  Rows.\n-- @param which  Name.\n-- @column x  An x.\n"
+                       "-- @assumes One thing.\n-- @assumes Another.\n"
                        "CREATE MACRO m(how_many := 2.5, which := 'it''s') AS TABLE\nSELECT 1 AS x;\n")
     assert (view.name, view.doc, view.requires, view.is_macro) == ("m", "First second.", ("a", "b", "c"), True)
     assert [(p.name, p.default) for p in view.params] == [("how_many", 2.5), ("which", "it's")]
     assert view.columns == (("x", "An x."),)
+    assert view.assumes == ("One thing.", "Another.")
 
 
 def test_views_stand_after_what_they_require() -> None:

@@ -29,6 +29,10 @@ def command(view: str | None) -> None:
     width = page_width()
     click.echo(click.style(one.name, bold=True) + "\n")
     click.echo(textwrap.fill(one.doc, width))
+    if one.assumes:
+        click.echo(click.style("\nAssumes", bold=True))
+        for text in one.assumes:
+            click.echo(textwrap.fill(text, width, initial_indent="- ", subsequent_indent="  "))
     if one.params:
         click.echo(click.style("\nParameters", bold=True))
         _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
