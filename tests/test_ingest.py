@@ -270,8 +270,8 @@ def test_pipes_odd_names_and_bad_sidecars_stop_nothing(run: Path, store: Path) -
 
 
 def test_what_the_wrapper_saw_go_wrong_is_told(run: Path, store: Path) -> None:
-    for name, told in (("a", {"exit_code": 137, "problems": ["trace: No space left\ud800 on device", 3]}), ("b", {"exit_code": 0, "problems": []}),
-                       ("c", {"exit_code": True, "problems": "none"})):
+    for name, told in (("a", {"exit_code": 137, "problems": ["trace: No space left\ud800 on device", 3]}),
+                       ("b", {"exit_code": 0, "problems": []}), ("c", {"exit_code": True, "problems": "none"})):
         kineto(run / f"{name}.json", [(name, 5.0, 1.0)], rank=0)
         (run / f"{name}.run.json").write_text(json.dumps(told))
     ingest([run], store)
