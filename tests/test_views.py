@@ -77,6 +77,34 @@ def test_every_view_is_documented(name: str) -> None:
     assert all(param.doc for param in view.params)
 
 
+@pytest.mark.parametrize("name", views.known())
+def test_every_public_view_says_what_it_assumes(name: str) -> None:
+    view = views.known()[name]
+    assert view.assumes
+    assert len(set(view.assumes)) == len(view.assumes)
+    for text in view.assumes:
+        assert text.endswith(".") and len(text.split()) >= 6 and text not in view.doc, text
+
+
+def _below(name: str) -> set[str]:
+    """Return the views that a view is made of, itself included."""
+    return {name}.union(*(_below(other) for other in views.load()[name].requires if other in views.load()))
+
+
+@pytest.mark.parametrize(("word", "names"), [
+    ("step", [name for name in PUBLIC if "_steps" in _below(name)]),
+    ("communicat", [name for name, view in PUBLIC.items() if "communication_pattern" in {p.name for p in view.params}]),
+    ("launch", [name for name in PUBLIC if _below(name) & {"_launches", "_gaps", "queue_length_series"}]),
+    ("work", [name for name in PUBLIC if {"idle_ns", "gap_ns"} & dict(PUBLIC[name].columns).keys()]),
+    ("collective", ["collective_match", "rank_clock", "rank_skew", "straggler"]),
+    ("program", ["kernels_joined", "match_report", "tool_agreement", "tool_match"]),
+])
+def test_views_say_the_assumption_that_they_inherit(word: str, names: list[str]) -> None:
+    """What a step is, which kernels communicate, what an idle time presumes: stated by every view that rests on it."""
+    assert names
+    assert [name for name in names if word not in " ".join(views.known()[name].assumes)] == []
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_views_are_tested(name: str) -> None:
     """By input, query and expected rows, or by a test file elsewhere that asks for them."""

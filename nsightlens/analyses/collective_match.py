@@ -3,7 +3,10 @@ A row is one collective on one rank of one execution. Ranks need a known rank nu
 are no collectives. Times of different ranks are compared on the clock of the lowest rank (see rank_clock); ranks that
 name one host and whose clocks agree within the uncertainty share a clock. The last rank is named only where it came
 later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
-Assumes that all ranks leave a collective together, and that a kernel's start on the GPU is its rank's arrival.
+@assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
+@assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
+@assumes Equal host names are one host, and processes of one host read one clock.
+@assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
 @param  clock          'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  gate           Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @column run            Run.

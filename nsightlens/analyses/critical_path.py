@@ -5,12 +5,12 @@ had ended (queue), when its call had launched it (launch), or when work in anoth
 had told it to await (synchronisation); a call that waits for the GPU returned when the last work that it awaits had ended; a
 thread went on with what it did before, or began when another thread's operator had ended. The segments follow each other without
 gap or overlap, so that they sum to the path. HTA's critical path, but in elapsed time: HTA gives time between operators the
-weight 0.
-Assumed, as tools do not tell it (Kineto: cuda_sync events are not stored): a call that synchronises with a stream or an event
-awaits the work that ended last within it of what was launched before it; cudaStreamWaitEvent orders the next launch of its
-thread behind all that ended before. Work whose call was not recorded can only follow its stream; where nothing came before, the
-path begins. ncu has no timeline and no row.
-Within a step or range, the path goes from its start to the later of its end and the last end of the work launched in it.
+weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
+last end of the work launched in it.
+@assumes A call that synchronises awaits the work that ended last within it, of what was launched before it.
+@assumes cudaStreamWaitEvent orders the next launch of its thread behind all that ended before (no cuda_sync is stored).
+@assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
+@assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
 @param  step_number    Only this training step; NULL: the whole window.
 @param  range_text     Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
 @column run            Run (one workload in one configuration).

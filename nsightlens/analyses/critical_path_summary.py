@@ -1,4 +1,6 @@
 """What bound the time of each process: the critical path (see critical_path) by kind of bound. The parts sum to the path.
+@assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, not recorded.
+@assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.
 @param  step_number    Only this training step; NULL: the whole window.
 @param  range_text     Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
 @column run            Run (one workload in one configuration).

@@ -10,6 +10,9 @@ step of the kernel is measured. The same launches come again only if the program
 The estimate is rough, and nothing of it was measured here: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed),
 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
 last launch.
+@assumes The program does the same work again, in the same order: else other launches are measured than those that were chosen.
+@assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.
+@assumes The passes of a set, and the time of a pass and of a start, are guesses: nothing of the estimate was measured here.
 @param  cover            Share of the GPU time of what can be measured, in percent, that the chosen configurations have together.
 @param  which_run        Only this run.
 @param  which_rank       The rank to plan for; NULL: the lowest.

@@ -4,6 +4,9 @@ their starts. Offset and drift are medians (Theil-Sen), so that outliers have no
 standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
 order. Ranks that share no communicator with the lowest rank are tied to it over others, and the uncertainties add up.
 Where fewer than three calls could be matched there is no row.
+@assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
+@assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
+@assumes Captures that name no execution are of the only one that their run and tool have.
 @column run               Run.
 @column tool              nsys or kineto.
 @column execution_id      Start of the job, where a sidecar tells.

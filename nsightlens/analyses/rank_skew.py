@@ -3,6 +3,9 @@
 A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
 where its lead is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
 whose last rank cannot be told. Waiting is the time between a rank's own start and the last rank's start of the same call.
+@assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
+@assumes A step of a collective is that of its lowest rank; steps are numbered alike on all ranks.
+@assumes Lateness shows in collectives only: a slow rank that others never wait for has no figure.
 @param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @column run                Run.

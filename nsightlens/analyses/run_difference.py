@@ -5,8 +5,10 @@ as 0. Runs without steps are cut into ten blocks of consecutive launches each, a
 (unit tells). Differences are of means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with
 the false-discovery rate over all items controlled. With fewer than five replicates on a side there is no interval and no
 verdict but new and vanished. An item is called slower or faster only beyond the threshold as well.
-Both runs are compared under the same tool: nsys where both have it, else Kineto. Assumes the same number of ranks does the
-same work per step (comparability says what differs); times of collectives include waiting for other ranks.
+Both runs are compared under the same tool: nsys where both have it, else Kineto.
+@assumes Both runs do the same work per step on as many ranks (comparability: what differs). Steps of a run are independent.
+@assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+@assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  what            kernel (key and launch configuration), key, family, op, module or phase.

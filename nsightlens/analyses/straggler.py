@@ -3,6 +3,9 @@
 The same figures as rank_skew, over the whole execution. A straggler is the rank whose delay_ns is the largest, and every
 other rank that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
 rank NULL counts the collectives whose last rank cannot be told, with the uncertainty that hides it.
+@assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
+@assumes A rank's delay is its lead over the second last: two ranks that are late together hide each other.
+@assumes Lateness shows in collectives only; twice the even share of the delay is a rule of thumb.
 @param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @column run                Run.

@@ -2,6 +2,9 @@
 -- A row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline and no row.
 -- busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
 -- @requires _gpu_states
+-- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @param  per                       'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run                       Run (one workload in one configuration).

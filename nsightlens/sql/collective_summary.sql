@@ -6,6 +6,10 @@
 -- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
 -- times the payload) allgather, else 1.
 -- @requires _collectives, _collective_unions
+-- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
+-- @assumes The fastest rank of a matched call waited for nobody, so that its duration is the time of the data.
+-- @assumes Bytes are the input payload that Kineto names; nsys exports name none, and their sizes and bandwidths are NULL.
+-- @assumes Where no group size was recorded, the processes whose calls match are the whole group.
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

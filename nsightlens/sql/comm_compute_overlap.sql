@@ -1,6 +1,9 @@
 -- How much of the communication ran while kernels computed, per GPU (or process) and capture window: unions of intervals,
 -- exact to the ns. HTA's communication computation overlap. ncu has no timeline and no row.
 -- @requires busy_time
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
+-- @assumes Kernels that are resident at once overlap, however much they slow each other: what that costs is not known.
 -- @param  per                       'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
 -- @column run                       Run (one workload in one configuration).

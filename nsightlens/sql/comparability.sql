@@ -1,6 +1,7 @@
 -- Whether two runs can be compared: what was the same and what differed in how they were made and captured, differences
 -- first. A row is one property under one tool; what only one of the runs has been captured with is a difference as well.
--- Assumes nothing: it lists what the captures tell. Driver, library versions, clocks and batch size are not in the store.
+-- @assumes Texts that are equal mean the same: versions, names of GPUs and hosts are compared as the captures print them.
+-- @assumes Equal rows do not make runs comparable: driver, library versions, clocks and batch size are not in the store.
 -- @param  base        Run that is the measure; NULL: the first of the store, by name.
 -- @param  other       Run that is compared with it; NULL: the last.
 -- @column property    What is compared.

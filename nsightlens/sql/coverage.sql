@@ -1,6 +1,8 @@
 -- How much of the GPU work is attributed: per process, the share of it that has a launching call, a range around that
 -- call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of their
 -- durations, not busy time. Kernels that a tool hid inside a graph are not among them. Without ncu, which records no calls.
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
+-- @assumes What lies around the start of the launching call, on its thread, caused the work.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           Profiler: nsys or kineto. Never add them up: they saw the same work.
 -- @column rank           Rank of the process; NULL where unknown.

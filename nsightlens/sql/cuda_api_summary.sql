@@ -1,6 +1,8 @@
 -- CUDA and HIP API calls by function, per run and tool: the numbers of `nsys stats cuda_api_sum`, plus percentiles.
 -- All ranks, processes and threads of a run are pooled. Calls nest (a runtime call makes driver calls) and threads
 -- run side by side: the totals are no wall time. Calls without a duration count as calls only.
+-- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
+-- @assumes A call's time holds what it waits for (cudaStreamSynchronize, a full launch queue) and what the tool adds to it.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same calls.
 -- @column time_pct   Share of the summed time of all calls of this run and tool, to one decimal.

@@ -1,4 +1,5 @@
 -- What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first.
+-- @assumes No row is no proof: only what a tool said, or what a reader could notice in the files, is listed.
 -- @column run       Run; NULL for files that belong to none.
 -- @column tool      Profiler; NULL where no reader took the file.
 -- @column severity  error, warning or info.

@@ -5,6 +5,10 @@
 -- collective kernels that began in the step, split into data transfer (as long as the fastest process needed for the same
 -- collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot be matched.
 -- @requires _step_states, _steps, _collective_waits, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes The fastest process of a matched collective waited for nobody. Only durations are compared over processes, no clocks.
+-- @assumes CUDA graphs whose kernels are unknown count as computation.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.

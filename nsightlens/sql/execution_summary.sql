@@ -2,6 +2,10 @@
 -- capture window, in the plugin's order of priority. Categories are exclusive and sum to the steps: step_breakdown tells
 -- what each means, where it differs from the plugin and when it is NULL. Steps have equal weight, none is left out.
 -- @requires step_breakdown
+-- @assumes The steps of a window are alike: a warm-up step in it weighs as much as the others.
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes CUDA graphs whose kernels are unknown count as kernels that compute.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.

@@ -3,6 +3,8 @@
 -- A sweep: the time computed before each start and end of a communication kernel is a running sum over sorted edges.
 -- ncu has no timeline and no row.
 -- @requires _stream_work
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Only kernels hide communication: copies and CUDA graphs of unknown kernels do not, which may overstate exposure.
 -- @param  per                    'device' or 'process': where a computing kernel hides the communication.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
 -- @column run                    Run (one workload in one configuration).

@@ -1,4 +1,6 @@
 -- Kernel time by family (gemm, collective, ...), per run and tool.
+-- @assumes The name tells what a kernel does: family follows from it alone, and unclassified_kernels lists what no rule knows.
+-- @assumes Sums are over what was captured, ncu's over the launches that it was told to measure: shares of tools do not compare.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column family     Kernel family; `other` is what no rule recognised (see unclassified_kernels).

@@ -3,6 +3,9 @@
 -- range_text and that lies in no other such range of its thread; its sequence is what was launched inside it on that
 -- thread, in order of start. What NVTX of PyTorch appends to a name (", seq = 12") is cut off. Empty range_text: outermost.
 -- @requires _stream_work, ranges, api_calls
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
+-- @assumes Equal names in equal order are the same sequence: grids, shapes and streams are not compared.
+-- @assumes Ranges of a thread nest; work of other threads (the backward pass of a forward operator) is not inside the operator.
 -- @param  range_text       Text that the operator's name contains, such as 'aten::' or 'attention'; '' takes every operator.
 -- @param  shortest_length  Kernels that a sequence has at least.
 -- @param  how_many         Sequences to return for each process; NULL for all.

@@ -2,6 +2,8 @@
 -- 500 ms (shortest_ns := 500000000) and which looks at each process alone (per := 'process_device').
 -- With shortest_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
 -- @requires _gpu_work
+-- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.
 -- @param  per           'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
 -- @param  shortest_ns   Shortest gap to list, in ns.
 -- @column run           Run (one workload in one configuration).

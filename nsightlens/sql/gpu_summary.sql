@@ -5,6 +5,10 @@
 -- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
 -- ends with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
 -- @requires _gpu_load, _steps, _occupied_kernels, devices, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
+-- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
+-- @assumes Tensor cores: by ncu's counters of the same kernel_key in the run, else by the kernel's name where a name tells it.
 -- @column run                       Run (one workload in one configuration).
 -- @column tool                      nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                      Rank of the process; NULL where unknown.

@@ -1,6 +1,8 @@
 -- The kernels and memory operations that take the most time, by kind and process: HTA's kernel breakdown. Durations are
 -- summed, so that work which ran at the same time counts each for itself. The names after the first how_many of a kind are
 -- one row without a name. ncu has no row: its durations are those of replays.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.
 -- @param  how_many               Names to list for each kind and process; NULL for all.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
 -- @column run                    Run (one workload in one configuration).

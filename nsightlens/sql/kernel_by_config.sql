@@ -1,5 +1,7 @@
 -- Kernel time by name and launch configuration, per run and tool (`nsys stats cuda_gpu_kern_gb_sum`).
 -- All ranks, devices and processes of a run are pooled. Launches without a duration count as instances only.
+-- @assumes One name with one grid and block is one configuration: registers, shared memory and sizes of tensors are not compared.
+-- @assumes Ranks and devices of a run are alike enough to be pooled: kernel_by_rank tells.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column time_pct   Share of the summed kernel time of this run and tool, to one decimal.

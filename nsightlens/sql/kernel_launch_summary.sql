@@ -2,6 +2,8 @@
 -- plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that were not recorded are
 -- missing, so the kernel totals can be below those of kernel_summary.
 -- @requires kernel_launch_trace
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
+-- @assumes A kernel that began before its call had ended waited for nobody: such launches count in no queue figure.
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank             Rank of the process; NULL where unknown.

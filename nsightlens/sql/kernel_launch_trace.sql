@@ -2,6 +2,7 @@
 -- total = api + queue + kernel time where the kernel began after the call had ended. A kernel that began earlier waited
 -- for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was not
 -- recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline and no row.
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank          Rank of the process; NULL where unknown.

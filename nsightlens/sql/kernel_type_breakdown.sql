@@ -2,6 +2,9 @@
 -- memory, CUDA graphs whose kernels are unknown, and idle, per capture window. The nine rows of a window sum to its span;
 -- a class that did not occur has 0 ns. HTA's kernel type table, exact to the ns. ncu has no timeline and no row.
 -- @requires _gpu_states
+-- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @param  per                    'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
 -- @column run                    Run (one workload in one configuration).

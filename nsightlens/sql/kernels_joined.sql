@@ -2,10 +2,10 @@
 -- and how sure that is. The three durations stand side by side and are never to be added: they are of different executions.
 -- What the launch's own row tells comes first; what it lacks comes from Kineto and ncu. Only an operator, with its shapes, is
 -- Kineto's first where the very launch is matched: NVTX ranges may show an outer one. A launch that nobody else knows keeps its
--- row. Assumes that the tools of a run saw the same program with the same inputs, and, below grade launch, that launches
--- of one kernel key, grid and block do the same. metrics repeats the counters of a configuration in each of its launches:
--- leave the column out where the run is long.
+-- row. metrics repeats the counters of a configuration in each of its launches: leave the column out where the run is long.
 -- @requires timeline_kernels _kineto_known _ncu_known ncu_configuration
+-- @assumes The tools of a run saw the same program with the same inputs.
+-- @assumes Below grade launch, launches of one kernel key, grid and block do the same.
 -- @column run                   Run.
 -- @column tool                  Tool of the row: nsys or kineto.
 -- @column rank                  Rank; NULL where unknown.

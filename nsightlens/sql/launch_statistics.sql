@@ -3,6 +3,8 @@
 -- longer than the cutoff, work shorter than its own call, long delays. A graph launch is one launch. Calls that launched
 -- nothing that was recorded are left out. ncu has no timeline and no row.
 -- @requires _launches
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
+-- @assumes Calls last as long under the profiler as without it: they do not, and the overhead of the tool is in every figure.
 -- @param  long_call_ns   A call longer than this, in ns, is an outlier.
 -- @param  long_delay_ns  A delay longer than this, in ns, is an outlier.
 -- @column run            Run (one workload in one configuration).

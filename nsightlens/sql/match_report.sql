@@ -2,6 +2,7 @@
 -- A row is one grade and reason for one pair of tools and rank; the launches and times of a tool, other tool and rank sum
 -- to all of its launches. Grades and reasons as in tool_match.
 -- @requires tool_match
+-- @assumes Both tools saw the same program with the same inputs. What one was told not to record is unmatched, and not wrong.
 -- @column run           Run.
 -- @column tool          Tool whose launches are counted.
 -- @column other_tool    The tool they are looked for in.

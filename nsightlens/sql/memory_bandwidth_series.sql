@@ -2,6 +2,8 @@
 -- next row. Each operation moves its bytes evenly over its duration; operations at the same time add up. Operations without
 -- bytes or without duration have no bandwidth and are left out. ncu has no timeline and no row.
 -- @requires memory_ops
+-- @assumes An operation moves its bytes evenly over its duration.
+-- @assumes Only copies, sets and migrations are known: what kernels read and write is in no series.
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

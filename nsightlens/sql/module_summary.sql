@@ -3,6 +3,9 @@
 -- of kernel durations (those that run at once count each), backward kernels included: they belong to the module whose
 -- forward operators they stem from; backward_ns is their part. A call inside several modules counts for each of these names once.
 -- @requires ranges, processes, _module_work
+-- @assumes The capture names modules: Kineto with with_stack=True, nsys with NVTX ranges `nn.Module: NAME`. Others have no row.
+-- @assumes A backward kernel belongs to the module of the forward operator with the same autograd sequence number.
+-- @assumes Module names tell calls apart: modules of one class that share a name are one row.
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys or kineto. Never add them up: they saw the same work.
 -- @column rank             Rank of the process; NULL where unknown.

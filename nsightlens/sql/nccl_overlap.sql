@@ -4,6 +4,8 @@
 -- The recipe tells NCCL kernels by its NVTX ranges; here by family, or by a pattern of names: '^nccl'.
 -- Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline and no row.
 -- @requires _kernel_overlap
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown: they overlap with nothing.
 -- @param  communication_pattern      Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run                        Run (one workload in one configuration).
 -- @column tool                       nsys or kineto. Never add them up: they saw the same launches.

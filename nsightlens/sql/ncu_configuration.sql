@@ -1,6 +1,8 @@
 -- What ncu measured of each kernel and launch configuration, joined over passes and reports:
 -- the median of every counter, with its spread.
 -- @requires _ncu_configuration _ncu_metric
+-- @assumes Launches of one kernel_key, grid and block do the same work: counters of several launches and reports may be joined.
+-- @assumes Clock and cache settings stand apart where a report tells them; where none does, they are taken to be the same.
 -- @column configuration_id     Configuration: run, rank, kernel_key, grid, block, clock and cache settings, GPU.
 -- @column run                  Run.
 -- @column rank                 Rank; NULL where unknown.

@@ -1,5 +1,6 @@
 -- Every ncu counter, one row per launch and metric, in ncu's base units (ns, byte, hz, cycle, %).
 -- One metric of one launch is shorter to write: SELECT metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'.
+-- @assumes Counters of one launch come from several replays of it, and hold only together if each replay did the same.
 -- @column run        Run (one workload in one configuration).
 -- @column rank       Rank of the process; NULL where unknown.
 -- @column kernel_id  The launch; key of `kernels`.

@@ -3,6 +3,7 @@
 -- Ranges nest: their totals are no wall time. A range that was never closed counts as an instance only (nsys itself
 -- lets it last to the end of the capture). nsys prints the range as domain:name. Names are without the numbers (op_id,
 -- seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
+-- @assumes Names without their numbers name the same thing: ranges that differ in seq, op_id or sizes only are one row.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.
 -- @column time_pct   Share of the summed time of all these ranges of this run and tool, to one decimal.

@@ -2,6 +2,8 @@
 -- A row is a kernel name with one operator, grid, block, registers and shared memory. Means of blocks and occupancy are
 -- weighted by duration, over the calls that have the figure.
 -- @requires _occupied_kernels
+-- @assumes The innermost operator around the launching call caused the kernel; op is NULL where none was recorded around it.
+-- @assumes Blocks per SM are as recorded, else grid / SMs of the GPU; occupancy is what Kineto estimates, and nsys records none.
 -- @column run                      Run (one workload in one configuration).
 -- @column tool                     Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column rank                     Rank of the process; NULL where unknown.

@@ -6,6 +6,9 @@
 -- data loader. GPU figures are NULL where no GPU work of the process has a known operator. Eligible for tensor cores: by the
 -- plugin's list and newer operators (attention, scaled products), because an operator inside is, or because it used them.
 -- @requires _operators, processes
+-- @assumes The capture has operators: Kineto's cpu_op, or NVTX ranges as PyTorch's emit_nvtx writes them.
+-- @assumes What was launched inside an operator on its thread is its work; a CUDA graph belongs to the operator that replays it.
+-- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
 -- @param  by_shapes  Group by input shapes too.
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.

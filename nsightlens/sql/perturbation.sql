@@ -4,9 +4,9 @@
 -- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested).
 -- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks (ncu:
 -- only where these launches take about the same time, so that it does not matter which of them ncu measured).
--- Assumes that the executions did the same work on the same GPUs; a difference within 2 % (durations), 5 % (steps) or 10 %
--- (gaps) is called none. nsys perturbs too: only step_time tells how much.
 -- @requires _duration_pairs _gap_pairs _step_time_pairs
+-- @assumes The executions did the same work on the same GPUs.
+-- @assumes A difference within 2 % (durations, step time) or 10 % (gaps) is none. nsys perturbs too: only step_time tells it.
 -- @column run            Run.
 -- @column quantity       kernel_duration, launch_gap or step_time.
 -- @column tool           The tool under test.

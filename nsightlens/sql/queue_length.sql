@@ -1,6 +1,8 @@
 -- How many launches waited in each stream: HTA's queue length summary, and the mean over time, per capture window. HTA's
 -- figures (point_*) weigh each change alike, however long it lasted. Rules of counting: queue_length_series.
 -- @requires queue_length_series
+-- @assumes A stream's queue holds 1024 launches (full_length): CUDA does not document it.
+-- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @param  full_length    Launches that fill the queue: from then on a launch call may block.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys or kineto. Never add them up: they saw the same launches.

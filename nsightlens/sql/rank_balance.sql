@@ -2,8 +2,8 @@
 -- A row is one family, operator or step under one tool; the largest possible gain stands on top. Durations are compared,
 -- never start times, so that clocks play no part. A rank without the item does not count as zero: ranks tells how many
 -- have it. The time of collectives includes waiting: whoever waits longest is not the slow rank (see straggler).
--- Assumes that rank numbers are known, and sums what a rank's profiles of one tool hold: ranks that were captured for
--- different lengths of time are not alike.
+-- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.
 -- @column what          all, family, op or step.

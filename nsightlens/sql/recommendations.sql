@@ -4,6 +4,10 @@
 -- that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on several GPUs. Communication
 -- counts wherever its kernels can be told, and tensor cores by newer names than the plugin's: step_breakdown, gpu_summary.
 -- @requires execution_summary, gpu_summary, memory_peak, _operators, processes, ranges
+-- @assumes The limits are the TensorBoard plugin's, rules of thumb: no row does not mean that nothing can be gained.
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Memory is what PyTorch's allocator recorded; tensor-core use is known by counters or by name.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto.
 -- @column rank          Rank of the process; NULL where unknown.

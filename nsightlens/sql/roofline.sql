@@ -1,5 +1,8 @@
 -- The roofline: work, traffic, performance and roofs of every kernel that ncu measured, per memory level and precision.
 -- @requires _roofline_point _gpu_peak
+-- @assumes Launches of one kernel_key, grid and block do the same work; counters of their replays may be joined.
+-- @assumes Work is what is counted: integer, conversion and special-function instructions of the CUDA cores are none.
+-- @assumes The measured roof is ncu's peak per cycle times the clock it measured; that of the datasheet goes by product name.
 -- @param  kernel       Part of the kernel's name (any case); NULL for all.
 -- @param  kernel_regex Regular expression that the name matches; NULL for all.
 -- @param  assume_gpu   Product name for the datasheet peaks, where the report does not tell it (ncu's CSV does not).

@@ -8,6 +8,10 @@
 -- whether operator or annotation (the plugin sees operators only). No step is dropped; the plugin drops a last step whose
 -- GPU work is missing. Where the capture holds no GPU work of the process at all, or no API call, those figures are NULL.
 -- @requires _step_states, _steps, _gpu_work, api_calls, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes GPU work belongs to the step that launched it. CUDA graphs whose kernels are unknown count as kernels that compute.
+-- @assumes Data loaders, and communication on the host, are told by the names that PyTorch and NCCL give their ranges.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.

@@ -1,6 +1,7 @@
 -- How long a step takes, as the workload itself wrote down (rank0003.steps.json), without a profiler and under each.
--- A row is a stretch of steps (warmup, measure) of one process. Under a profiler it tells what recording costs. Assumes that
--- the workload waited for the device at both ends of the stretch, as ours do: only step_ns is then the time of the device too.
+-- A row is a stretch of steps (warmup, measure) of one process. Under a profiler it tells what recording costs.
+-- @assumes The workload waited for the device at both ends of a stretch, as ours do: only step_ns is then the device's time too.
+-- @assumes The workload's clock ran evenly: adjustments of the system clock during a stretch are in its length.
 -- @column run             Run (one workload in one configuration).
 -- @column recorded_under  Profiler that the execution ran under: none, nsys, ncu or kineto.
 -- @column rank            Rank of the process; NULL where unknown.

@@ -2,6 +2,8 @@
 -- work or a range that was there during the step; times are relative to the step's start, and may begin before it or end
 -- after it. A process without steps has its whole capture. Marks and ranges without an end have no row.
 -- @requires _steps, kernels, memory_ops, graph_executions, api_calls, ranges, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes The middle step is an ordinary one, where none is asked for.
 -- @param  which_step    Step number; NULL: the middle one of each process, as likely to be ordinary as any.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.

@@ -2,6 +2,8 @@
 -- ns. Compute is the union of the kernels that do not communicate; non-compute is what communication and memory operations
 -- add to it where no kernel computes. ncu has no timeline and no row.
 -- @requires _gpu_states
+-- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes A kernel's name tells whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @param  per                    'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
 -- @column run                    Run (one workload in one configuration).

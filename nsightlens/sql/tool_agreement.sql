@@ -1,18 +1,20 @@
 -- Each kernel key, grid and block as nsys, Kineto and ncu tell it, side by side, and where they differ, of what kind that is.
--- Nothing here is to be added: the columns are of different executions. Assumes that the tools saw the same program on the
--- same kind of GPU. ncu measures a sample on purpose, so that its count is no disagreement. A class is NULL where there is
--- nothing to compare or nothing can be said. Classes, first that applies:
+-- Nothing here is to be added: the columns are of different executions. ncu measures a sample on purpose, so that its count
+-- is no disagreement. A class is NULL where there is nothing to compare or nothing can be said. Classes, first that applies:
 -- count_class (nsys against Kineto): same; hidden in a graph (the tool with fewer recorded graphs whole, and the other's
--- launches by graphs make up for it); warm-up or window (equal in the steps that both recorded; the surplus lies before these, or
--- elsewhere too); within steps (they differ in the steps that both recorded: dropped, or another choice of the library).
--- naming_class: the tools that know the short name but not the key, anywhere in the run.
--- kineto_class: waiting (a collective lasts as long as it waits); same (within 2 %); within spread (the median lies within nsys's 5th
--- to 95th percentile); resolution (whole microseconds, less than 1 us apart); profiler overhead (Kineto is longer).
--- ncu_class (against nsys, else Kineto): waiting; same; within spread; several sizes (the 95th percentile of the timeline is above
--- 1.5 times the 5th: the launches differ in work, and which of them ncu measured is not known); faster alone (ncu runs nothing
--- beside the kernel); where the clocks are known: clock (no longer than the ratio of the boost clock to the clock under ncu, 5 % allowed), or what is left
--- beyond it, with clock where that is above 1.02: cache flush or replay by --cache-control, replay or cache flush where unknown.
+-- launches by graphs make up for it); warm-up or window (equal in the steps that both recorded; the surplus lies before
+-- these, or elsewhere too); within steps (they differ in the steps that both recorded: dropped, or another choice of the
+-- library). naming_class: the tools that know the short name but not the key, anywhere in the run. kineto_class: waiting (a
+-- collective lasts as long as it waits); same (within 2 %); within spread (the median lies within nsys's 5th to 95th
+-- percentile); resolution (whole microseconds, less than 1 us apart); profiler overhead (Kineto is longer). ncu_class
+-- (against nsys, else Kineto): waiting; same; within spread; several sizes (the 95th percentile of the timeline is above 1.5
+-- times the 5th: the launches differ in work, and which of them ncu measured is not known); faster alone (ncu runs nothing
+-- beside the kernel); where the clocks are known: clock (no longer than the ratio of the boost clock to the clock under ncu,
+-- 5 % allowed), or what is left beyond it, with clock where that is above 1.02: cache flush or replay by --cache-control,
+-- replay or cache flush where unknown.
 -- @requires _agreement
+-- @assumes The tools saw the same program on the same kind of GPU.
+-- @assumes The undisturbed run was at its boost clock, where a ratio of clocks explains a difference: no timeline records clocks.
 -- @column run                            Run.
 -- @column rank                           Rank; NULL where not every tool knows its ranks: then all ranks are one.
 -- @column kernel_key                     Canonical name.

@@ -3,8 +3,9 @@
 -- none. Below launch the two rows are of one kind, and which is which stays open: candidates counts the rows of the other
 -- tool that could be meant, and other_kernel_id is NULL. Processes meet by rank; a launch is compared with all processes
 -- of that rank (with all of the run where a side has no rank). Per pair of tools both directions are listed.
--- Assumes that both tools saw the same program with the same inputs.
 -- @requires _matchable, _match_tools, _match_partners, _match_candidates
+-- @assumes Both tools saw the same program with the same inputs.
+-- @assumes Processes of equal rank stand for each other, and launch in the same order but for what one side lacks.
 -- @column run              Run.
 -- @column tool             Tool of the launch.
 -- @column other_tool       The tool it is looked for in.

@@ -1,5 +1,6 @@
 -- The kernels that take the most time, per run and tool.
 -- @requires kernel_summary
+-- @assumes A name is a kernel as its tool prints it; shares are of the summed kernel time, not of wall time.
 -- @param  how_many    Kernels to return for each run and tool; NULL for all.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.

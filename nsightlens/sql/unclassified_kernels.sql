@@ -1,5 +1,6 @@
 -- Kernels of family `other`: the names that no rule recognised, per run and tool, with the share of time they hold.
 -- @requires kernel_summary
+-- @assumes The family follows from the name alone: a kernel with a telling name that does something else is not listed.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column time_pct   Share of the summed kernel time of this run and tool, to one decimal.
