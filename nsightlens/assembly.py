@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
 from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, Places, nullable
-from nsightlens.ranks import Sidecar
+from nsightlens.ranks import Selection, Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
 from nsightlens.staging import Spool
@@ -314,6 +314,7 @@ class Assembly:
         for name in ("kernels", "memory_ops", "api_calls", "ranges"):
             row[name] = self._narrow.rows(name)
         sidecar = self.profile.sidecar
+        row |= asdict(sidecar.selection if sidecar else Selection())
         return row | self._gpu_totals() | {
             "execution_id": sidecar.execution if sidecar else None,
             "simulated": sidecar.simulated if sidecar else False,

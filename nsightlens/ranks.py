@@ -20,6 +20,20 @@ _RANK_IN_NAME = re.compile(r"(?:(?<![A-Za-z])rank[-_.=]?|(?<=[_.-])r(?:k)?[-_]?)
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Which launches of the program a capture holds, as the wrapper told the tool; None where that is not known.
+
+    kernel_filter: `function NAME`, or `function|demangled|mangled regex:EXPRESSION`; launch_skip: launches found by it that ncu
+    passed over; launch_count: the most that it measured. from_start: recording began with the process.
+    """
+
+    kernel_filter: str | None = None
+    launch_skip: int | None = None
+    launch_count: int | None = None
+    from_start: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sidecar:
     """What the `<stem>.run.json` beside a capture says; None for what it does not say."""
 
@@ -33,6 +47,7 @@ class Sidecar:
     simulated: bool = False
     exit_code: int | None = None
     problems: tuple[str, ...] = ()
+    selection: Selection = Selection()
 
     def complaints(self) -> list[str]:
         """Return what the wrapper saw go wrong while it recorded, a sentence each."""
@@ -82,7 +97,33 @@ def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
         simulated=content.get("simulated") is True,
         exit_code=_code(content.get("exit_code")),
         problems=_problems(content.get("problems")),
+        selection=_selection(content),
     )
+
+
+# Options of ncu beside the wrapper's own that leave the choice of launches as it is, and options of nsys that delay its start.
+_NCU_HARMLESS = re.compile(r"--(nvtx|set|section|metrics|import-source|print-[a-z-]+|verbose|call-stack|check-exit-code)(=.*)?")
+_NSYS_LATE = re.compile(r"--(delay|capture-range|start-later|session|session-new|hotkey-capture|trigger)\b|(^|\s)-[cyp]")
+
+
+def _selection(content: Mapping[str, object]) -> Selection:
+    """Return what the wrapper's options say; nothing where an option of the user's own may say otherwise."""
+    options = content.get("options")
+    if not isinstance(options, Mapping):
+        return Selection()
+    told = {key: value or "" for key, value in options.items() if isinstance(key, str) and isinstance(value, str | None)}
+    if content.get("tool") == "nsys" and {"capture_range", "nsys_options"} <= told.keys():
+        late = told["capture_range"] not in ("", "none") or _NSYS_LATE.search(told["nsys_options"])
+        return Selection(from_start=not late)
+    if content.get("tool") != "ncu" or not {"kernel_filter", "kernel_name_base", "ncu_options"} <= told.keys():
+        return Selection()
+    skip, count = told.get("launch_skip", ""), told.get("launch_count", "")
+    replayed = told.get("replay_mode") in ("kernel", "application")
+    if not replayed or not all(map(_NCU_HARMLESS.fullmatch, told["ncu_options"].split())):
+        return Selection()
+    if not (re.fullmatch("[0-9]{1,9}", skip) and re.fullmatch("[0-9]{1,9}", count)):
+        return Selection()
+    return Selection(f"{told['kernel_name_base']} {told['kernel_filter']}", int(skip), int(count))
 
 
 def _code(value: object) -> int | None:

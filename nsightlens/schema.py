@@ -6,7 +6,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 Log of SCHEMA_VERSION
 1  first version
 2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels: tensor_cores;
-   tables step_times and matches
+   tables step_times and matches; profiles: kernel_filter, launch_skip, launch_count, from_start
 """
 
 from __future__ import annotations
@@ -460,6 +460,10 @@ PROFILES = Table(
         _c("first_bad_byte", INT64, "reader", "Offset of the first malformed byte in the (decompressed) file."),
         _c("link_method", TEXT, "reader", "How GPU work is linked to operators: external_id, containment or none."),
         _c("simulated", BOOL, "ingest", "The sidecar says that the capture was simulated."),
+        _c("kernel_filter", TEXT, "ingest", "What ncu was told to measure, where the wrapper's sidecar tells: base and name."),
+        _c("launch_skip", INT64, "ingest", "Launches that its filter finds and that it passed over, likewise."),
+        _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
+        _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, as far as the wrapper's sidecar tells."),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsightlens.processes import Process, identify_devices, merge, resolve_ranks
-from nsightlens.ranks import Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
+from nsightlens.ranks import Selection, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
 from nsightlens.schema import PROCESSES
 
 
@@ -108,3 +108,26 @@ def test_device_identity() -> None:
             device | {"process_index": 0, "device": 1, "pci": "0:2"}, device | {"process_index": 0, "device": 0}]
     found = identify_devices(processes, [list(rows)], [[0, 1]])
     assert {key: row["device_id"] for key, row in found.items()} == {(0, 0): "h/GPU-1", (1, 3): "p:1/gpu3", (0, 1): "h/0:2"}
+
+
+_NCU = {"kernel_filter": "regex:gemm", "kernel_name_base": "function", "launch_skip": "20", "launch_count": "5",
+        "replay_mode": "kernel", "ncu_options": None}
+_NSYS = {"capture_range": None, "nsys_options": "--sample=none"}
+
+
+@pytest.mark.parametrize(("tool", "options", "expected"), [
+    ("ncu", _NCU, Selection("function regex:gemm", 20, 5)),
+    ("ncu", _NCU | {"ncu_options": "--nvtx --set=full"}, Selection("function regex:gemm", 20, 5)),
+    ("ncu", _NCU | {"ncu_options": "--nvtx-include step/"}, Selection()),    # measures less than the filter finds
+    ("ncu", _NCU | {"replay_mode": "range"}, Selection()),
+    ("ncu", _NCU | {"launch_skip": "many"}, Selection()),
+    ("nsys", _NSYS, Selection(from_start=True)),
+    ("nsys", _NSYS | {"capture_range": "cudaProfilerApi"}, Selection(from_start=False)),
+    ("nsys", _NSYS | {"nsys_options": "--delay=20"}, Selection(from_start=False)),
+    ("nsys", {}, Selection()),
+    ("torch", _NSYS, Selection()),
+])
+def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[str, str | None], expected: Selection) -> None:
+    path = tmp_path / "a.run.json"
+    path.write_text(json.dumps({"tool": tool, "options": options}))
+    assert read_sidecar(path).selection == expected
