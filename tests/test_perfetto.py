@@ -25,8 +25,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 REQUIRED = {
     "X": {"pid", "tid", "ts", "dur", "name", "cat", "args"},
     "i": {"pid", "tid", "ts", "s", "name", "cat", "args"},
-    "b": {"pid", "tid", "ts", "id", "name", "cat", "args"},
-    "e": {"pid", "tid", "ts", "id", "name", "cat"},
+    "b": {"pid", "tid", "ts", "id2", "name", "cat", "args"},
+    "e": {"pid", "tid", "ts", "id2", "name", "cat"},
     "s": {"pid", "tid", "ts", "id", "name", "cat"},
     "f": {"pid", "tid", "ts", "id", "name", "cat", "bp"},
     "M": {"pid", "tid", "name", "args"},
@@ -95,6 +95,7 @@ def _check_names(trace: dict[str, Any]) -> None:
         names[event["name"]].append((event["pid"], event["tid"]))
     assert sorted(names["thread_name"]) == sorted(names["thread_sort_index"]) == sorted(set(names["thread_name"]))
     assert used <= set(names["thread_name"])
+    assert not {pid for pid, _ in used} & {tid for _, tid in used}, "a main thread by accident"
     assert sorted(names["process_name"]) == sorted(names["process_sort_index"]) == sorted({(pid, 0) for pid, _ in used})
     said = [event["args"]["name"] for event in by_phase(trace, "M") if event["name"] == "process_name"]
     assert len(said) == len(names["process_name"])
@@ -117,10 +118,10 @@ def _check_flows(trace: dict[str, Any]) -> None:
 
 def _check_ranges_across_threads(trace: dict[str, Any]) -> None:
     begins, ends = by_phase(trace, "b"), by_phase(trace, "e")
-    last = {e["id"]: e for e in ends}
-    assert len({e["id"] for e in begins}) == len(begins) == len(ends) == len(last)
+    last = {e["id2"]["local"]: e for e in ends}
+    assert len({e["id2"]["local"] for e in begins}) == len(begins) == len(ends) == len(last)
     for event in begins:
-        other = last[event["id"]]
+        other = last[event["id2"]["local"]]
         assert (other["pid"], other["cat"], other["name"]) == (event["pid"], event["cat"], event["name"])
         assert other["ts"] >= event["ts"]
 
@@ -190,7 +191,7 @@ def test_everything_of_a_process_is_drawn(tmp_path: Path) -> None:
     assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "s")] == [(1, "0.010"), (2, "0.050"), (3, "0.050")]
     assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "f")] == [(1, "0.100"), (2, "0.110"), (3, "0.120")]
     named = {e["args"]["name"] for e in by_phase(trace, "M") if "name" in e["args"]}
-    assert named == {"base · nsys · rank 3 · python 77 @ node1", "CPU thread 5", "GPU 0 · stream 7", "GPU 0 · no stream"}
+    assert named == {"rank 3 · base · nsys · python 77 @ node1", "CPU thread 5", "GPU 0 · stream 7", "GPU 0 · no stream"}
     first = next(e for e in by_phase(trace, "X") if e["cat"] == "kernel")
     assert first["args"] == {"name": "gemm<float>", "kernel_key": "k", "family": "gemm", "kernel_id": "200", "duration_ns": 10,
                              "queue_delay_ns": 70, "grid": [4, 2, 1], "block": [32, 1, 1], "registers_per_thread": 64,
@@ -227,10 +228,9 @@ def test_ranks_lie_on_one_axis_by_their_epochs_and_executions_beside_each_other(
     starts = {e["pid"]: str(e["ts"]) for e in by_phase(trace, "X")}
     names = {e["pid"]: e["args"]["name"] for e in by_phase(trace, "M") if e["name"] == "process_name"}
     assert sorted((names[pid], ts) for pid, ts in starts.items()) == [
-        ("base · nsys (2) · rank 0", "0.000"), ("base · nsys (3) · rank 0", "0.000"),
-        ("base · nsys · rank 0", "0.000"), ("base · nsys · rank 1", "0.002"),
-        ("other · kineto + nsys · rank unknown · kineto", "0.002"), ("other · kineto + nsys · rank unknown · nsys", "0.000"),
-        ("other · nsys · rank unknown", "0.000")]
+        ("rank 0 · base · nsys", "0.000"), ("rank 0 · base · nsys (2)", "0.000"), ("rank 0 · base · nsys (3)", "0.000"),
+        ("rank 1 · base · nsys", "0.002"), ("rank unknown · other · kineto + nsys · kineto", "0.002"),
+        ("rank unknown · other · kineto + nsys · nsys", "0.000"), ("rank unknown · other · nsys", "0.000")]
     zeros = {e["execution"]: e["zero_epoch_ns"] for e in trace["otherData"]["executions"]}
     assert zeros == {"base · nsys": str(epoch + 1000), "base · nsys (2)": str(epoch + 3_600 * 10**9 + 5), "base · nsys (3)": None,
                      "other · kineto + nsys": str(epoch + 7), "other · nsys": str(epoch + 9)}

@@ -57,10 +57,13 @@ def export(
     if not total:
         raise UsageError("nothing to draw: the store holds no timeline of nsys or Kineto there (ncu has none)")
     counts = Counts()
+    # A thread with the number of its process would be drawn as its main thread.
+    first = 1 + sum(len(execution.processes) for execution in executions)
     with TraceFile(target, [_described(execution) for execution in executions]) as file:
         for number, execution, process in _numbered(executions):
             file.write(process_names(number, execution, process))
-            writer = Writer(process, number, execution.zero_of(process), Tracks(contexts(store, process.process_id)), counts)
+            tracks = Tracks(contexts(store, process.process_id), first)
+            writer = Writer(process, number, execution.zero_of(process), tracks, counts)
             for sort in (HOST, GPU):  # calls before the work they launched: its arrows need their places
                 for batch in rows(store, sort, process):
                     file.write(writer.events(sort, batch))

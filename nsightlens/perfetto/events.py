@@ -43,7 +43,8 @@ def process_names(number: int, execution: Execution, process: Process) -> list[s
     rank = "rank unknown" if process.rank is None else f"rank {process.rank}"
     system = " ".join(str(part) for part in (process.name, process.pid) if part is not None)
     where = f"{system} @ {process.host}" if system and process.host else system or process.host
-    name = " · ".join(part for part in (execution.name, rank, where) if part)
+    # The rank first: viewers cut the middle and the end of a long name.
+    name = " · ".join(part for part in (rank, execution.name, where) if part)
     if process.tool not in execution.name or "+" in execution.name:
         name += f" · {process.tool}"
     return [_metadata("process_name", number, 0, "name", name), _metadata("process_sort_index", number, 0, "sort_index", number)]
@@ -85,7 +86,9 @@ class Writer:
                 yield f'{{"ph":"i","s":"t",{head},"tid":{self._tracks.tid(track)},"args":{arguments}}}'
             else:
                 self._counts.across += 1
-                tail = f'"cat":"{category}","name":{title},"id":{self._counts.across},"tid":{self._tracks.tid(track)}'
+                # A local id keeps the range with its process; a global one would stand apart from all of them.
+                which = f'"id2":{{"local":{self._counts.across}}}'
+                tail = f'"cat":"{category}","name":{title},{which},"tid":{self._tracks.tid(track)}'
                 yield f'{{"ph":"b","pid":{self._pid},"ts":{at},{tail},"args":{arguments}}}'
                 yield f'{{"ph":"e","pid":{self._pid},"ts":{microseconds(start - self._zero + duration)},{tail}}}'
 

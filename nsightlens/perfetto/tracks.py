@@ -9,14 +9,15 @@ Track = tuple[str, int | None, int | None, int | None]
 
 
 class Tracks:
-    """The threads of one process, numbered from 1 as they come.
+    """The threads of one process, numbered as they come, from `first`.
 
     A viewer draws the spans of a thread as a stack, so they must nest or follow each other. What overlaps otherwise (kernels
     of a graph on one stream, clocks that disagree) stands on a further line of the same track: nothing is cut or moved.
     """
 
-    def __init__(self, contexts: Mapping[tuple[int | None, int | None], Sequence[int]]) -> None:
+    def __init__(self, contexts: Mapping[tuple[int | None, int | None], Sequence[int]], first: int) -> None:
         self._contexts = contexts
+        self._first = first
         self._tids: dict[tuple[Track, int], int] = {}
         self._open: dict[Track, list[list[int]]] = {}
 
@@ -32,7 +33,7 @@ class Tracks:
 
     def tid(self, track: Track, line: int = 0) -> int:
         """Return the number of a line of a track."""
-        return self._tids.setdefault((track, line), len(self._tids) + 1)
+        return self._tids.setdefault((track, line), self._first + len(self._tids))
 
     def place(self, track: Track, start: int, end: int) -> tuple[int, bool]:
         """Return the number of the line on which the span fits, and whether that is not the first one.
