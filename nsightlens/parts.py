@@ -16,7 +16,7 @@ from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
 from nsightlens.normalise import Narrow
 from nsightlens.readers import READERS, Batch
 from nsightlens.schema import TABLES, Table
-from nsightlens.staging import Spool, write_part
+from nsightlens.staging import Spool, gathered, write_part
 
 __all__ = ["Profile", "write"]
 
@@ -55,7 +55,7 @@ def _read_window(
     batches: Iterable[Batch], directory: Path, index: int, narrow: Narrow, kinds: dict[str, Kinds],
 ) -> Window:
     window = Window({}, {name: [] for name in SMALL})
-    for name, batch in batches:
+    for name, batch in gathered(batches):
         table = TABLES[name]
         conformed = schema.conform(batch, table.reader_schema, name)
         if name in SMALL:
