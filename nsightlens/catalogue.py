@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
@@ -97,7 +98,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
-    """Create the empty tables of a new store; `make_views` adds those that are views, and the documentation."""
+    """Create the empty tables of a new store; `make_views` adds what is a view, and the documentation."""
     for table in TABLES.values():
         if materialise and table.varying:
             star.create(connection, table, _types(table))
@@ -157,7 +158,9 @@ def apply(
         for name in [*flat, "_parts", "_signatures"]:
             connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
     for table in stars:
-        star.insert(connection, table, _types(table), moved, root)
+        if star.insert(connection, table, _types(table), moved, root):
+            star.create_view(connection, table, _types(table))
+            _document(connection, table, is_view=True)
     _insert_flat(connection, flat, moved, root)
     if moved:
         connection.executemany("INSERT INTO _parts VALUES (?, ?, ?, ?, ?)", moved)
@@ -211,33 +214,28 @@ def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> Non
         connection.execute("INSERT INTO _runs VALUES (?, ?)", [run, folder])
 
 
-def make_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Create the views where they are not there or no longer right; in a store that is not materialised, the large tables
-    too, as views of their parts.
-
-    Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
-    """
-    materialised = _materialised(connection)
-    stored = {table.name: star.stored(connection, table) for table in star.tables()} if materialised else {}
-    signature = _signature_of_views(stored)
+def make_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the views, with the documentation of all tables, where they are not there or no longer those of this version."""
+    signature = signature_of_views()
     if connection.execute("SELECT views_signature FROM _store").fetchone() != (signature,):
-        _make_views_anew(connection, stored)
+        _make_views_anew(connection, star.tables() if _materialised(connection) else [])
         connection.execute("UPDATE _store SET views_signature = ?", [signature])
-    if not materialised:
-        existing = _views(connection)
-        for name in TABLES.keys() - set(_SMALL):
-            is_view = _view_of_parts(connection, name, root, name in existing)
-            _document(connection, TABLES[name], is_view=is_view)
 
 
-def _signature_of_views(stored: dict[str, list[str]]) -> str:
-    """Return a digest of all that the views and their documentation follow from: to make them takes some tenths of a second."""
-    said = (tuple(views.load().values()), tuple(TABLES.values()), sorted(stored.items()))
-    return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+@cache
+def signature_of_views() -> str:
+    """Return a digest of all that an empty catalogue follows from: to make its views takes half a second."""
+    package = resources.files("nsightlens")
+    files = [package / name for name in ("catalogue.py", "star.py", "views.py", "schema.py", "gpus.csv")]
+    files += sorted((package / "sql").iterdir(), key=lambda file: file.name)
+    digest = blake2b(digest_size=16)
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
-def _make_views_anew(connection: duckdb.DuckDBPyConnection, stored: dict[str, list[str]]) -> None:
-    """Replace all views. stored: the columns of each table that is kept as rows and kinds.
+def _make_views_anew(connection: duckdb.DuckDBPyConnection, stars: list[Table]) -> None:
+    """Replace all views. stars: the tables that are kept as rows and kinds.
 
     The views are made while the tables below them are empty tables: DuckDB binds them faster than views of kinds or parts.
     """
@@ -245,14 +243,27 @@ def _make_views_anew(connection: duckdb.DuckDBPyConnection, stored: dict[str, li
     for kind, names in (("VIEW", existing), ("MACRO TABLE", _macros(connection))):
         for name in sorted(names):
             connection.execute(f"DROP {kind} {name}")
-    for name in (existing | stored.keys()) & TABLES.keys():
+    for name in (existing | {table.name for table in stars}) & TABLES.keys():
         connection.execute(_table_ddl(TABLES[name]))
     views.create(connection)
     for name, table in TABLES.items():
-        if name in stored:
+        if table in stars:
             connection.execute(f"DROP TABLE {name}")
-            star.create_view(connection, table, _types(table), stored[name])
-        _document(connection, table, is_view=name in stored)
+            star.create_view(connection, table, _types(table))
+        _document(connection, table, is_view=table in stars)
+
+
+def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """In a store that is not materialised, make the large tables views of their parts.
+
+    Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
+    """
+    if _materialised(connection):
+        return
+    existing = _views(connection)
+    for name in TABLES.keys() - set(_SMALL):
+        is_view = _view_of_parts(connection, name, root, name in existing)
+        _document(connection, TABLES[name], is_view=is_view)
 
 
 def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:

@@ -41,8 +41,9 @@ def create(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) ->
     connection.execute(f"CREATE TABLE {rows_of(table.name)} ({KIND} INTEGER)")
 
 
-def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, stored: list[str]) -> None:
-    """Create the view that is the table, without its documentation. stored: the columns that rows_of(table) has."""
+def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) -> None:
+    """Create or replace the view that is the table, without its documentation."""
+    stored = _stored(connection, table)
 
     def expression(name: str, type_: str) -> str:
         if name not in table.varying:
@@ -50,11 +51,11 @@ def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Type
         return f'r."{name}"' if name in stored else f'NULL::{type_} AS "{name}"'
 
     columns = ", ".join(expression(name, type_) for name, type_ in types.items())
-    connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} "
+    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} "
                        f"FROM {rows_of(table.name)} AS r JOIN {kinds_of(table.name)} AS k ON r.{KIND} = k.{KIND}")
 
 
-def stored(connection: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
+def _stored(connection: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
     """Return the columns that rows_of(table) has."""
     return [row[0] for row in connection.execute(f"DESCRIBE {rows_of(table.name)}").fetchall()]
 
@@ -67,11 +68,12 @@ def delete(connection: duckdb.DuckDBPyConnection, table: Table, profiles: list[s
     connection.execute(f"DELETE FROM {kinds} WHERE profile_id IN (SELECT unnest(?))", [profiles])
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, moved: list[Part], root: Path) -> None:
-    """Insert the rows of profiles from their parts below `root`; the view has to be made anew where columns come with them."""
+def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, moved: list[Part], root: Path) -> bool:
+    """Insert the rows of profiles from their parts below `root`; say whether columns came with them: `create_view` is due."""
     paths = {(name, profile): str(root / path) for name, _, profile, path, _ in moved}
     kinds = [(run, profile, path, count) for name, run, profile, path, count in moved if name == kinds_of(table.name)]
-    columns = stored(connection, table)
+    columns = _stored(connection, table)
+    before = len(columns)
     for _, profile, _, _ in kinds:
         for name in _filled(Path(paths[table.name, profile]), table):
             if name not in columns:
@@ -92,6 +94,7 @@ def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, mo
         of_rows = " UNION ALL BY NAME ".join([f"SELECT {KIND} + ? AS {KIND}, {listed} {part}"] * len(some))
         connection.execute(f"INSERT INTO {kinds_of(table.name)} BY NAME {of_kinds}", values)
         connection.execute(f"INSERT INTO {rows_of(table.name)} BY NAME {of_rows}", rows)
+    return len(columns) > before
 
 
 def _batches(parts: list[Any]) -> Iterator[list[Any]]:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from nsightlens import analyses, catalogue, reconcile, views
+from nsightlens import analyses, blank, catalogue, reconcile, views
 from nsightlens.catalogue import Change
 from nsightlens.errors import BalanceWarning, StoreError, UsageError
 from nsightlens.schema import SCHEMA_VERSION
@@ -264,7 +264,8 @@ class Writing:
         fresh = self.path / f".{CATALOGUE}.{os.getpid()}"
         try:
             live = self._build(fresh, change, moved, catalogue.WRITE_MEMORY)
-        except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself
+        except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself,
+            # and with nothing from outside
             live = self._build(fresh, change, moved, None)
         _sync(fresh)
         fresh.replace(self.path / CATALOGUE)
@@ -278,12 +279,13 @@ class Writing:
         old = self.path / CATALOGUE
         if old.is_file():
             shutil.copyfile(old, fresh)
+        else:
+            blank.place(fresh, self.staging, materialise=self._materialise, cached=memory is not None)
         with contextlib.closing(catalogue.open_for_writing(fresh, self.staging, memory)) as connection:
             with catalogue.transaction(connection):
-                if not old.is_file():
-                    catalogue.create(connection, self._materialise)
+                catalogue.make_views(connection)
                 catalogue.apply(connection, change, moved, self.path)
-                catalogue.make_views(connection, self.path)
+                catalogue.show_parts(connection, self.path)
                 catalogue.renew_matches(connection, {run for _, run, *_ in change.added})
             connection.execute("CHECKPOINT")
             return {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}

@@ -19,7 +19,7 @@ ROOMS = {
     "collectives": 2, "matching": 2, "crossing": 3, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
     "discover": 3, "processes": 3, "staging": 3, "nesting": 3, "autograd": 4, "grouping": 4, "kinds": 4, "normalise": 4,
     "surroundings": 5, "origins": 6, "attribution": 7, "assembly": 8, "parts": 9, "views": 6, "star": 6, "analyses": 7,
-    "conflicts": 6, "catalogue": 7, "store": 8, "road": 10, "plots": 11, "perfetto": 11, "report": 11, "doctor": 11,
+    "conflicts": 6, "catalogue": 7, "blank": 8, "store": 9, "road": 10, "plots": 11, "perfetto": 11, "report": 11, "doctor": 11,
     "": 12, "cli": 13, "__main__": 14,
 }
 
