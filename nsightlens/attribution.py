@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.kinds import KIND, Kinds, expand
-from nsightlens.nesting import Int, Places, at, codes
+from nsightlens.nesting import Int, Places, at, codes, each_once
 from nsightlens.normalise import MISSING, Launched, Narrow, nullable
 from nsightlens.origins import Origins
 from nsightlens.surroundings import Around, Gathered, traits
@@ -133,7 +133,7 @@ class Attribution:
 
     def finish(self) -> None:
         """Number the origins of all work that was taken in; nothing can be added afterwards."""
-        used = np.unique(np.concatenate([work.place for work in self._work.values()]))
+        used = each_once(np.concatenate([work.place for work in self._work.values()]))
         self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
         for table, work in self._work.items():
             self._pairs[table] = _paired(work.kind, self.origins.of(work.place))

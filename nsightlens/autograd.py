@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.nesting import Int, Places, codes
+from nsightlens.nesting import Int, Places, codes, each_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def forward_of(backward: Operators, forward: Operators) -> Places:
 
 def _candidates(backward: Operators, forward: Operators, back: Int, fore: Int) -> tuple[Int, Int]:
     """Return pairs: a backward operator, and a thread that has forward operators of its process and sequence number."""
-    pairs = np.unique((fore << 32) | forward.thread)
+    pairs = each_once((fore << 32) | forward.thread)
     node, thread = pairs >> 32, pairs & 0xFFFFFFFF
     low, high = np.searchsorted(node, back, side="left"), np.searchsorted(node, back, side="right")
     number = np.repeat(np.arange(len(back)), high - low)

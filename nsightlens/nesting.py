@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_DENSE = 4
+"""Integers are dense where their span is at most so many times their number."""
+
 Int = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -75,8 +78,7 @@ class Nest:
         seen = np.zeros(len(self.above), dtype=np.bool_)
         while len(places):
             seen[places] = True
-            places = self.above[places]
-            places = np.unique(places[places >= 0])
+            places = each_once(self.above[places])
             places = places[~seen[places]]
         return np.flatnonzero(seen).astype(np.int32)
 
@@ -116,9 +118,27 @@ def at(values: npt.NDArray[Any], places: Places, missing: int = -1) -> npt.NDArr
     return found
 
 
+def each_once(places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the places that are not negative, ascending, each once."""
+    ascending = np.sort(places[places >= 0])
+    is_first = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    once: npt.NDArray[Any] = ascending[is_first]
+    return once
+
+
 def codes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Int:
-    """Return a number per pair of integers, equal for equal pairs, from 0."""
-    first = np.unique(one, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    second = np.unique(other, return_inverse=True)[1].reshape(-1)
-    both: Int = np.unique((first << 32) | second, return_inverse=True)[1].reshape(-1)
-    return both
+    """Return a number per pair of integers, equal for equal pairs, from 0, in the order of the pairs."""
+    return _ranks((_ranks(one) << 32) | _ranks(other))
+
+
+def _ranks(values: npt.NDArray[Any]) -> Int:
+    """Return the place of each integer among the distinct ones in order, from 0."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low <= _DENSE * len(values):  # as ids mostly are: no sort is needed
+        offset = values.astype(np.int64) - low
+        is_there = np.zeros(high - low + 1, dtype=np.bool_)
+        is_there[offset] = True
+        return (np.cumsum(is_there) - 1)[offset]
+    ranks: Int = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return ranks

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.nesting import Int, Places, at
+from nsightlens.nesting import Int, Places, at, each_once
 from nsightlens.surroundings import PHASES, Around
 
 COLUMNS = ("phase", "op", "op_shapes", "module", "range_path")
@@ -20,12 +20,12 @@ LEVELS = 64
 class Origins:
     """The distinct origins of a profile's GPU work, numbered from 0: that of work of which nothing is known."""
 
-    def __init__(self, around: Around, used: Places, kinds: Iterable[pa.RecordBatch]) -> None:
-        """used: the places that GPU work was launched from. kinds: those of the ranges, with the columns kind, name, shapes."""
-        listed = np.unique(used[used >= 0])
+    def __init__(self, around: Around, listed: Places, kinds: Iterable[pa.RecordBatch]) -> None:
+        """listed: the places that GPU work was launched from, ascending, each once. kinds: those of the ranges, with the columns
+        kind, name, shapes."""
         within = around.nest.with_those_around(listed)
         operator, module = around.operator[listed], around.module[listed]
-        places = np.unique(np.concatenate([within, operator[operator >= 0], module[module >= 0]]))
+        places = each_once(np.concatenate([within, operator, module]))
         texts = _Texts(around.kind[places], kinds)
         paths = _Paths(around, within, texts)
         columns: list[Int] = [
@@ -64,7 +64,7 @@ class _Texts:
     """The names and shapes of some kinds of ranges as numbers of distinct texts, by the number of the kind (-1: none)."""
 
     def __init__(self, wanted: Places, kinds: Iterable[pa.RecordBatch]) -> None:
-        wanted = np.unique(wanted)
+        wanted = each_once(wanted)
         size = int(wanted[-1]) + 1 if len(wanted) else 0
         self.name, self.shapes = np.full(size, -1, dtype=np.int32), np.full(size, -1, dtype=np.int32)
         names: dict[str, int] = {}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.autograd import Operators, forward_of
-from nsightlens.nesting import Int, Mask, Nest, Places, at, codes, nest
+from nsightlens.nesting import Int, Mask, Nest, Places, at, codes, each_once, nest
 from nsightlens.normalise import MISSING
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
@@ -174,13 +174,13 @@ class Around:
 
     def _of_linked(self, forward: Places, sequence: Int) -> Places:
         """Return the places of the forward operators that are linked, and of those around them with their number."""
-        found = [np.unique(forward[forward >= 0])]
+        found = [each_once(forward)]
         while len(found[-1]):
             places = found[-1]
             above = self.nest.above[places]
             same = (above >= 0) & (at(sequence, above) == sequence[places])
-            found.append(np.unique(above[same]))
-        return np.unique(np.concatenate(found)).astype(np.int32)
+            found.append(each_once(above[same]))
+        return each_once(np.concatenate(found))
 
 
 class Steps:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.nesting import Nest, at, codes, nest
+from nsightlens.nesting import Nest, at, codes, each_once, nest
 
 Rows = list[tuple[int, int, int]]
 INTERVALS = st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 12), st.integers(0, 8)), max_size=14)
@@ -85,3 +85,15 @@ def test_values_at_places_and_codes_of_pairs() -> None:
     assert at(values, np.array([1, -1, 0], dtype=np.int32)).tolist() == [6, -1, 5]
     assert at(values[:0], np.array([-1], dtype=np.int32), missing=9).tolist() == [9]
     assert codes(np.array([1, 1, -5, 1]), np.array([1 << 60, 2, 2, 1 << 60])).tolist() == [2, 1, 0, 2]
+
+
+NUMBERS = st.one_of(st.integers(-3, 9), st.integers(-(1 << 63), (1 << 63) - 1))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=12))
+def test_codes_number_the_pairs_in_their_order(pairs: list[tuple[int, int]]) -> None:
+    one, other = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in range(2))
+    ordered = sorted(set(pairs))
+    assert codes(one, other).tolist() == [ordered.index(pair) for pair in pairs]
+    assert each_once(one).tolist() == sorted({number for number, _ in pairs if number >= 0})
