@@ -79,6 +79,7 @@ def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.Du
         connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute("SET temp_directory = ?", [str(scratch)])
     connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute(f"ATTACH {_literal(str(path))} AS catalogue (STORAGE_VERSION '{STORAGE_VERSION}')")
     connection.execute("USE catalogue")
