@@ -6,6 +6,7 @@ Everything here runs in a worker process, for one profile at a time, and knows n
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from nsightlens.schema import TABLES, Table
 from nsightlens.staging import Spool, gathered, write_part
 
 __all__ = ["Profile", "write"]
+
+_SIDE_BY_SIDE = 2  # tables that are written at once: each holds some row groups in memory
 
 
 def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]:
@@ -38,17 +41,20 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
         windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow, kinds))
         narrow.end_window()
     assembly = Assembly(profile, windows, narrow, kinds)
-    written = {}
-    for name, table in TABLES.items():
-        rows = write_part(directory / f"{name}.parquet", stored_schema(table), assembly.rows(table))
-        if rows:
-            written[name] = rows
-        if rows and table.varying:
-            part = kinds_of(name)
-            written[part] = write_part(directory / f"{part}.parquet", stored_kind_schema(table), assembly.kinds(table))
+    with ThreadPoolExecutor(min(jobs, _SIDE_BY_SIDE)) as threads:
+        written = list(threads.map(lambda table: _write_table(table, assembly, directory), TABLES.values()))
     for spool in [*(s for window in windows for s in window.spools.values()), *(k.spool for k in kinds.values())]:
         spool.remove()
-    return written
+    return {part: rows for parts in written for part, rows in parts.items()}
+
+
+def _write_table(table: Table, assembly: Assembly, directory: Path) -> dict[str, int]:
+    """Write the part or parts of one table, and return their row counts; none where it has no rows."""
+    rows = write_part(directory / f"{table.name}.parquet", stored_schema(table), assembly.rows(table))
+    if not rows or not table.varying:
+        return {table.name: rows} if rows else {}
+    part = kinds_of(table.name)
+    return {table.name: rows, part: write_part(directory / f"{part}.parquet", stored_kind_schema(table), assembly.kinds(table))}
 
 
 def _read_window(
