@@ -1,21 +1,23 @@
-"""What changed between two runs of one workload: per kernel (or family, operator, module, phase), with its uncertainty.
+"""What changed between two runs of one workload: per kernel (or family, operator, module, phase, step), with its uncertainty.
 
-Replicates are the training steps: an item's time in a step, mean over the ranks; a step in which it was not launched counts
-as 0. Runs without steps are cut into ten blocks of consecutive launches each, and the mean duration of a launch is compared
-(unit tells). Differences are of means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with
-the false-discovery rate over all items controlled. With fewer than five replicates on a side there is no interval and no
-verdict but new and vanished. An item is called slower or faster only beyond the threshold as well.
+Replicates are the training steps: an item's time in a step, mean over the ranks that have the step; a step in which it was
+not launched counts as 0. The step itself (what=step) lasts as in step_breakdown, GPU work included. Runs without steps are cut
+into ten blocks of consecutive launches each, and the mean duration of a launch is compared (unit tells). Differences are of
+means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with the false-discovery rate over all
+items controlled. With fewer than five replicates on a side there is no interval and no verdict but new and vanished. An item
+is called slower or faster only beyond the threshold as well. Times that belong to no operator, module or phase are the item NULL.
 Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs). Steps of a run are independent.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
-@param  what            kernel (key and launch configuration), key, family, op, module or phase.
+@param  what            kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
 @param  rate            False-discovery rate: the share of false ones among the changes named.
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
 @param  skip_steps      Steps at the start of each run that are left out (warm-up).
-@column item            The kernel, family, operator, module or phase.
+@param  under           nsys or kineto; NULL: the best that both have.
+@column item            The kernel, family, operator, module or phase, or step.
 @column kernel_key      Kernel key, for kernels.
 @column tool            Tool whose times are compared.
 @column unit            per step, or per launch where a run has no steps.
@@ -27,7 +29,9 @@ Both runs are compared under the same tool: nsys where both have it, else Kineto
 @column high_ns         Upper end.
 @column change_pct      difference_ns as a share of base_ns.
 @column discovery_rate  False-discovery rate at which it would just be named.
-@column base_launches   Launches in base, all replicates and ranks.
+@column base_total_ns   Sum of the durations in base, all replicates and ranks.
+@column other_total_ns  Sum of those in other.
+@column base_launches   Launches in base (for step: steps), all replicates and ranks.
 @column other_launches  Launches in other.
 @column base_median_ns  Median duration of a launch in base.
 @column other_median_ns Median duration of a launch in other.
@@ -56,42 +60,47 @@ FEWEST = 5
 BLOCKS = 10
 WHAT = {
     "kernel": "concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ', block_x, 'x', block_y, 'x', block_z)",
-    "key": "kernel_key", "family": "family", "op": "op", "module": "module", "phase": "phase",
+    "key": "kernel_key", "family": "family", "op": "op", "module": "module", "phase": "phase", "step": "'step'",
 }
 _TOOLS = """
 SELECT tool, bool_and(steps > 0) AS stepped
 FROM (SELECT tool, run, count(step) AS steps FROM kernels
-      WHERE run IN (?, ?) AND tool <> 'ncu' AND duration_ns IS NOT NULL GROUP BY ALL)
+      WHERE run IN (?, ?) AND tool <> 'ncu' AND tool = coalesce(?, tool) AND duration_ns IS NOT NULL GROUP BY ALL)
 GROUP BY tool HAVING count(DISTINCT run) = 2
 ORDER BY tool DESC
 """
-_SUMS = """
-WITH launches AS (
-    SELECT
-        {item} AS item, kernel_key, process_id, duration_ns,
-        CASE WHEN ? THEN step ELSE ntile({blocks}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
-    FROM kernels
-    WHERE run = ? AND tool = ? AND duration_ns IS NOT NULL
-), kept AS (
-    SELECT * FROM launches
+# What is timed: $1 the run, $2 the tool, $3 whether replicates are steps. An item that is not known is ''.
+_LAUNCHES = f"""
+    SELECT coalesce({{item}}, '') AS item, kernel_key, process_id, duration_ns,
+        CASE WHEN $3 THEN step ELSE ntile({BLOCKS}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
+    FROM kernels WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL
+"""
+_WHOLE_STEPS = """
+    SELECT 'step' AS item, NULL AS kernel_key, process_id, end_ns - start_ns AS duration_ns, step AS replicate
+    FROM _steps WHERE run = $1 AND tool = $2 AND $3
+"""
+_KEPT = """
+WITH timed AS ({timed}), kept AS (
+    SELECT * FROM timed
     WHERE replicate IS NOT NULL
-    QUALIFY dense_rank() OVER (ORDER BY replicate) > ?
+    QUALIFY dense_rank() OVER (ORDER BY replicate) > $4
 )
-SELECT
-    item, any_value(kernel_key) AS kernel_key, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches
-FROM kept GROUP BY item, replicate ORDER BY item, replicate
 """
-_MEDIANS = """
-SELECT {item} AS item, round(median(duration_ns))::BIGINT AS median_ns
-FROM kernels WHERE run = ? AND tool = ? AND duration_ns IS NOT NULL GROUP BY ALL
+_SUMS = _KEPT + """, present AS (
+    SELECT replicate, count(DISTINCT process_id) AS processes FROM kept GROUP BY replicate
+)
+SELECT item, any_value(kernel_key) AS kernel_key, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches,
+    any_value(processes) AS processes
+FROM kept JOIN present USING (replicate) GROUP BY item, replicate ORDER BY item, replicate
 """
-_RANKS = "SELECT count(DISTINCT process_id) AS processes FROM kernels WHERE run = ? AND tool = ?"
+_MEDIANS = _KEPT + "SELECT item, round(median(duration_ns))::BIGINT AS median_ns FROM kept GROUP BY item"
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
-    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("discovery_rate", pa.float64()), ("base_launches", pa.int64()),
-    ("other_launches", pa.int64()), ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()),
-    ("base_replicates", pa.int64()), ("other_replicates", pa.int64()),
+    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("discovery_rate", pa.float64()), ("base_total_ns", pa.int64()),
+    ("other_total_ns", pa.int64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()),
+    ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()), ("base_replicates", pa.int64()),
+    ("other_replicates", pa.int64()),
 ])
 
 
@@ -107,38 +116,42 @@ class Change:
     verdict: str
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The replicates of one run, per item: time in each (ns; NaN where a block has no launch), launches, total, median, key."""
+
+    values: dict[str, Float]
+    launches: dict[str, int]
+    totals: dict[str, int]
+    medians: dict[str, int]
+    keys: dict[str, str]
+    replicates: int
+
+
 def analyse(
     ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "kernel", rate: float = 0.01,
-    threshold_pct: float = 1.0, skip_steps: int = 0,
+    threshold_pct: float = 1.0, skip_steps: int = 0, under: str | None = None,
 ) -> pa.Table:
     """Return a row per item, the largest difference first."""
     if what not in WHAT:
         raise UsageError(f"what is one of {', '.join(WHAT)}, not {what!r}")
     runs = named(ask, base, other)
-    tool, stepped = common_tool(ask, *runs)
-    sides = [_replicates(ask, run, tool, what, stepped, skip_steps) for run in runs]
-    changes = judged(sides[0][0], sides[1][0], rate, threshold_pct)
-    counts = [side[1] for side in sides]
-    keys = sides[0][2] | sides[1][2] if what in ("kernel", "key") else {}
-    medians = [_medians(ask, run, tool, what) for run in runs]
-    lengths = [len(next(iter(side[0].values()), ())) for side in sides]
+    tool, stepped = common_tool(ask, *runs, under)
+    one, two = (_side(ask, run, tool, what, stepped, skip_steps) for run in runs)
+    keys = one.keys | two.keys if what in ("kernel", "key") else {}
     rows: list[dict[str, Any]] = [{
-        "item": item, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
+        "item": item or None, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
         "verdict": change.verdict, "base_ns": round(change.base), "other_ns": round(change.other),
         "difference_ns": round(change.other) - round(change.base), "low_ns": _rounded(change.low),
         "high_ns": _rounded(change.high),
         "change_pct": round(100 * (change.other - change.base) / change.base, 2) if change.base else None,
-        "discovery_rate": change.rate, "base_launches": counts[0].get(item, 0), "other_launches": counts[1].get(item, 0),
-        "base_median_ns": medians[0].get(item), "other_median_ns": medians[1].get(item),
-        "base_replicates": lengths[0], "other_replicates": lengths[1],
-    } for item, change in changes.items()]
-    rows.sort(key=lambda row: (-abs(row["difference_ns"]), row["item"]))
+        "discovery_rate": change.rate, "base_total_ns": one.totals.get(item, 0), "other_total_ns": two.totals.get(item, 0),
+        "base_launches": one.launches.get(item, 0), "other_launches": two.launches.get(item, 0),
+        "base_median_ns": one.medians.get(item), "other_median_ns": two.medians.get(item),
+        "base_replicates": one.replicates, "other_replicates": two.replicates,
+    } for item, change in judged(one.values, two.values, rate, threshold_pct).items()]
+    rows.sort(key=lambda row: (-abs(row["difference_ns"]), row["item"] or ""))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
-
-
-def _medians(ask: Ask, run: str, tool: str, what: str) -> dict[str, int]:
-    rows = ask(_MEDIANS.format(item=WHAT[what]), [run, tool]).to_pylist()
-    return {row["item"]: row["median_ns"] for row in rows}
 
 
 def _rounded(value: float | None) -> int | None:
@@ -159,29 +172,30 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
     return str(base), str(other)
 
 
-def common_tool(ask: Ask, base: str, other: str) -> tuple[str, bool]:
+def common_tool(ask: Ask, base: str, other: str, under: str | None = None) -> tuple[str, bool]:
     """Return the tool that is compared, and whether both runs have steps under it. Raises UsageError where there is none."""
-    found = ask(_TOOLS, [base, other]).to_pylist()
+    if under not in (None, "nsys", "kineto"):
+        raise UsageError(f"under is nsys or kineto, not {under!r}")
+    found = ask(_TOOLS, [base, other, under]).to_pylist()
     if not found:
-        raise UsageError(f"{base} and {other} have no timeline of one tool in common (nsys or Kineto)")
+        raise UsageError(f"{base} and {other} have no timeline of one tool in common ({under or 'nsys or Kineto'})")
     return found[0]["tool"], found[0]["stepped"]
 
 
-def _replicates(
-    ask: Ask, run: str, tool: str, what: str, stepped: bool, skip: int,
-) -> tuple[dict[str, Float], dict[str, int], dict[str, str]]:
-    """Return per item: its time in each replicate (ns; NaN where a block has no launch), its launches, its kernel key."""
-    query = _SUMS.format(item=WHAT[what], blocks=BLOCKS)
-    rows = [row for row in ask(query, [stepped, run, tool, skip if stepped else 0]).to_pylist() if row["item"] is not None]
-    processes = max(1, ask(_RANKS, [run, tool])["processes"][0].as_py())
+def _side(ask: Ask, run: str, tool: str, what: str, stepped: bool, skip: int) -> Side:
+    timed = _WHOLE_STEPS if what == "step" else _LAUNCHES.format(item=WHAT[what])
+    asked = [run, tool, stepped, skip if stepped else 0]
+    rows = ask(_SUMS.format(timed=timed), asked).to_pylist()
     order = {replicate: place for place, replicate in enumerate(sorted({row["replicate"] for row in rows}))}
-    values: dict[str, Float] = {}
-    launches: dict[str, int] = {}
+    found = Side({}, {}, {}, {}, {row["item"]: row["kernel_key"] for row in rows}, len(order))
     for row in rows:
-        mine = values.setdefault(row["item"], np.full(len(order), 0.0 if stepped else np.nan))
-        mine[order[row["replicate"]]] = row["total_ns"] / (processes if stepped else row["launches"])
-        launches[row["item"]] = launches.get(row["item"], 0) + row["launches"]
-    return values, launches, {row["item"]: row["kernel_key"] for row in rows}
+        item = row["item"]
+        mine = found.values.setdefault(item, np.full(len(order), 0.0 if stepped else np.nan))
+        mine[order[row["replicate"]]] = row["total_ns"] / row["processes" if stepped else "launches"]
+        found.launches[item] = found.launches.get(item, 0) + row["launches"]
+        found.totals[item] = found.totals.get(item, 0) + row["total_ns"]
+    found.medians.update((row["item"], row["median_ns"]) for row in ask(_MEDIANS.format(timed=timed), asked).to_pylist())
+    return found
 
 
 def judged(

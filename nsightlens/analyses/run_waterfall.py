@@ -1,0 +1,265 @@
+"""Where the change of the step time between two runs comes from: exclusive time per item, which sums to the step exactly.
+
+Each moment of a step belongs to one item, the first of: a kernel that computes (CUDA graphs whose kernels are unknown after
+the known ones); a memory operation; a kernel that communicates; and where the GPU idles, what the host did: a communication
+call, a call of the runtime, the data loader, an operator, nothing that was recorded. So a collective that a kernel hides is
+not there. Of two of one kind that run at once, the one that began first has the time until it ends.
+A step is that of step_breakdown: from the end of the step before it (the first: from its range's start) to the end of its
+range and of the GPU work that was launched in it. The host's range alone would hold the GPU work of the step before.
+Times are the mean of a rank's steps, and of that the mean over the ranks: exact fractions, rounded so that the items still
+sum to the rounded step (largest remainder). Ranks are those that both runs have; where world sizes differ, or no rank is
+known, all processes of each run. A process that drives several GPUs counts as one. Runs that lack steps are compared by
+share alone: base_ns and other_ns are then time in the captured slices, and nothing is said of step time.
+Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
+Assumes that a step does the same work in both runs, and that processes have one sequence of steps each.
+low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
+@param  base            Run that is the measure; NULL: the first of the store's two runs.
+@param  other           Run that is compared with it; NULL: the second.
+@param  what            family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
+@param  per             'run': one waterfall, of the mean over the ranks. 'rank': one for each rank that both runs have.
+@param  under           nsys or kineto; NULL: the best that both have.
+@param  skip_steps      Steps at the start of each process that are left out (warm-up).
+@param  rate            False-discovery rate: the share of false ones among the changes named.
+@param  threshold_pct   Smallest change of an item's own time that is named, in percent.
+@column rank            Rank; NULL: the mean over the ranks.
+@column kind            compute, memory, collective, or idle (of the GPU).
+@column item            The family, kernel, operator, …, memory operation, or what the host did; NULL where it is not known.
+@column tool            Tool whose times are compared.
+@column unit            per step, or of the capture where a run has no steps.
+@column verdict         slower, faster, no change, new, vanished or no interval.
+@column base_ns         Exclusive time in a mean step of base.
+@column other_ns        The same in other.
+@column difference_ns   other_ns minus base_ns; NULL without steps.
+@column low_ns          Lower end of its 95 % interval.
+@column high_ns         Upper end.
+@column base_pct        base_ns as a share of the step or capture.
+@column other_pct       The same in other.
+@column difference_pct  other_pct minus base_pct, in points.
+@column base_total_ns   The mean step of base, or its mean capture.
+@column other_total_ns  The same of other.
+@column change_ns       Change of the step time; NULL without steps.
+@column base_steps      Steps of base that count, over all ranks.
+@column other_steps     Steps of other.
+@column base_ranks      Ranks (processes, where unknown) of base that count.
+@column other_ranks     Those of other.
+@column left_out        Ranks that only one of the runs has, and that do not count; NULL: none.
+@balance base_total_ns = base_ns per rank
+@balance other_total_ns = other_ns per rank
+@balance change_ns = difference_ns per rank
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nsightlens.analyses import Ask
+from nsightlens.analyses.run_difference import common_tool, judged, named
+from nsightlens.errors import UsageError
+
+Int = npt.NDArray[np.int64]
+Key = tuple[str, str]
+
+PER_STEP, OF_CAPTURE = "per step", "of the capture"
+_UNKNOWN = ""
+"""Stands for the item that is not known: no kernel, family, operator or module has an empty name."""
+# The sweep is the costly part and is asked once: a row per item with its time in each step, and one row for the steps.
+_QUERY = """
+WITH parts AS MATERIALIZED (
+    SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index, start_ns, step_id) - 1 AS place
+    FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3)
+), steps AS (
+    SELECT DISTINCT ON (place) place, s.process_id, p.rank, step_ns, step_id IS NOT NULL AS stepped
+    FROM parts AS s LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
+)
+SELECT kind, item, list(place) AS places, list(total_ns) AS times, NULL AS ranks, NULL AS processes, NULL AS stepped
+FROM parts WHERE kind IS NOT NULL GROUP BY kind, item
+UNION ALL
+SELECT NULL, NULL, list(place ORDER BY place), list(step_ns ORDER BY place), list(rank ORDER BY place),
+    list(process_id ORDER BY place), list(stepped ORDER BY place)
+FROM steps
+"""
+_WORLDS = """
+SELECT count(DISTINCT size) AS sizes
+FROM (SELECT max(world_size) AS size FROM processes WHERE run IN (?, ?) AND tool = ? GROUP BY run)
+"""
+_SCHEMA = pa.schema([
+    ("rank", pa.int32()), ("kind", pa.string()), ("item", pa.string()), ("tool", pa.string()), ("unit", pa.string()),
+    ("verdict", pa.string()), ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()),
+    ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()), ("other_pct", pa.float64()),
+    ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()), ("change_ns", pa.int64()),
+    ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_ranks", pa.int64()), ("other_ranks", pa.int64()),
+    ("left_out", pa.string()),
+])
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The steps of one run: owner (rank, else process), position among the owner's steps, length; items: their time in steps."""
+
+    owners: list[int | str]
+    owner: Int
+    nth: Int
+    lengths: Int
+    items: dict[Key, tuple[Int, Int]]
+    stepped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean step over some owners: times in ns and shares in hundredths of a percent, in the order of the keys; replicates."""
+
+    times: list[int]
+    shares: list[int]
+    total: int
+    steps: int
+    replicates: dict[Key, npt.NDArray[np.float64]]
+
+
+def analyse(
+    ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "family", per: str = "run",
+    under: str | None = None, skip_steps: int = 0, rate: float = 0.01, threshold_pct: float = 1.0,
+) -> pa.Table:
+    """Return a row per item (and rank), the largest change first."""
+    if per not in ("run", "rank"):
+        raise UsageError(f"per is run or rank, not {per!r}")
+    runs = named(ask, base, other)
+    tool, _ = common_tool(ask, *runs, under)
+    sides = [_read(ask, run, tool, what, skip_steps) for run in runs]
+    stepped = sides[0].stepped and sides[1].stepped
+    alike = ask(_WORLDS, [*runs, tool])["sizes"][0].as_py() < 2
+    rows: list[dict[str, Any]] = []
+    for rank, owners, left_out in _pairs(sides, per, alike):
+        common = {"rank": rank, "tool": tool, "left_out": left_out}
+        rows += [common | row for row in _rows(sides, owners, stepped, rate, threshold_pct)]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side:
+    """Return the steps of a run without the first `skip` of each owner. Raises UsageError where none is left."""
+    table = ask(_QUERY, [run, tool, what])
+    (at,) = [place for place, kind in enumerate(table["kind"].to_pylist()) if kind is None]
+    names = [process if rank is None else rank for rank, process in zip(table["ranks"][at].as_py() or (),
+                                                                        table["processes"][at].as_py() or (), strict=True)]
+    known = np.array(table["stepped"][at].as_py() or (), dtype=bool)
+    stepped = bool(known.any())
+    order: dict[int | str, int] = {}
+    seen: Counter[int | str] = Counter()
+    nth = np.full(len(names), -1, dtype=np.int64)
+    for place in np.flatnonzero(known) if stepped else range(len(names)):
+        nth[place] = seen[names[place]] - (skip if stepped else 0)
+        seen[names[place]] += 1
+    kept = np.flatnonzero(nth >= 0)
+    if not len(kept):
+        raise UsageError(f"{run} has no step left under {tool}" if stepped else f"{run} has no timeline under {tool}")
+    new = np.full(len(names), -1, dtype=np.int64)
+    new[kept] = np.arange(len(kept))
+    items: dict[Key, tuple[Int, Int]] = {}
+    for row in range(table.num_rows):
+        if row != at:
+            places = new[_flat(table, "places", row)]
+            counts = places >= 0
+            if counts.any():
+                key = table["kind"][row].as_py(), table["item"][row].as_py() or _UNKNOWN
+                items[key] = places[counts], _flat(table, "times", row)[counts]
+    owner = np.array([order.setdefault(names[place], len(order)) for place in kept], dtype=np.int64)
+    return Side(list(order), owner, nth[kept], _flat(table, "times", at)[kept], items, stepped)
+
+
+def _flat(table: pa.Table, column: str, row: int) -> Int:
+    return np.asarray(table[column][row].values, dtype=np.int64)
+
+
+def _pairs(sides: Sequence[Side], per: str, alike: bool) -> list[tuple[int | None, list[list[int]], str | None]]:
+    """Return (rank, the owners of each side that are compared, what is left out). Raises UsageError where no rank is in both."""
+    base, other = (side.owners for side in sides)
+    ranks = [{name for name in side if isinstance(name, int)} for side in (base, other)]
+    common = sorted(ranks[0] & ranks[1]) if (len(ranks[0]), len(ranks[1])) == (len(base), len(other)) else []
+    alone = ((name, sorted(mine - set(common))) for name, mine in zip(("base", "other"), ranks, strict=True))
+    left_out = "; ".join(f"{name} {', '.join(map(str, mine))}" for name, mine in alone if mine) or None
+    if per == "rank" and common:
+        return [(rank, [[base.index(rank)], [other.index(rank)]], left_out) for rank in common]
+    if per == "rank" and (len(base), len(other)) != (1, 1):
+        raise UsageError("no rank is known in both runs: leave per=rank out")
+    if common and alike:
+        return [(None, [[base.index(rank) for rank in common], [other.index(rank) for rank in common]], left_out)]
+    return [(None, [list(range(len(base))), list(range(len(other)))], None)]
+
+
+def _rows(
+    sides: Sequence[Side], owners: Sequence[list[int]], stepped: bool, rate: float, threshold_pct: float,
+) -> list[dict[str, Any]]:
+    """Return a row per item of the mean steps of both sides."""
+    keys = sorted(sides[0].items.keys() | sides[1].items.keys())
+    base, other = (_mean(side, chosen, keys, stepped) for side, chosen in zip(sides, owners, strict=True))
+    spelled = {key: "\t".join(key) for key in keys}
+    replicates = [{spelled[key]: some for key, some in mean.replicates.items()} for mean in (base, other)]
+    changes = judged(replicates[0], replicates[1], rate, threshold_pct)
+    rows: list[dict[str, Any]] = []
+    for place, key in enumerate(keys):
+        change = changes.get(spelled[key])
+        if change is None:
+            continue
+        shares = base.shares[place], other.shares[place]
+        rows.append({
+            "kind": key[0], "item": key[1] or None, "unit": PER_STEP if stepped else OF_CAPTURE, "verdict": change.verdict,
+            "base_ns": base.times[place], "other_ns": other.times[place],
+            "difference_ns": other.times[place] - base.times[place] if stepped else None,
+            "low_ns": None if change.low is None else round(change.low),
+            "high_ns": None if change.high is None else round(change.high),
+            "base_pct": shares[0] / 100, "other_pct": shares[1] / 100, "difference_pct": (shares[1] - shares[0]) / 100,
+            "base_total_ns": base.total, "other_total_ns": other.total,
+            "change_ns": other.total - base.total if stepped else None,
+            "base_steps": base.steps, "other_steps": other.steps, "base_ranks": len(owners[0]), "other_ranks": len(owners[1]),
+        })
+    return sorted(rows, key=lambda row: (-abs(row["difference_ns"] if stepped else row["difference_pct"]), row["kind"],
+                                         row["item"] or ""))
+
+
+def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> Mean:
+    """Return the mean over the owners of each owner's mean step."""
+    counts = np.bincount(side.owner, minlength=len(side.owners)).tolist()
+    common = math.lcm(*(counts[owner] for owner in owners))
+    weights = {owner: common // counts[owner] for owner in owners}
+    denominator = common * len(owners)
+
+    def summed(steps: Int, times: Int) -> int:
+        sums = np.zeros(len(side.owners), dtype=np.int64)
+        np.add.at(sums, side.owner[steps], times)
+        return sum(int(sums[owner]) * weight for owner, weight in weights.items())
+
+    sums = [summed(*side.items[key]) if key in side.items else 0 for key in keys]
+    even = stepped and len({counts[owner] for owner in owners}) == 1
+    replicates = {}
+    for key, mine in zip(keys, sums, strict=True):
+        if not mine:
+            continue
+        values = np.full(1, mine / denominator)
+        if even:
+            steps, times = side.items[key]
+            chosen = np.isin(side.owner[steps], owners)
+            values = np.bincount(side.nth[steps[chosen]], times[chosen] / len(owners), counts[owners[0]])
+        replicates[key] = values
+    total = summed(np.arange(len(side.lengths)), side.lengths)
+    return Mean(apportioned(sums, denominator), apportioned([10_000 * part for part in sums], max(1, sum(sums))),
+                _rounded(total, denominator), sum(counts[owner] for owner in owners), replicates)
+
+
+def apportioned(numerators: Sequence[int], denominator: int) -> list[int]:
+    """Return the fractions as integers that sum to their rounded sum: the largest remainders are rounded up, ties in order."""
+    found = [part // denominator for part in numerators]
+    spare = _rounded(sum(numerators), denominator) - sum(found)
+    for place in sorted(range(len(found)), key=lambda k: -(numerators[k] % denominator))[:spare]:
+        found[place] += 1
+    return found
+
+
+def _rounded(numerator: int, denominator: int) -> int:
+    return (2 * numerator + denominator) // (2 * denominator)
