@@ -27,11 +27,11 @@ LARGEST = 24_000_000
 def certain_pairs(one: Tokens, other: Tokens) -> Pairs | None:
     """Return the certain pairs as an (n, 2) array of places, in the order of `one`.
 
-    None where the recordings are too long and differ too much to look at every alignment that could matter. Pairs with a
-    HOLE are not returned. Time and memory: the length times twice the number of items that have no partner, at least.
+    None where the recordings are too long and differ too much to look at every alignment that could matter. A pair may be that of
+    an item and a HOLE, never of two. Time and memory: the length times twice the number of items that have no partner, at least.
     """
     if len(one) == len(other) and bool(np.all(_alike(one, other))):
-        places = np.flatnonzero((one != HOLE) & (other != HOLE))
+        places = np.flatnonzero((one != HOLE) | (other != HOLE))
         return np.stack([places, places], axis=1)
     shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
     spare = 64 if len(one) * len(other) > LARGEST // 2 else max(len(one), len(other))
@@ -62,7 +62,8 @@ class _Band:
 
 def _certain(one: Tokens, other: Tokens, band: _Band) -> Pairs:
     found = _alone(one, other, band, 0)
-    leftover = [np.setdiff1d(np.flatnonzero(side != HOLE), found[:, place]).size for place, side in enumerate((one, other))]
+    items = found[(one[found[:, 0]] != HOLE) & (other[found[:, 1]] != HOLE)]
+    leftover = [np.setdiff1d(np.flatnonzero(side != HOLE), items[:, place]).size for place, side in enumerate((one, other))]
     return _alone(one, other, band, 1) if all(leftover) else found
 
 
@@ -75,7 +76,7 @@ def _alone(one: Tokens, other: Tokens, band: _Band, slack: int) -> Pairs:
     # each of the best alignments has one match at every height: a pair that is alone at its height is in all of them
     height = band.before[row, place]
     at_height = np.bincount(height[among_best], minlength=len(one) + 1)
-    alone &= among_best & (one[row] != HOLE) & (other[column] != HOLE)
+    alone &= among_best & ((one[row] != HOLE) | (other[column] != HOLE))
     lonely = alone & (at_height[height] == 1)
     pairs = np.flatnonzero(alone & (at_height[height] == 2))
     swapped = pairs[:-1][(np.diff(height[pairs]) == 0) & (np.diff(row[pairs]) == 1) & (np.diff(column[pairs]) == -1)]

@@ -1,60 +1,33 @@
 """The rows of `matches` of a run: which launch in one tool's recording is which in another tool's, one to one.
 
 A pair has the same kernel key, grid and block, the same registers and shared memory where both tools know them, and its
-place in the order of launches is certain: no other pairing of its step (or stretch between steps) explains the recordings
-as well (nsightlens/matching.py). Processes meet by rank, or where each tool has one process in the run. Steps meet by their
-number. What is not certain is not here; the views on `matches` count it, with the weaker grades.
+place in the order of launches is certain. Of two timelines: no other pairing of its step (or stretch between steps) explains
+the recordings as well (nsightlens/matching.py). Of ncu, which measures a few launches: what ncu or its wrapper tells leaves no
+other (nsightlens/measured.py), or nsys knows it in both. Processes meet by rank, or where each tool has one process in the run.
+Steps meet by their number. What is not certain is not here; the views on `matches` count it, with the weaker grades.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens import matching, schema
+from nsightlens import matching, measured, schema
 from nsightlens.alignment import HOLE
 from nsightlens.matching import Recording
-
-Int = npt.NDArray[np.int64]
-Ask = Callable[[str, Sequence[object]], pa.Table]
+from nsightlens.placement import UNKNOWN
+from nsightlens.recordings import Ask, Int, Recorded, recorded, tokens
 
 _PROCESSES = """
 SELECT run, tool, rank, profile_id, process_id, count(*) AS launches
 FROM kernels WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool, rank, profile_id, process_id
 """
-_LAUNCHES = """
-SELECT
-    k.kernel_id, k.step, k.kernel_key, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.block_y, k.block_z,
-    k.registers_per_thread, k.shared_bytes, coalesce(c.start_ns, k.start_ns, 0) AS launched_ns
-FROM kernels AS k
-LEFT JOIN api_calls AS c ON k.launch_id = c.launch_id AND k.profile_id = c.profile_id
-WHERE k.process_id = ? AND k.profile_id = ?
-ORDER BY k.launch_index
-"""
-_HOLES = """
-SELECT c.start_ns
-FROM api_calls AS c
-WHERE c.process_id = ? AND c.profile_id = ? AND c.start_ns IS NOT NULL AND coalesce(c.return_value, 0) = 0
-    AND regexp_matches(c.name, '(?i)^(cuda|cu|hip)(Ext|Module)*Launch(Cooperative)?Kernel')
-    AND NOT EXISTS (
-        FROM kernels AS k WHERE k.process_id = c.process_id AND k.profile_id = c.profile_id AND k.launch_id = c.launch_id)
-ORDER BY c.start_ns
-"""
-_STEPS = """
-SELECT step, start_ns, start_ns + duration_ns AS end_ns
-FROM ranges
-WHERE process_id = ? AND profile_id = ? AND kind = 'step' AND duration_ns IS NOT NULL AND step IS NOT NULL
-ORDER BY start_ns
-"""
-_CONFIGURATION = ("kernel_key", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-_RESOURCES = ("registers_per_thread", "shared_bytes")
-_MISSING = np.iinfo(np.int64).min
 _SCHEMA = pa.schema([(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
                      for field in schema.MATCHES.schema])
 _MOST_LAUNCHES = 3_000_000
@@ -62,20 +35,57 @@ _MOST_LAUNCHES = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Launches:
-    """The launches of one process: their rows, and the holes among them, in the order of launch."""
+class _Crossing:
+    """Two recordings, the pairs of their items (one of two may be a hole), and what makes each pair certain."""
 
-    process: dict[str, Any]
-    table: pa.Table
-    place: Int
-    """Row of `table` per item, HOLE for a hole."""
-    step: Int
+    one: Recorded
+    other: Recorded
+    items: Int
+    evidence: list[str]
+
+    def table(self) -> pa.Table:
+        """Return the rows of `matches`: the pairs of kernels."""
+        rows = np.stack([side.place[self.items[:, i]] for i, side in enumerate((self.one, self.other))], axis=1)
+        kept = np.flatnonzero((rows != HOLE).all(axis=1))
+        one, other = self.one.process, self.other.process
+        columns = {
+            "run": one["run"], "rank": one["rank"], "tool": one["tool"], "profile_id": one["profile_id"],
+            "other_tool": other["tool"], "other_profile_id": other["profile_id"], "grade": "launch",
+        }
+        arrays = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), len(kept)) for name, value in columns.items()}
+        arrays |= {"kernel_id": self.one.kernel_id[rows[kept, 0]], "other_kernel_id": self.other.kernel_id[rows[kept, 1]]}
+        arrays["evidence"] = pa.array(self.evidence, pa.string()).take(pa.array(kept))
+        return pa.table({name: arrays[name] for name in _SCHEMA.names}, schema=_SCHEMA)
 
 
 def matches(ask: Ask, runs: Iterable[str]) -> pa.Table:
-    """Return the rows of `matches` of some runs; `ask` answers SQL on their kernels, calls and ranges."""
-    tables = [_pairs(ask, one, other) for one, other in _meetings(ask(_PROCESSES, [sorted(runs)]).to_pylist())]
-    return pa.concat_tables([_SCHEMA.empty_table(), *tables])
+    """Return the rows of `matches` of some runs; `ask` answers SQL on their kernels, calls, ranges and profiles."""
+    processes = ask(_PROCESSES, [sorted(runs)]).to_pylist()
+    alone = Counter(process["profile_id"] for process in processes)
+    tables = [_SCHEMA.empty_table()]
+    for _, meetings in groupby(sorted(_meetings(processes), key=_group), key=_group):
+        known: dict[str, Recorded] = {}
+        crossings = []
+        for pair in meetings:
+            for process in pair:
+                if _name(process) not in known:
+                    known[_name(process)] = recorded(ask, process)
+            one, other = (known[_name(process)] for process in pair)
+            single = all(alone[process["profile_id"]] == 1 for process in pair)
+            crossings.append(_measured(ask, one, other, single) if pair[1]["tool"] == "ncu" else _timelines(one, other))
+        tables += [crossing.table() for crossing in _carried(crossings)]
+    return pa.concat_tables(tables)
+
+
+def _group(meeting: tuple[dict[str, Any], dict[str, Any]]) -> tuple[str, int]:
+    """Return run and rank of a meeting: what is known of others there may tell more of it."""
+    one, other = meeting
+    ranks = [side["rank"] for side in (one, other) if side["rank"] is not None]
+    return one["run"], ranks[0] if ranks else -1
+
+
+def _name(process: dict[str, Any]) -> str:
+    return f"{process['profile_id']} {process['process_id']}"
 
 
 def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -91,68 +101,55 @@ def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any],
             yield one, other
 
 
-def _pairs(ask: Ask, one: dict[str, Any], other: dict[str, Any]) -> pa.Table:
-    both = _launches(ask, one), _launches(ask, other)
-    tokens = _tokens(both[0].table, both[1].table)
-    stepped = all((side.step != _MISSING).any() for side in both)
+def _timelines(one: Recorded, other: Recorded) -> _Crossing:
+    of_rows = tokens(one.table, other.table)
+    stepped = all((side.step != UNKNOWN).any() for side in (one, other))
     recordings = []
-    for side, token in zip(both, tokens, strict=True):
-        recorded = side.place != HOLE
-        step = side.step if stepped else np.full(len(side.step), _MISSING)
-        placed = np.where(recorded, token[np.maximum(side.place, 0)] if len(token) else HOLE, HOLE)
-        recordings.append(Recording(placed, side.place, matching.segments(step, _MISSING)))
+    for side, mine in zip((one, other), of_rows, strict=True):
+        kept = np.flatnonzero(~side.graph)
+        step = side.step[kept] if stepped else np.full(len(kept), UNKNOWN)
+        recordings.append(Recording(side.tokens(mine)[kept], kept, matching.segments(step, UNKNOWN)))
     found = matching.pairs(*recordings)
-    rows = len(found.pairs)
-    ids = [side.table["kernel_id"].to_numpy()[found.pairs[:, place]] for place, side in enumerate(both)]
-    evidence = [_evidence(segment, stepped) for segment in found.segment.tolist()]
-    columns = {
-        "run": one["run"], "rank": one["rank"], "tool": one["tool"], "profile_id": one["profile_id"],
-        "other_tool": other["tool"], "other_profile_id": other["profile_id"], "grade": "launch",
-    }
-    arrays = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), rows) for name, value in columns.items()}
-    arrays |= {"kernel_id": ids[0], "other_kernel_id": ids[1], "evidence": pa.array(evidence, pa.string())}
-    return pa.table({name: arrays[name] for name in _SCHEMA.names}, schema=_SCHEMA)
+    return _Crossing(one, other, found.pairs, [_evidence(segment, stepped) for segment in found.segment.tolist()])
+
+
+def _measured(ask: Ask, one: Recorded, other: Recorded, alone: bool) -> _Crossing:
+    found = measured.pairs(ask, one, other, alone)
+    return _Crossing(one, other, found.pairs, found.evidence)
+
+
+def _carried(crossings: list[_Crossing]) -> list[_Crossing]:
+    """Return the crossings of a rank, those of Kineto and ncu with what follows from nsys's with both.
+
+    nsys may know of the launch only, and lack its kernel. Where two ways disagree, neither holds.
+    """
+    tools = {id(crossing): (crossing.one.process["tool"], crossing.other.process["tool"]) for crossing in crossings}
+    done = []
+    for crossing in crossings:
+        ways = [(through, last) for through in crossings for last in crossings
+                if tools[id(crossing)] == ("kineto", "ncu") and tools[id(through)] == ("nsys", "kineto")
+                and through.other is crossing.one and last.one is through.one and last.other is crossing.other]
+        done.append(_united(crossing, ways) if ways else crossing)
+    return done
+
+
+def _united(crossing: _Crossing, ways: list[tuple[_Crossing, _Crossing]]) -> _Crossing:
+    """Return a crossing of Kineto and ncu with the pairs that crossings (nsys and Kineto, nsys and ncu) lead to."""
+    of_rows, of_measured = tokens(crossing.one.table, crossing.other.table)
+    token = crossing.one.tokens(of_rows)
+    pairs = {(item, row): why for (item, row), why in zip(crossing.items.tolist(), crossing.evidence, strict=True)}
+    for through, last in ways:
+        twin = np.full(len(through.one.place), -1, dtype=np.int64)
+        twin[through.items[:, 0]] = through.items[:, 1]
+        for (item, row), why in zip(last.items.tolist(), last.evidence, strict=True):
+            if twin[item] >= 0 and token[twin[item]] == of_measured[row]:
+                pairs.setdefault((int(twin[item]), row), f"through nsys: {why}")
+    items, rows = Counter(item for item, _ in pairs), Counter(row for _, row in pairs)
+    certain = {pair: why for pair, why in pairs.items() if items[pair[0]] == rows[pair[1]] == 1}
+    return replace(crossing, items=np.array(list(certain), dtype=np.int64).reshape(-1, 2), evidence=list(certain.values()))
 
 
 def _evidence(segment: int, stepped: bool) -> str:
     if not stepped:
         return "whole recording"
     return "before the first step" if segment < 0 else f"{'after ' * (segment % 2)}step {segment // 2}"
-
-
-def _launches(ask: Ask, process: dict[str, Any]) -> _Launches:
-    key = [process["process_id"], process["profile_id"]]
-    table = ask(_LAUNCHES, key)
-    holes = ask(_HOLES, key)["start_ns"].to_numpy()
-    time = table["launched_ns"].to_numpy()
-    order = matching.with_holes(time, np.arange(len(time)), holes)
-    place = np.where(order < len(time), order, HOLE)
-    own = table["step"].fill_null(_MISSING).to_numpy()
-    return _Launches(process, table, place, np.concatenate([own, _step_at(ask(_STEPS, key), holes)])[order])
-
-
-def _step_at(steps: pa.Table, time: Int) -> Int:
-    """Return the number of the step around each time, MISSING outside."""
-    if not steps.num_rows:
-        return np.full(len(time), _MISSING)
-    start, end, number = (steps[name].to_numpy() for name in ("start_ns", "end_ns", "step"))
-    at = np.searchsorted(start, time, side="right") - 1
-    return np.where((at >= 0) & (time < end[np.maximum(at, 0)]), number[np.maximum(at, 0)], _MISSING)
-
-
-def _tokens(one: pa.Table, other: pa.Table) -> tuple[Int, Int]:
-    """Return a number per launch of both: equal for the same key and configuration, resources too where both know them.
-
-    A launch without a key has a number of its own.
-    """
-    both = pa.concat_tables([one, other])
-    known = [name for name in _RESOURCES if not one[name].null_count and not other[name].null_count]
-    code = np.zeros(both.num_rows, dtype=np.int64)
-    for name in (*_CONFIGURATION, *known):
-        values = both[name].combine_chunks().dictionary_encode()
-        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
-        code = np.unique(code * (len(values.dictionary) + 1) + indices, return_inverse=True)[1].astype(np.int64)
-    nameless = both["kernel_key"].is_null().to_numpy()
-    code[nameless] = code.max(initial=0) + 1 + np.arange(int(nameless.sum()))
-    return code[: one.num_rows], code[one.num_rows :]

@@ -37,7 +37,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pairs (row of one, row of the other), the segment of each, and the segments that were too long to be looked at."""
+    """The pairs (row of one, row of the other), the segment of each, and the segments that were too long to be looked at.
+
+    One of a pair may be a HOLE: what one tool recorded stands where the other knows of a launch only.
+    """
 
     pairs: Int
     segment: Int
@@ -56,7 +59,8 @@ def pairs(one: Recording, other: Recording) -> Found:
             too_long.append(segment)
             continue
         recorded = min(int((side.token[places] != HOLE).sum()) for side, places in ((one, mine), (other, theirs)))
-        if len(placed) >= _FIT * recorded:
+        both = (one.token[mine[placed[:, 0]]] != HOLE) & (other.token[theirs[placed[:, 1]]] != HOLE)
+        if both.sum() >= _FIT * recorded:
             found.append(np.stack([one.row[mine[placed[:, 0]]], other.row[theirs[placed[:, 1]]]], axis=1))
             segments.append(np.full(len(placed), segment, dtype=np.int64))
     return Found(np.concatenate(found), np.concatenate(segments), tuple(too_long))
