@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from nsightlens.cli.page import Column, duration, grid, heading, lines, number, share
 from nsightlens.cli.sections import Page, Row, best
+from nsightlens.names import label
 
 TIMELINE = ("nsys", "kineto")
 _MANY, _FEW = 32, 8
@@ -105,7 +106,7 @@ def kernels(page: Page) -> None:
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
-        Column("kernel", top, 9, text=True, flexible=True),
+        Column("kernel", [label(name) for name in top], 9, text=True, flexible=True),
         Column("least on a rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("most on a rank", [duration(max(sums[name].values())) for name in top], 4),
     ])

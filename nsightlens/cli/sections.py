@@ -12,6 +12,7 @@ import click
 from nsightlens.cli import page
 from nsightlens.cli.page import NOT_RECORDED, Column, duration, grid, heading, lines, number, share, size
 from nsightlens.cli.tables import MISSING
+from nsightlens.names import label
 from nsightlens.processes import distinguish
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def kernels(asked: Page) -> None:
     heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
     grid([
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
-        Column("kernel", [row["name"].removeprefix("void ") for row in top], 9, True, True, shortest=34),
+        Column("kernel", [label(row["name"]) for row in top], 9, True, True, shortest=34),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
         Column("launches", [number(row["instances"]) for row in top], 4),
         Column("total", [duration(row["total_ns"]) for row in top], 8),

@@ -7,10 +7,11 @@ from functools import lru_cache
 from nsightlens.names.demangle import demangle
 from nsightlens.names.families import FAMILIES, OTHER, classify
 from nsightlens.names.key import Parsed, parse
+from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
-__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "short_name",
-           "tensor_cores"]
+__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "label",
+           "short_name", "tensor_cores"]
 
 RULES_VERSION = 1
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
@@ -52,3 +53,8 @@ def family(name: str, key: str | None = None) -> str:
 def tensor_cores(name: str, family: str) -> bool | None:
     """Return whether a kernel of that name and family runs on tensor cores; None where its name does not tell."""
     return used(demangle(name), _parsed(name).short, family)
+
+
+def label(name: str) -> str:
+    """Return the name of a kernel as people want it in a narrow column: no parameters, no plumbing. Two kernels may share it."""
+    return shorten(_parsed(name).key)
