@@ -11,8 +11,11 @@ sum to the rounded step (largest remainder). Ranks are those that both runs have
 known, all processes of each run. A process that drives several GPUs counts as one. Runs that lack steps are compared by
 share alone: base_ns and other_ns are then time in the captured slices, and nothing is said of step time.
 Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
-Assumes that a step does the same work in both runs, and that processes have one sequence of steps each.
 low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
+@assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
+@assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+@assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
+@assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  what            family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
