@@ -1,0 +1,119 @@
+"""The operator calls around launches: whose work a launch is, and how much that is. Arrays per call, texts once."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nsightlens import operators
+from nsightlens.operators import Dims, Work
+
+Int = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+
+class Texts:
+    """A column of few distinct values, by row."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        encoded = column.combine_chunks().dictionary_encode()
+        self.distinct: list[Any] = [*encoded.dictionary.to_pylist(), None]
+        self.code: Int = np.asarray(encoded.indices.fill_null(-1), dtype=np.int64)
+
+    def __getitem__(self, row: int) -> Any:
+        """Return the value of a row."""
+        return self.distinct[self.code[row]]
+
+    def of(self, rows: pa.Array) -> pa.Array:
+        """Return the text of each row, NULL for NULL."""
+        return pa.array(self.distinct, pa.string()).take(pa.array(self.code % len(self.distinct)).take(rows))
+
+
+class Calls:
+    """Calls in the order of their range_id. Places are positions in that order, -1 for none.
+
+    table: range_id, op_parent_id, name, shapes, types, concrete_inputs. results: forward_id, shapes of the linked backward call.
+    """
+
+    def __init__(self, table: pa.Table, results: pa.Table) -> None:
+        self.ids: Int = np.asarray(table["range_id"], dtype=np.int64)
+        self.names = Texts(table["name"])
+        self.parent = self.places(table["op_parent_id"])
+        self._texts = [self.names, *(Texts(table[column]) for column in ("shapes", "types", "concrete_inputs"))]
+        self._results = dict(zip(results["forward_id"].to_pylist(), results["shapes"].to_pylist(), strict=True))
+        self._works: dict[tuple[object, ...], Work] = {}
+
+    def places(self, ids: pa.ChunkedArray) -> Int:
+        """Return the place of each id, -1 where there is no such call."""
+        wanted: Int = np.asarray(ids.fill_null(-1), dtype=np.int64)
+        if not len(self.ids):
+            return np.full(len(wanted), -1)
+        found = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        return np.where(self.ids[found] == wanted, found, -1)
+
+    @property
+    def shapes(self) -> Texts:
+        """Return the shapes of each call, as the tool prints them."""
+        return self._texts[1]
+
+    def name(self, place: int) -> str | None:
+        """Return the operator's name, None for no place."""
+        return None if place < 0 else self.names[place]
+
+    @cached_property
+    def owner(self) -> Int:
+        """Return per call whose work its launches are: itself where it has a formula, else the product around it."""
+        known, product = self._named(operators.KNOWN), self._named(operators.CONTRACTIONS)
+        at = self._climbed(np.arange(len(self.ids)), known)
+        own = at == np.arange(len(self.ids))
+        return np.where(own | ((at >= 0) & product[at]), at, -1)
+
+    @cached_property
+    def wrapped(self) -> Bool:
+        """Return per call whether it is a product around another product that launched something: the inner one counts."""
+        product = self._named(operators.CONTRACTIONS)
+        around = self._climbed(self.parent[product], product)
+        found = np.zeros(len(self.ids), dtype=np.bool_)
+        found[around[around >= 0]] = True
+        return found
+
+    def work(self, place: int) -> Work:
+        """Return the work of a call."""
+        texts = [column[place] for column in self._texts]
+        key = (*texts, self._result(place) if "conv" in texts[0] else None)
+        if key not in self._works:
+            self._works[key] = operators.work(*key)
+        return self._works[key]
+
+    def _named(self, wanted: frozenset[str]) -> Bool:
+        told = np.array([name in wanted for name in self.names.distinct], dtype=np.bool_)
+        return told[self.names.code]
+
+    def _climbed(self, start: Int, wanted: Bool) -> Int:
+        """Return the nearest wanted call at or around each of `start`, -1 where there is none."""
+        at = start.copy()
+        while True:
+            open_ = np.flatnonzero(at >= 0)
+            open_ = open_[~wanted[at[open_]]]
+            if not len(open_):
+                return at
+            at[open_] = self.parent[at[open_]]
+
+    def _result(self, place: int) -> Dims | None:
+        """Return the dims of a convolution's result, from the backward call linked to it or to a convolution around it.
+
+        The first tensor of a backward call is the gradient of that result, and as large.
+        """
+        while place >= 0 and "conv" in (self.name(place) or ""):
+            text = self._results.get(int(self.ids[place]))
+            found = json.loads(text) if text else None
+            first = found[0] if isinstance(found, list) and found else None
+            if isinstance(first, list) and all(type(size) is int for size in first):
+                return tuple(first)
+            place = int(self.parent[place])
+        return None
