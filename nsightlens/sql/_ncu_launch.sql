@@ -1,5 +1,6 @@
 -- One row per launch that ncu measured, with the configuration it belongs to; ncu --print-summary gives one row per report.
 -- @column configuration_id    Hash of everything that tells configurations apart.
+-- @column kernel_id           The launch; key of `kernels`; NULL for summaries.
 -- @column run                 Run.
 -- @column rank                Rank of the process; NULL where unknown.
 -- @column gpu                 Product name of the GPU; NULL where the report does not tell.
@@ -41,7 +42,7 @@ WITH gpus AS (
         map(list(metric ORDER BY metric), list(maximum ORDER BY metric)) AS maximum
     FROM summary_metrics WHERE metric IS NOT NULL GROUP BY ALL
 ), rows_of_both AS (
-    SELECT run, rank, profile_id, process_id, device, gpu AS gpu_of_kernel, name, short_name, kernel_key, family,
+    SELECT kernel_id, run, rank, profile_id, process_id, device, gpu AS gpu_of_kernel, name, short_name, kernel_key, family,
         grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control,
         false AS summarised, 1 AS launches, duration_ns, metrics, metrics AS minimum, metrics AS maximum
     FROM kernels WHERE tool = 'ncu'
@@ -51,7 +52,7 @@ WITH gpus AS (
 SELECT lower(to_hex(hash(r.run, r.rank, coalesce(r.kernel_key, r.name), r.grid_x, r.grid_y, r.grid_z,
         r.block_x, r.block_y, r.block_z, r.clock_control, r.cache_control, coalesce(r.gpu_of_kernel, g.gpu), g.compute_capability, r.summarised))
     ) AS configuration_id,
-    r.run, r.rank, coalesce(r.gpu_of_kernel, g.gpu) AS gpu, g.compute_capability, g.sm_count, r.name, r.short_name,
+    r.kernel_id, r.run, r.rank, coalesce(r.gpu_of_kernel, g.gpu) AS gpu, g.compute_capability, g.sm_count, r.name, r.short_name,
     coalesce(r.kernel_key, r.name) AS kernel_key, r.family, r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z,
     r.clock_control, r.cache_control, r.summarised, r.launches, r.duration_ns, coalesce(p.simulated, false) AS simulated,
     r.metrics, r.minimum, r.maximum

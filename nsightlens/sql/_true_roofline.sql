@@ -1,0 +1,127 @@
+-- The rows of true_roofline whose work and traffic are from ncu's counters.
+-- @requires roofline _true_roofline_timed _true_roofline_clock
+-- @param  kernel         As in roofline.
+-- @param  kernel_regex   As in roofline.
+-- @param  assume_gpu     As in roofline.
+-- @param  timed_by       As `time` of true_roofline.
+-- @param  worst_place    1, 2 or 3: the worst grade that is taken is configuration, key or short_name.
+-- @param  over_ranks     As `ranks` of true_roofline.
+-- @param  taken          As `launches` of true_roofline.
+-- @column configuration_id           Configuration of the counters; key of ncu_configuration.
+-- @column run                        Run.
+-- @column rank                       Rank of the launches whose time it is; NULL: all ranks together.
+-- @column counters_rank              Rank that ncu measured; NULL where unknown.
+-- @column gpu                        Product name of the GPU that ncu measured; NULL where unknown.
+-- @column compute_capability         Its compute capability.
+-- @column name                       Kernel name as ncu prints it.
+-- @column short_name                 Base name of the kernel.
+-- @column kernel_key                 Canonical name, the same in the three tools.
+-- @column family                     Family of the kernel.
+-- @column grid_x                     Grid size, x.
+-- @column grid_y                     Grid size, y.
+-- @column grid_z                     Grid size, z.
+-- @column block_x                    Block size, x.
+-- @column block_y                    Block size, y.
+-- @column block_z                    Block size, z.
+-- @column clock_control              ncu --clock-control, where known.
+-- @column cache_control              ncu --cache-control, where known.
+-- @column summarised                 True where only averages over ncu's launches are known.
+-- @column simulated                  True where a capture behind it is simulated.
+-- @column level                      dram, l2 or l1.
+-- @column precision                  As in roofline.
+-- @column is_main                    True for one precision of each configuration: the one that does most of the operations.
+-- @column placed                     Whether the point can be drawn.
+-- @column not_placed_reason          Why not: what to collect, or what keeps the time from belonging to the counters.
+-- @column caution                    Why the point may mislead.
+-- @column time_tool                  Tool whose time it is: nsys or kineto.
+-- @column time_grade                 How sure the launches are those of the counters: launch, configuration, key or short_name.
+-- @column time_ranks                 same rank, another rank (than ncu measured) or all ranks.
+-- @column time_launches              all launches of the configuration, or matched: only those that ncu counted.
+-- @column launches                   Launches behind the time.
+-- @column duration_ns                Their median duration, rounded to 1 ns.
+-- @column min_duration_ns            Shortest.
+-- @column max_duration_ns            Longest.
+-- @column p5_duration_ns             5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
+-- @column p95_duration_ns            95th percentile, likewise.
+-- @column work_flop                  Operations of one launch (integer operations for integer paths).
+-- @column work_definition            How they were counted.
+-- @column traffic_bytes              Bytes that the level moved in one launch.
+-- @column traffic_source             Metrics behind them.
+-- @column level_definition           Definition of the level's bytes; never compare two.
+-- @column performance_flop_per_s     work_flop / duration.
+-- @column bandwidth_bytes_per_s      traffic_bytes / duration.
+-- @column arithmetic_intensity       work_flop / traffic_bytes, operations per byte.
+-- @column ncu_launches               Launches that ncu measured.
+-- @column ncu_duration_ns            Their median duration under ncu.
+-- @column ncu_flop_per_s             work_flop / ncu_duration: ncu's own point, of the same intensity.
+-- @column measured_flop_per_s        Compute roof: ncu's peak per cycle times measured_clock_hz.
+-- @column measured_bytes_per_s       Memory roof of ncu's report; that of L1 scaled to measured_clock_hz.
+-- @column measured_ridge             Intensity at which the two meet.
+-- @column measured_share_pct         Performance in % of the lower of the two; above 100 where the peaks are not the whole truth.
+-- @column measured_clock_hz          SM clock of the roofs.
+-- @column roof_clock                 What clock that is: rated (as which tool states it), or the one under ncu, locked or not.
+-- @column ncu_clock_hz               SM clock while ncu measured.
+-- @column datasheet_flop_per_s       Dense compute roof of the datasheet; scaled by SMs for a slice of a GPU.
+-- @column datasheet_bytes_per_s      Memory roof of the datasheet; NULL for L1, and for a slice of a GPU.
+-- @column datasheet_ridge            Intensity at which the two meet.
+-- @column datasheet_share_pct        Performance in % of the lower of the two.
+-- @column datasheet_clock_hz         Clock behind the datasheet.
+-- @column datasheet_gpu              Row of gpu_peaks.
+-- @column datasheet_source           Where the datasheet's numbers come from, and how they were scaled.
+CREATE MACRO _true_roofline(
+    kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, timed_by := NULL, worst_place := 1, over_ranks := 'same',
+    taken := 'alike'
+) AS TABLE
+WITH joined AS (
+    SELECT
+        r.* EXCLUDE (rank, launches, duration_ns, min_duration_ns, max_duration_ns, caution), t.* EXCLUDE (configuration_id),
+        r.launches AS ncu_launches, r.duration_ns AS ncu_duration_ns, r.measured_clock_hz AS ncu_clock_hz, c.stated_by,
+        c.rated_hz, coalesce(lower(r.gpu) <> lower(t.time_gpu), false) AS is_other_gpu, r.caution AS counters_caution,
+        -- ncu's own duration is not needed here.
+        CASE WHEN NOT (starts_with(r.not_placed_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
+            THEN r.not_placed_reason END AS counters_reason,
+        -- A clock that ncu measured may be above the rated one: the GPU can run at it.
+        CASE WHEN c.rated_hz > r.measured_clock_hz AND NOT is_other_gpu THEN c.rated_hz / r.measured_clock_hz ELSE 1 END AS faster
+    FROM roofline(kernel := kernel, kernel_regex := kernel_regex, assume_gpu := assume_gpu) AS r
+    JOIN _true_roofline_timed(timed_by := timed_by, over_ranks := over_ranks, worst_place := worst_place, taken := taken) AS t
+        ON r.configuration_id = t.configuration_id
+    LEFT JOIN _true_roofline_clock AS c ON r.run = c.run AND t.time_gpu = c.gpu
+), roofs AS (
+    SELECT
+        * REPLACE (coalesce(counters_reason, time_reason) AS not_placed_reason,
+            measured_flop_per_s * faster AS measured_flop_per_s,
+            measured_bytes_per_s * CASE level WHEN 'l1' THEN faster ELSE 1 END AS measured_bytes_per_s,
+            CASE WHEN faster > 1 THEN rated_hz ELSE measured_clock_hz END AS measured_clock_hz),
+        CASE WHEN time_reason IS NULL THEN duration_ns END AS ns
+    FROM joined
+)
+SELECT
+    configuration_id, run, rank, counters_rank, gpu, compute_capability, name, short_name, kernel_key, family,
+    grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, summarised, simulated,
+    level, precision, is_main,
+    not_placed_reason IS NULL AS placed, not_placed_reason,
+    nullif(concat_ws('; ', counters_caution, time_caution,
+        CASE WHEN is_other_gpu AND ns > 0 THEN 'timed on another GPU, ' || time_gpu END,
+        -- No kernel moves bytes faster than the roof: some of those that ncu counted were not moved.
+        CASE WHEN not_placed_reason IS NULL AND 1e9 * traffic_bytes / ns > 1.02 * measured_bytes_per_s
+            THEN 'more ' || upper(level) || ' traffic than the roof allows: caches keep what ncu flushes between launches' END
+    ), '') AS caution,
+    time_tool, time_grade, time_ranks, time_launches, launches, duration_ns, min_duration_ns, max_duration_ns, p5_duration_ns,
+    p95_duration_ns, work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
+    1e9 * work_flop / ns AS performance_flop_per_s, 1e9 * traffic_bytes / ns AS bandwidth_bytes_per_s,
+    work_flop / nullif(traffic_bytes, 0) AS arithmetic_intensity,
+    ncu_launches, ncu_duration_ns, 1e9 * work_flop / nullif(ncu_duration_ns, 0) AS ncu_flop_per_s,
+    measured_flop_per_s, measured_bytes_per_s, measured_flop_per_s / nullif(measured_bytes_per_s, 0) AS measured_ridge,
+    CASE WHEN not_placed_reason IS NULL AND measured_flop_per_s > 0 AND measured_bytes_per_s > 0 THEN 1e11 / ns
+        * greatest(work_flop / measured_flop_per_s, traffic_bytes / measured_bytes_per_s) END AS measured_share_pct,
+    measured_clock_hz,
+    CASE WHEN ncu_clock_hz IS NULL THEN NULL WHEN faster > 1 THEN 'rated clock, as stated by ' || stated_by
+        WHEN clock_control = 'base' THEN 'locked clock of ncu' WHEN clock_control = 'none' THEN 'clock under ncu, not locked'
+        ELSE 'clock under ncu' END AS roof_clock,
+    ncu_clock_hz, datasheet_flop_per_s, datasheet_bytes_per_s, datasheet_ridge,
+    CASE WHEN not_placed_reason IS NULL AND datasheet_flop_per_s > 0 AND datasheet_bytes_per_s > 0 THEN 1e11 / ns
+        * greatest(work_flop / datasheet_flop_per_s, traffic_bytes / datasheet_bytes_per_s) END AS datasheet_share_pct,
+    datasheet_clock_hz, datasheet_gpu, datasheet_source
+FROM roofs
+ORDER BY run, rank, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, configuration_id, counters_rank, level = 'l1', level,
+    precision;

@@ -1,0 +1,255 @@
+"""The true roofline: ncu's counters over undisturbed times, with launches whose numbers can be followed by hand."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import nsightlens as nl
+from nsightlens import analyses, views
+from nsightlens.errors import UsageError
+from nsightlens.store import Store
+from tests.catalogues import catalogue
+
+RUN = Path(__file__).resolve().parents[2] / "fixtures" / "simulated_resnet18_ddp"
+CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+COUNTERS = {
+    CORE.format("fadd"): 1000.0, CORE.format("fmul"): 0.0, CORE.format("ffma"): 2000.0, "dram__bytes.sum": 2500.0,
+    "dram__bytes.sum.peak_sustained": 1000.0, "dram__cycles_elapsed.avg.per_second": 1e9,
+    "sm__cycles_elapsed.avg.per_second": 1e9, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 100.0,
+}  # 5000 operations, 2500 bytes; roofs 200 GFLOP/s and 1 TB/s at 1 GHz
+
+
+def kernel(number: int, tool: str, duration_ns: int | None, **more: Any) -> dict[str, Any]:
+    row = {
+        "kernel_id": number, "run": "base", "tool": tool, "profile_id": tool, "process_id": f"{tool}{more.get('rank', 0)}",
+        "device": 0, "rank": 0, "gpu": "A100", "name": "k<1>", "short_name": "k", "kernel_key": "k<1>", "family": "other",
+        "grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1, "duration_ns": duration_ns,
+        "metrics": list(COUNTERS.items()) if tool == "ncu" else None,
+    }
+    return row | more
+
+
+def pair(one: int, other: int) -> dict[str, Any]:
+    return {"run": "base", "tool": "nsys", "kernel_id": one, "other_tool": "ncu", "other_kernel_id": other, "grade": "launch"}
+
+
+def rated(hz: float, tool: str = "nsys", name: str = "A100") -> dict[str, Any]:
+    return {"device_id": "d", "run": "base", "tool": tool, "profile_id": tool, "process_id": f"{tool}0", "device": 0,
+            "name": name, "core_clock_hz": hz}
+
+
+def ask(kernels: list[dict[str, Any]], level: str = "dram", matches: Sequence[dict[str, Any]] = (),
+        devices: Sequence[dict[str, Any]] = (), **parameters: object) -> list[dict[str, Any]]:
+    connection = catalogue(kernels=kernels, matches=list(matches), devices=list(devices))
+
+    def run(sql: str, values: Sequence[object]) -> pa.Table:
+        return connection.sql(sql, params=list(values)).to_arrow_table()
+
+    rows = analyses.run(views.known()["true_roofline"], parameters, run).to_pylist()
+    return [row for row in rows if row["level"] == level]
+
+
+def test_work_and_bytes_of_ncu_over_the_median_of_nsys() -> None:
+    times = [100, 110, 120, 130, 140]
+    (row,) = ask([kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enumerate(times)), kernel(20, "kineto", 90)])
+    assert row["placed"] and row["not_placed_reason"] is None and row["caution"] is None
+    assert [row[f"{name}_ns"] for name in ("min_duration", "p5_duration", "duration", "p95_duration", "max_duration")] == [
+        100, 102, 120, 138, 140], "percentiles lie between launches: 5 % of the way from the first to the last"
+    assert (row["time_tool"], row["launches"], row["time_grade"], row["time_ranks"], row["time_launches"]) == (
+        "nsys", 5, "configuration", "same rank", "all")
+    assert (row["work_flop"], row["traffic_bytes"], row["arithmetic_intensity"]) == (5000, 2500, 2.0)
+    assert row["performance_flop_per_s"] == pytest.approx(5000 / 120e-9)
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(2500 / 120e-9)
+    assert (row["ncu_launches"], row["ncu_duration_ns"]) == (1, 500) and row["ncu_flop_per_s"] == pytest.approx(10e9)
+    (kineto,) = ask([kernel(1, "ncu", 500), kernel(10, "nsys", 100), kernel(20, "kineto", 90)], time="kineto")
+    assert (kineto["time_tool"], kineto["launches"], kineto["duration_ns"]) == ("kineto", 1, 90)
+
+
+def test_ncu_need_not_have_timed_what_it_counted() -> None:
+    (row,) = ask([kernel(1, "ncu", None), kernel(2, "nsys", 100)])
+    assert row["placed"] and row["performance_flop_per_s"] == pytest.approx(50e9) and row["ncu_flop_per_s"] is None
+
+
+def test_the_rank_that_ncu_measured_comes_first_then_all_ranks() -> None:
+    here, there = kernel(10, "nsys", 100), kernel(11, "nsys", 200, rank=1)
+    (row,) = ask([kernel(1, "ncu", 500), here, there])
+    assert (row["rank"], row["counters_rank"], row["duration_ns"]) == (0, 0, 100)
+    for measured in (2, None):  # a rank without a timeline, an unknown one
+        (row,) = ask([kernel(1, "ncu", 500, rank=measured), here, kernel(11, "nsys", 104, rank=1)])
+        assert (row["rank"], row["counters_rank"], row["time_ranks"], row["launches"], row["duration_ns"]) == (
+            None, measured, "all ranks", 2, 102)
+
+
+def test_each_rank_with_the_counters_of_another_says_so() -> None:
+    timeline = [kernel(10 + rank, "nsys", 100 + rank, rank=rank) for rank in range(4)]
+    rows = ask([kernel(1, "ncu", 500), kernel(2, "ncu", 500, rank=2), *timeline], ranks="each")
+    assert [(row["rank"], row["counters_rank"], row["time_ranks"], row["duration_ns"], row["caution"]) for row in rows] == [
+        (0, 0, "same rank", 100, None), (1, 0, "another rank", 101, "counters of rank 0"), (2, 2, "same rank", 102, None),
+        (3, 0, "another rank", 103, "counters of rank 0")]
+    (alone,) = ask([kernel(1, "ncu", 500), kernel(10, "nsys", 100, rank=None)], ranks="each")
+    assert (alone["rank"], alone["time_ranks"]) == (None, "all ranks")
+
+
+@pytest.mark.parametrize(("other", "grade", "words"), [
+    ({"grid_x": 9}, "key", "with another grid or block (grade key, 1 launches): taken if grade key is asked for"),
+    ({"kernel_key": "k<2>", "name": "k<2>"}, "short_name", "in other variants (grade short_name, 1 launches)"),
+])
+def test_worse_grades_are_refused_unless_asked(other: dict[str, Any], grade: str, words: str) -> None:
+    kernels = [kernel(1, "ncu", 500), kernel(2, "nsys", 100, **other)]
+    (refused,) = ask(kernels)
+    assert not refused["placed"] and words in refused["not_placed_reason"]
+    assert refused["time_grade"] == grade and refused["duration_ns"] is None and refused["performance_flop_per_s"] is None
+    (taken,) = ask(kernels, grade=grade)
+    assert taken["placed"] and (taken["time_grade"], taken["duration_ns"]) == (grade, 100)
+    assert taken["caution"] in ("timed with another grid or block", "another variant was timed")
+
+
+@pytest.mark.parametrize(("kernels", "reason"), [
+    ([], "neither nsys nor Kineto recorded kernels of this run"),
+    ([kernel(2, "nsys", 100, name="z", short_name="z", kernel_key="z")], "nsys recorded no kernel of this name"),
+    ([kernel(2, "nsys", None)], "nsys recorded no kernel of this name"),
+    ([kernel(2, "kineto", 100)], "nsys recorded no kernels of this run"),
+])
+def test_without_a_time_nothing_is_placed(kernels: list[dict[str, Any]], reason: str) -> None:
+    asked = {"time": "nsys"} if reason.endswith("kernels of this run") and kernels else {}
+    (row,) = ask([kernel(1, "ncu", 500), *kernels], **asked)
+    assert (row["placed"], row["not_placed_reason"], row["duration_ns"]) == (False, reason, None)
+
+
+UNEVEN = [kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enumerate((100, 100, 300, 300)))]
+
+
+def test_launches_that_may_differ_in_work_have_no_common_time() -> None:
+    (row,) = ask(UNEVEN)
+    assert not row["placed"] and row["not_placed_reason"].startswith(
+        "its launches in nsys take 0.1 to 0.3 us (5th to 95th percentile): they may differ in work")
+    assert (row["launches"], row["duration_ns"], row["performance_flop_per_s"]) == (4, 200, None)
+    (every,) = ask(UNEVEN, launches="all")
+    assert every["placed"] and every["duration_ns"] == 200 and "they may differ in work" in every["caution"]
+
+
+def test_pairs_of_grade_launch_tell_which_launch_ncu_counted() -> None:
+    (row,) = ask(UNEVEN, matches=[pair(12, 1)])
+    assert row["placed"] and row["caution"] is None
+    assert (row["launches"], row["duration_ns"], row["time_grade"], row["time_launches"]) == (1, 300, "launch", "matched")
+    even = [kernel(1, "ncu", 500), kernel(2, "ncu", 500), *(kernel(10 + i, "nsys", 100 + 10 * i) for i in range(3))]
+    (half,) = ask(even, matches=[pair(10, 1)])
+    assert (half["time_grade"], half["duration_ns"]) == ("configuration", 110), "of one counted launch the pair is not known"
+    (whole,) = ask(even, matches=[pair(10, 1), pair(11, 2)])
+    assert (whole["time_grade"], whole["time_launches"], whole["duration_ns"]) == ("launch", "all", 110)
+    (matched,) = ask(even, matches=[pair(10, 1), pair(11, 2)], launches="matched")
+    assert (matched["time_grade"], matched["launches"], matched["duration_ns"]) == ("launch", 2, 105)
+    (unknown,) = ask(even, launches="matched")
+    assert unknown["not_placed_reason"] == "which of the launches in nsys ncu counted is not known"
+    assert unknown["duration_ns"] is None
+
+
+def test_the_compute_roof_stands_at_the_rated_clock_and_that_of_dram_stays() -> None:
+    kernels = [kernel(1, "ncu", 500, clock_control="base"), kernel(2, "nsys", 1000)]
+    (row,) = ask(kernels, devices=[rated(1.5e9)])
+    assert (row["measured_flop_per_s"], row["measured_bytes_per_s"]) == (pytest.approx(300e9), 1e12)
+    assert (row["measured_clock_hz"], row["ncu_clock_hz"]) == (1.5e9, 1e9)
+    assert row["roof_clock"] == "rated clock, as stated by nsys"
+    assert row["measured_share_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 us"
+
+
+@pytest.mark.parametrize(("devices", "control", "said"), [
+    ([], "base", "locked clock of ncu"), ([], "none", "clock under ncu, not locked"), ([], None, "clock under ncu"),
+    ([rated(0.9e9)], "base", "locked clock of ncu"),                    # slower than what ncu saw
+    ([rated(1.5e9), rated(1.6e9, "kineto")], "base", "locked clock of ncu"),   # two GPUs of one name that differ
+    ([rated(1.5e9, name="H100")], "base", "locked clock of ncu"),       # of another GPU
+])
+def test_otherwise_the_roofs_are_those_of_ncu_and_marked(devices: list[dict[str, Any]], control: str | None, said: str) -> None:
+    (row,) = ask([kernel(1, "ncu", 500, clock_control=control), kernel(2, "nsys", 1000)], devices=devices)
+    assert (row["roof_clock"], row["measured_clock_hz"], row["measured_flop_per_s"]) == (said, 1e9, 200e9)
+
+
+def test_a_time_of_another_gpu_is_a_caution_and_scales_nothing() -> None:
+    (row,) = ask([kernel(1, "ncu", 500), kernel(2, "nsys", 1000, gpu="H100")], devices=[rated(1.5e9, name="H100")])
+    assert row["placed"] and row["caution"] == "timed on another GPU, H100" and row["measured_clock_hz"] == 1e9
+
+
+def test_more_traffic_than_the_roof_allows_is_a_caution() -> None:
+    slow = COUNTERS | {"dram__bytes.sum.peak_sustained": 10.0}
+    (row,) = ask([kernel(1, "ncu", 500, metrics=list(slow.items())), kernel(2, "nsys", 100)])
+    assert row["measured_share_pct"] == pytest.approx(250.0) and row["caution"] == (
+        "more DRAM traffic than the roof allows: caches keep what ncu flushes between launches")
+
+
+def test_what_the_counters_lack_is_said_first() -> None:
+    bare = kernel(1, "ncu", 500, metrics=[("gpu__time_duration.sum", 500.0)])
+    (row,) = ask([bare, kernel(2, "nsys", 100)])
+    assert not row["placed"] and "no operations were counted" in row["not_placed_reason"] and row["duration_ns"] == 100
+
+
+@pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"}])
+def test_unknown_choices_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="there are"):
+        ask([kernel(1, "ncu", 500)], **wrong)
+
+
+def _truth(name: str) -> list[dict[str, str]]:
+    data = (RUN / "truth" / name).read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return nl.ingest(RUN, store=tmp_path_factory.mktemp("simulated") / "store")
+
+
+@pytest.mark.parametrize("tool", ["nsys", "kineto"])
+def test_points_of_the_simulated_run_equal_the_truth(store: Store, tool: str) -> None:
+    """Of every configuration that ncu counted: work, bytes, the median time of its launches, and their quotients."""
+    names = {row["ncu"]: row["kernel"] for row in _truth("names.tsv")}
+    counted = {row["kernel"]: row for row in _truth("rooflines.tsv")}
+    times: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for row in _truth("launches.tsv.gz"):
+        if row["rank"] == "0" and row[f"in_{tool}"] == "1":
+            times[row["kernel"], row["grid"], row["block"]].append(int(row[f"{tool}_duration_ns"]))
+    seen = set()
+    for row in store.view("true_roofline", time=tool, only_is_main=True, launches="all").to_pylist():
+        kernel_name = names[row["name"]]
+        place = (kernel_name, *("x".join(str(row[f"{what}_{axis}"]) for axis in "xyz") for what in ("grid", "block")))
+        true = counted[kernel_name]
+        seen.add(kernel_name)
+        if place not in times:
+            assert kernel_name == "conv_256_variant" and row["not_placed_reason"] == f"{tool} recorded no kernel of this name"
+            continue
+        flop = float(true["tensor_flops"]) or float(true["fp32_flops"])
+        if kernel_name == "relu_forward":  # counted in two sizes: a row of the truth for each
+            (flop,) = {float(one["fp32_flops"]) for one in _truth("rooflines.tsv")
+                       if one["kernel"] == kernel_name and float(one["fp32_flops"]) == row["work_flop"]}
+        moved = flop / float(true[f"{'tensor' if float(true['tensor_flops']) else 'fp32'}_flops_per_{row['level']}_byte"])
+        assert row["placed"] and (row["rank"], row["counters_rank"], row["time_tool"]) == (0, 0, tool)
+        assert row["launches"] == len(times[place])
+        assert abs(row["duration_ns"] - median(times[place])) <= 0.5
+        assert (row["min_duration_ns"], row["max_duration_ns"]) == (min(times[place]), max(times[place]))
+        assert row["work_flop"] == flop and row["traffic_bytes"] == pytest.approx(moved, rel=1e-9)
+        assert row["performance_flop_per_s"] == pytest.approx(flop / row["duration_ns"] * 1e9, rel=1e-12)
+        assert row["bandwidth_bytes_per_s"] == pytest.approx(moved / row["duration_ns"] * 1e9, rel=1e-9)
+    assert seen == set(counted)
+
+
+def test_where_launches_differ_in_size_only_those_that_ncu_counted_are_taken(store: Store) -> None:
+    """bn_forward runs at one grid for several sizes: its median belongs to none of them that ncu counted."""
+    (name,) = {row["ncu"] for row in _truth("names.tsv") if row["kernel"] == "bn_forward"}
+    rows = [row for row in store.view("true_roofline", only_is_main=True, only_level="dram").to_pylist() if row["name"] == name]
+    counted = [int(row["nsys_duration_ns"]) for row in _truth("launches.tsv.gz")
+               if row["in_ncu"] == "1" and row["kernel"] == "bn_forward"]
+    (row,) = rows
+    if row["placed"]:
+        assert (row["time_launches"], row["time_grade"], row["duration_ns"]) == ("matched", "launch", median(counted))
+    else:
+        assert "they may differ in work" in row["not_placed_reason"] and row["performance_flop_per_s"] is None
