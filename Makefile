@@ -7,7 +7,7 @@ OUT := demo-output
 TORCH_VENV ?= .venv-torch
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test test-captures test-long test-workloads lint docs bench clean
+.PHONY: demo test test-captures test-long test-workloads lint docs notebooks bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -74,6 +74,10 @@ lint: $(VENV)/.test
 docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.schema > docs/schema.md
 	$(BIN)/python -m nsightlens.views > docs/views.md
+
+## Run the notebooks and store what they print.
+notebooks: $(VENV)/.test
+	$(BIN)/python -m tests.notebooks
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
