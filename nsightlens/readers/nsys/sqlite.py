@@ -1,7 +1,9 @@
-"""The tables of an SQLite export, read through SQLite itself: read-only, immutable, in pieces of the rowid."""
+"""The tables of an SQLite export, read-only, immutable, in pieces of the rowid: through SQLite itself, but columns of integers
+are decoded from the pages of the file wherever they are plain (see pages.py)."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.errors import ReadError, UnknownFormatError
+from nsightlens.readers.nsys.pages import Pages, Tree
 from nsightlens.readers.nsys.source import (
     PIECE_ROWS,
     STRINGS,
@@ -52,10 +55,11 @@ class SqliteSource:
         self._size = path.stat().st_size
         self.truncated = _declared_size(path) > self._size
         self._connection = self._connect()
+        self._pages = Pages(path)
         try:
             names = self._tables()
         except _ERRORS as exc:
-            self._connection.close()
+            self.close()
             raise ReadError(path, f"the SQLite file is damaged ({exc})",
                             "Export the report again: nsys export --type sqlite", "damaged") from exc
         self._names = canonical(names)
@@ -65,6 +69,7 @@ class SqliteSource:
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
+        self._pages.close()
 
     def leftovers(self) -> list[str]:
         """Return the suffixes of the journals beside the file that hold changes which this file lacks."""
@@ -158,7 +163,8 @@ class SqliteSource:
         present = {name: kind for name, kind in columns.items() if name in have}
         if not present:
             return
-        for batch in in_order(partial(self._piece, table, present), self._pieces(table), min(jobs, 8)):
+        tree, positions = self._plain(table, present)
+        for batch in in_order(partial(self._piece, table, present, tree, positions), self._pieces(table), min(jobs, 8)):
             if batch is not None and batch.num_rows:
                 yield batch
 
@@ -234,10 +240,30 @@ class SqliteSource:
             yield first, last
             first = self._value(f"SELECT min(rowid) FROM {name} WHERE rowid > {last}") if last < _LAST_ROWID else None
 
-    def _piece(self, table: str, columns: Mapping[str, Kind], piece: Piece) -> pa.RecordBatch | None:
+    def _plain(self, table: str, columns: Mapping[str, Kind]) -> tuple[Tree | None, dict[str, int]]:
+        """Return the tree of pages of the table if its columns can be decoded from them (else None), and their positions."""
+        actual = self._names[table]
+        try:
+            declared = self._connection.execute(f"PRAGMA table_xinfo({_quoted(actual)})").fetchall()
+            root = self._value(f"SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = {_literal(actual)}")
+            # A generated column (hidden) may not be stored, a key may be the rowid, and a real may be stored as an integer.
+            odd = any(hidden for *_, hidden in declared) or any(
+                name in columns and (key or _REAL.search(type_)) for _, name, type_, _, _, key, _ in declared)
+            if odd or "text" in columns.values() or not isinstance(root, int):
+                return None, {}
+            return self._pages.tree(root, len(declared)), {name: at for at, name, *_ in declared if name in columns}
+        except _ERRORS:
+            return None, {}
+
+    def _piece(
+        self, table: str, columns: Mapping[str, Kind], tree: Tree | None, positions: dict[str, int], piece: Piece,
+    ) -> pa.RecordBatch | None:
         """Return the rows of the piece. One query makes one batch, so that its types are known before it is used."""
         forms = dict.fromkeys(columns, "{0}")
         try:
+            found = self._pages.rows(tree, *piece, list(positions.values())) if tree else None
+            if found is not None:
+                return pa.RecordBatch.from_arrays(found, names=list(positions))
             batch = self._fetch(table, forms, piece)
             odd = [name for name, kind in columns.items()
                    if batch and kind == "integer" and not pa.types.is_int64(batch.column(name).type)]
@@ -309,6 +335,9 @@ _INTEGER_OR_NULL = (
 )
 
 
+_REAL = re.compile("REAL|FLOA|DOUB", re.IGNORECASE)
+
+
 def _typed(batch: pa.RecordBatch, columns: Mapping[str, Kind]) -> pa.RecordBatch:
     turn = {"integer": lambda array: as_integers(array)[0], "text": as_text, "name": as_names}
     arrays = [turn[kind](batch.column(name)) for name, kind in columns.items()]
@@ -323,6 +352,10 @@ def _plain_array(values: Sequence[object], kind: Kind) -> pa.Array:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _declared_size(path: Path) -> int:
