@@ -128,8 +128,9 @@ def by_position(measured: Launches, position: Int, timeline: Launches, found: Bo
     """Return the place in `timeline` of each measured launch by its number among the launches that the filter finds, else -1.
 
     position: that number, rising. found: which launches of `timeline` the filter finds (a HOLE: perhaps). whole: these are all
-    launches of the process to its end, else there may be more behind. A measured launch with a token that the timeline does not
-    have (another choice of a library) stands for any launch or for none. Where one contradicts, none has a place.
+    launches of the process to its end, else there may be more behind. A measured launch that the timeline has nowhere with its
+    token and ranges (another choice of a library) stands for any launch in its ranges or for none. Where one contradicts, none
+    has a place.
     """
     nowhere = np.full(len(position), -1, dtype=np.int64)
     if not len(position):
@@ -138,11 +139,20 @@ def by_position(measured: Launches, position: Int, timeline: Launches, found: Bo
     count = np.cumsum(timeline.token[merged] != HOLE)
     merged = merged[: np.searchsorted(count, position[-1] + 1) + 1]
     hole = timeline.token[merged] == HOLE
-    foreign = ~np.isin(measured.token, timeline.token)
+    foreign = _foreign(measured, timeline)
     spare = int(hole.sum()) + int(foreign.sum())
     if not len(merged) or len(merged) > LONGEST or (len(merged) + 1) * (spare + 1) > LARGEST:
         return nowhere
     return _Paths(measured, position, timeline, merged, hole, foreign, spare).certain(whole)
+
+
+def _foreign(measured: Launches, timeline: Launches) -> Bool:
+    """Say which measured launches have no launch alike anywhere in the timeline."""
+    places = {token: np.flatnonzero(timeline.token == token) for token in np.unique(measured.token).tolist()}
+    around = {token: set(timeline.ranges[where].tolist()) for token, where in places.items()}
+    both = zip(measured.token.tolist(), measured.ranges.tolist(), strict=True)
+    return np.array([not around[token] or not (UNKNOWN in (ranges, *around[token]) or ranges in around[token])
+                     for token, ranges in both], dtype=np.bool_)
 
 
 class _Paths:

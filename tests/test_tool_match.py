@@ -8,6 +8,7 @@ import importlib
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def judged(
         else:
             right[row["tool"], row["other_tool"]] += 1
     pairs = Counter((one, other) for row in launches for one, other in (("nsys", "kineto"), ("nsys", "ncu"), ("kineto", "ncu"))
-                    if row[f"in_{one}"] == row[f"in_{other}"] == "1")
+                    if row[f"in_{one}"] == row[f"in_{other}"] == "1" and (other != "ncu" or row["ncu_kernel"] == row["kernel"]))
     return right, wrong, pairs
 
 
@@ -79,11 +80,41 @@ def test_a_pair_is_one_to_one(simulated: Store) -> None:
 
 def test_dropped_and_swapped_launches_make_no_wrong_pair(tmp_path: Path) -> None:
     generator.make(tmp_path / "run", seed=1, dropped=0.05, swapped=8)
-    right, wrong, _ = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
     assert wrong == []
     assert right["nsys", "kineto"] > 1000
+    assert right["nsys", "ncu"] == true["nsys", "ncu"] == 10
 
 
+def test_ncu_meets_both_timelines(simulated: Store) -> None:
+    right, _, true = judged(simulated, RUN)
+    assert {pair: right[pair] for pair in (("nsys", "ncu"), ("kineto", "ncu"))} == {("nsys", "ncu"): 13, ("kineto", "ncu"): 13}
+    assert true["nsys", "ncu"] == true["kineto", "ncu"] == 13
+    evidence = {row["evidence"] for row in simulated.sql("FROM matches WHERE other_tool = 'ncu'").to_pylist()}
+    assert "NVTX ranges, step 1" in evidence and "through nsys: NVTX ranges, step 1" in evidence
+    # the launch for which cuDNN chose another kernel in ncu's run
+    (variant,) = simulated.sql("FROM tool_match WHERE tool = 'ncu' AND other_tool = 'nsys' AND grade <> 'launch'").to_pylist()
+    assert (variant["grade"], variant["candidates"]) == ("none", 0)
+
+
+OTHER_CHOICES = (("layer1.0.conv1", "layer2.0.conv2"), ("layer2.1.conv1", "layer1.0.conv2"))
+
+
+@pytest.mark.parametrize(("seed", "knobs", "told"), [
+    (3, {"borrowed": OTHER_CHOICES, "swapped": 8, "dropped": 0.01}, True),
+    (4, {"borrowed": OTHER_CHOICES, "filter": ("relu|norm|elementwise|gemm|conv", 181, 60)}, True),
+    (5, {"filter": ("elementwise", 100, 50), "dropped": 0.01}, True),
+    (6, {"filter": ("gemm", 50, 60), "nvtx": False, "dropped": 0.0}, True),
+    (7, {"nvtx": False}, False),                                                      # neither ranges nor a place
+    (8, {"filter": ("gemm", 50, 60), "nvtx": False, "late_nsys": True}, False),       # nsys began later than ncu counted
+    (9, {"filter": ("conv|fprop", 20, 90), "nvtx": False, "borrowed": OTHER_CHOICES}, False),    # the place names another kernel
+])
+def test_ncu_is_placed_by_what_it_tells_and_not_without(tmp_path: Path, seed: int, knobs: dict[str, Any], told: bool) -> None:
+    generator.make(tmp_path / "run", seed=seed, **knobs)
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    assert wrong == []
+    for pair in (("nsys", "ncu"), ("kineto", "ncu")):
+        assert right[pair] >= 0.95 * true[pair] > 0 if told else right[pair] == 0, (pair, right, true)
 
 
 def test_the_report_accounts_for_every_launch(simulated: Store) -> None:
