@@ -25,6 +25,8 @@ Places = npt.NDArray[np.int32]
 MISSING = np.iinfo(np.int64).min
 _KEY_BITS = 44
 _CHUNK = 1 << 18
+_BLOCK = 1 << 20
+"""Rows of a gathered column that are kept together."""
 # Different salts keep small numbers of different kinds from hashing alike.
 _NAME_SALT = np.uint64(0x6E616D65_5F73616C)
 _PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
@@ -39,10 +41,39 @@ def integers(batch: pa.RecordBatch, column: str) -> Int:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def compact(values: Int) -> npt.NDArray[Any]:
-    """Return a copy, in half the width where the values fit: a view would keep alive all that its reader read with it."""
-    fits = not len(values) or (values.min() > np.iinfo(np.int32).min and values.max() <= np.iinfo(np.int32).max)
-    return values.astype(np.int32 if fits else np.int64)
+class Gathered:
+    """An integer column gathered piece by piece, in half the width where the values fit.
+
+    It is kept in blocks of its own: a piece would keep alive all that its reader read with it, and small pieces among what
+    else comes and goes would leave the memory in fragments.
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[npt.NDArray[Any]] = []
+        self._block: npt.NDArray[Any] = np.empty(0, dtype=np.int32)
+        self._filled = 0
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        """Add a copy of the values; one value that was broadcast stays so."""
+        if not len(values) or values.strides == (0,):
+            self.pieces.append(values)
+            return
+        end = self._filled + len(values)
+        kind = _narrowest(values)
+        if end > len(self._block) or kind.itemsize > self._block.itemsize:
+            self._block = np.empty(max(_BLOCK, len(values)), dtype=kind)
+            self._filled, end = 0, len(values)
+        self._block[self._filled : end] = values
+        self.pieces.append(self._block[self._filled : end])
+        self._filled = end
+
+
+def _narrowest(values: npt.NDArray[Any]) -> np.dtype[Any]:
+    if values.dtype.kind == "i":
+        limits = np.iinfo(np.int32)
+        fits = values.dtype.itemsize <= limits.dtype.itemsize or (values.min() > limits.min and values.max() <= limits.max)
+        return np.dtype(np.int32 if fits else np.int64)
+    return values.dtype
 
 
 class Names:
@@ -130,7 +161,7 @@ class Narrow:
         self.kernel_ns = 0
         self.gpu_spans: list[tuple[int, int] | None] = [None]
         """Per window: earliest start and latest end of GPU work, as its clock tells them."""
-        self._gathered: dict[tuple[str, str], list[Any]] = {}
+        self._gathered: dict[tuple[str, str], Gathered] = {}
         self._rows: dict[str, int] = {}
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
@@ -138,7 +169,7 @@ class Narrow:
         self._rows[table] = self._rows.get(table, 0) + batch.num_rows
         for column in self._PER_ROW.get(table, ()):
             known = batch.column(column).null_count < batch.num_rows
-            self._keep(table, column, compact(integers(batch, column)) if known else np.broadcast_to(MISSING, batch.num_rows))
+            self._keep(table, column, integers(batch, column) if known else np.broadcast_to(MISSING, batch.num_rows))
         if table in self._GPU_WORK:
             self._add_time(table, batch.column("start_ns"), batch.column("duration_ns"))
 
@@ -164,7 +195,7 @@ class Narrow:
             self.gpu_spans[-1] = min(first, before[0]), max(last, before[1])
 
     def _keep(self, table: str, column: str, values: Any) -> None:
-        self._gathered.setdefault((table, column), []).append(values)
+        self._gathered.setdefault((table, column), Gathered()).add(values)
 
     def end_window(self) -> None:
         """Remember how many rows each table had when the window ended."""
@@ -182,15 +213,16 @@ class Narrow:
 
     def take(self, table: str, column: str, kind: Any = np.int64) -> Any:
         """Return a gathered column over all windows, and forget it. kind: its type; None: as narrow as it was gathered."""
-        pieces = self._gathered.pop((table, column), [])
+        pieces = self._gathered.pop((table, column), Gathered()).pieces
         rows = sum(map(len, pieces))
         if rows and all(piece.strides == (0,) for piece in pieces):
             return np.broadcast_to(pieces[0][0], rows)
         found = np.empty(rows, dtype=kind or np.result_type(np.int32, *{piece.dtype for piece in pieces}))
-        at = 0
-        for piece in pieces:
+        at = rows
+        while pieces:  # a block goes as soon as its last piece is copied
+            piece = pieces.pop()
+            at -= len(piece)
             found[at : at + len(piece)] = piece
-            at += len(piece)
         return found
 
     def per_window(self, table: str, values: Sequence[int]) -> Int:

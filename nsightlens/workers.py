@@ -18,7 +18,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.5
 _M_MMAP_THRESHOLD = -3
-_LARGE_BLOCK = 1 << 16
+_LARGE_BLOCK = 1 << 20
+"""Above a column of one batch: those come and go all the time, and each new block is zeroed page by page by the kernel."""
 
 
 class Pool(ProcessPoolExecutor):
