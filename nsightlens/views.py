@@ -60,7 +60,7 @@ class Param:
     default: Literal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis)."""
 
@@ -73,6 +73,14 @@ class View:
     is_macro: bool
     balances: tuple[Balance, ...] = ()
     assumes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the name, and what a row is."""
+        return f"<view {self.name}: {self.doc.partition('. ')[0].rstrip('.')}>"
+
+    def _repr_markdown_(self) -> str:
+        """Return the documentation, as Jupyter shows it."""
+        return "\n".join(_section(self))
 
 
 @lru_cache(maxsize=1)

@@ -50,6 +50,12 @@ def test_every_page_that_is_linked_exists() -> None:
     assert links and not [link for link in links if not (ROOT / link).is_file()]
 
 
+def test_the_index_of_the_pages_is_whole() -> None:
+    links = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text()))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert links == pages | {f"../notebooks/{page.name}" for page in (ROOT / "notebooks").glob("*.ipynb")}
+
+
 def test_the_python_face(folder: Path) -> None:
     store = nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=folder / "python-store")
     assert store.view("kernel_summary", only_tool="ncu").num_rows > 0

@@ -339,6 +339,14 @@ def test_header_is_parsed() -> None:
     assert view.assumes == ("One thing.", "Another.")
 
 
+def test_a_view_shows_itself() -> None:
+    view = views.parse("-- A row is x. More.\n-- @assumes All is well here, always.\n-- @column x  An x.\n"
+                       "CREATE VIEW v AS SELECT 1 AS x;")
+    assert repr(view) == "<view v: A row is x>"
+    shown = view._repr_markdown_()
+    assert shown.startswith("## v") and "- All is well here, always." in shown and "| x | An x. |" in shown
+
+
 def test_views_stand_after_what_they_require() -> None:
     seen: set[str] = set()
     for name, view in views.load().items():
