@@ -393,8 +393,8 @@ MATCHES = Table(
         _c("other_profile_id", TEXT, "ingest", "Profile of other_kernel_id."),
         _c("other_kernel_id", INT64, "ingest", "The same launch in `other_tool`; key of `kernels`."),
         _c("grade", TEXT, "ingest", "launch: same key, configuration and certain place in the order of launches."),
-        _c("evidence", TEXT, "ingest", "What makes it certain: the step or stretch in which the order was compared, ncu's NVTX ranges, "
-           "its filter, or nsys, which knows the launch in both."),
+        _c("evidence", TEXT, "ingest", "What makes it certain: the step or stretch in which the order was compared, ncu's NVTX "
+           "ranges, its filter, or nsys, which knows the launch in both."),
     ),
 )
 

@@ -75,7 +75,8 @@ def test_counters_come_with_their_grade(store: Store) -> None:
     rows = store.sql("SELECT rank, metrics_grade, metrics['dram__bytes.sum'] AS bytes, ncu_duration_ns "
                      "FROM kernels_joined").to_pylist()
     assert {(row["rank"], row["metrics_grade"]) for row in rows} == {
-        (0, "configuration"), (1, "configuration of any rank"), (0, None), (1, None)}
+        (0, "launch"), (0, "configuration"), (1, "configuration of any rank"), (0, None), (1, None)}
+    assert sum(row["metrics_grade"] == "launch" for row in rows) == 13
     assert all((row["bytes"] is None) == (row["ncu_duration_ns"] is None) == (row["metrics_grade"] is None) for row in rows)
 
 

@@ -54,7 +54,8 @@ def test_by_surroundings(measured: str, timeline: str, expected: list[int]) -> N
 
 def positions(measured: str, number: list[int], timeline: str, found: str, *, whole: bool = True) -> list[int]:
     mask = np.array([letter == "x" for letter in found], dtype=np.bool_)
-    return by_position(launches(measured), np.array(number, dtype=np.int64), launches(timeline), mask, whole=whole).tolist()
+    found_at = by_position(launches(measured), np.array(number, dtype=np.int64), launches(timeline), mask, whole=whole)
+    return [int(place) for place in found_at]
 
 
 @pytest.mark.parametrize(("measured", "number", "timeline", "found", "expected"), [
@@ -82,7 +83,7 @@ def test_a_timeline_that_is_cut_off_tells_less() -> None:
     assert positions("bp.", [2], "ap. .q. bp.", "x-x", whole=False) == [-1]    # it may come later, if the hole does not count
 
 
-def numberings(measured: list[int], first: int, timeline: list[int]) -> list[tuple[int | None, ...]]:
+def numberings(measured: list[int], first: int, timeline: list[int]) -> list[tuple[int, ...]]:
     """Return every way to place the measured launches: each hole takes a number or none; all of the timeline's are found."""
     holes = [place for place, token in enumerate(timeline) if token == HOLE]
     ways = []
