@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
-_SHOWN = {"text/plain", "text/html", "image/png"}
+_SHOWN = {"text/plain", "text/html", "text/markdown", "image/png"}
 
 
 def paths() -> list[Path]:

@@ -38,7 +38,7 @@ def _code(name: str) -> Iterator[str]:
 
 
 def _printed(notebook: NotebookNode) -> list[list[tuple[str, str]]]:
-    """Return, per cell, what it printed: texts word by word; pictures and tables in HTML by their kind only."""
+    """Return, per cell, what it printed: texts word by word; pictures, HTML and Markdown by their kind only."""
     found = []
     for cell in notebook.cells:
         mine = []
