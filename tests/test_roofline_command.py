@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,61 @@ def test_what_cannot_be_done_says_what_can(store: Path, arguments: list[str], me
         # A tensor kernel that was not counted answers for every tensor path, so that only other kernels can lack it.
         arguments = [*arguments, "--kernel", "sgemm"]
     assert message in refused(store, *arguments)
+
+
+TIMED = 3.0  # us in the timeline, of what takes 10 under ncu
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernel of COUNTERS (grid 4) in Kineto too: one launch at grid 4; another kernel at another grid only."""
+    folder = tmp_path_factory.mktemp("timed")
+    ncu(folder / "base" / "a.csv", COUNTERS, name="ampere_sgemm_128x64_nn", pid=1)
+    ncu(folder / "base" / "b.csv", COUNTERS, name="volta_sgemm_64x64_nn", pid=2)
+    kineto(folder / "base" / "rank0.json", [  # the n-th launch has grid n
+        *(("filler", 10.0 * i, 5.0) for i in range(3)), ("ampere_sgemm_128x64_nn", 40.0, TIMED),
+        ("volta_sgemm_64x64_nn", 50.0, 4.0)])
+    nl.ingest([folder / "base"], store=folder / "store").close()
+    return folder / "store"
+
+
+def test_who_timed_the_kernels_undisturbed_is_said_once(timed: Path, store: Path) -> None:
+    assert "kineto timed 1 of these 2 configurations undisturbed: --time kineto\n" in ask(timed).stderr
+    assert "undisturbed" not in ask(store).stderr and "undisturbed" not in ask(timed, "--time", "kineto").stderr
+
+
+def test_undisturbed_time_in_the_table(timed: Path) -> None:
+    done = ask(timed, "--time", "kineto", "--kernel", "ampere", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert list(row) == [
+        "run", "rank", "kernel", "grid", "block", "level", "precision", "time", "grade", "taken", "launches",
+        "duration_us", "min_us", "p5_us", "p95_us", "max_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_roof_pct",
+        "ncu_gflop_per_s", "roof_clock"]
+    assert (row["time"], row["grade"], row["taken"], row["launches"]) == ("kineto", "configuration, all ranks", "all", "1")
+    assert [float(row[name]) for name in ("duration_us", "p5_us", "p95_us", "gflop_per_s", "ncu_gflop_per_s")] == [
+        TIMED, TIMED, TIMED, pytest.approx(5e6 / TIMED / 1e3), 500.0]
+    assert row["roof_clock"] == "1 GHz, under ncu"
+    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is not known" in done.stderr
+
+
+def test_worse_grades_must_be_asked_for(timed: Path) -> None:
+    refused_ = ask(timed, "--time", "kineto", "--kernel", "volta", "--format", "json")
+    assert json.loads(refused_.stdout)[0]["gflop_per_s"] is None
+    assert "kineto timed this kernel only with another grid or block (grade key, 1 launches)" in refused_.stderr
+    taken = ask(timed, "--time", "kineto", "--kernel", "volta", "--grade", "key", "--format", "json")
+    assert json.loads(taken.stdout)[0]["grade"] == "key, all ranks" and "timed with another grid or block" in taken.stderr
+
+
+def test_a_true_roofline_is_drawn_and_its_points_written(timed: Path, tmp_path: Path) -> None:
+    ask(timed, "--time", "kineto", "--output", tmp_path / "x.svg", "--points", tmp_path / "x.csv")
+    assert "over the duration under ncu" in (tmp_path / "x.svg").read_text()
+    (row, _) = csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text()))
+    assert list(row) == [name for name, _ in nl.open(timed).views["true_roofline"].columns]
+
+
+@pytest.mark.parametrize("option", [["--grade", "key"], ["--ranks", "each"], ["--launches", "all"]])
+def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -> None:
+    assert refused(timed, *option) == f"{option[0]} needs --time nsys or kineto"
 
 
 def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,11 @@ _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
 _NAMED = 3
 _TELLING = 24  # characters of a name, from where it differs
-_TYPES = {"run": "string", "rank": "int64", "kernel": "string", "grid": "string", "block": "string", "clocks": "string",
-          "level": "string", "precision": "string", "launches": "int64"}
-_NUMBERS = ("duration_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_roof_pct", "chart_gflop_per_s")
+_TIMES = ("ncu", "nsys", "kineto")
+_GRADES = ("configuration", "key", "short_name")
+_TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
+    "run", "kernel", "grid", "block", "clocks", "level", "precision", "time", "grade", "taken", "roof_clock"), "string")}
+_TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike"}  # options of --time nsys|kineto, and their defaults
 
 
 @click.command("roofline")
@@ -38,6 +40,15 @@ _NUMBERS = ("duration_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_ro
 @click.option("--roofs", type=click.Choice(_ROOFS), default="measured", show_default=True,
               help="Peaks at the clock that ncu measured, or dense ones of the datasheet; where one is unknown, the other.")
 @click.option("--gpu", default=None, help="Product name for the datasheet, where the report does not tell it.")
+@click.option("--time", type=click.Choice(_TIMES), default="ncu", show_default=True,
+              help="Whose durations: ncu's own, or those of undisturbed launches of the same kernels.")
+@click.option("--grade", type=click.Choice(_GRADES), default="configuration", show_default=True,
+              help="With --time nsys or kineto: how alike they must be. key: other grids too; short_name: other variants.")
+@click.option("--ranks", type=click.Choice(["same", "each"]), default="same", show_default=True,
+              help="With --time nsys or kineto: of the rank that ncu measured, or each rank with these counters.")
+@click.option("--launches", type=click.Choice(["alike", "all", "matched"]), default="alike", show_default=True,
+              help="With --time nsys or kineto: all launches of a configuration, only those that ncu counted, or (alike) all "
+                   "where they take about the same time, else those that ncu counted.")
 @filter_options
 @format_options
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
@@ -46,16 +57,20 @@ _NUMBERS = ("duration_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_ro
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
 def command(
-    kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, form: str | None, wide: bool,
-    output: Path | None, points: Path | None, store: Path | None, **filters: Any,
+    kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, time: str, grade: str, ranks: str,
+    launches: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None, **filters: Any,
 ) -> None:
     """Place the kernels that ncu measured under the roofs of their GPU.
 
     Work over duration against work over bytes, from ncu's counters. A table on standard output says where each kernel stands;
     --output draws it. Kernels that cannot be placed are named with what to collect.
 
+    ncu replays each kernel alone, at a locked clock and with flushed caches. --time nsys (or kineto) takes the duration from
+    where nothing disturbs the kernel, says by what grade the launches belong together, and draws ncu's own point beside.
+
     \b
     nsightlens roofline --kernel s16816gemm --output roofline.pdf
+    nsightlens roofline --kernel s16816gemm --time nsys --output true.pdf
     nsightlens roofline --kernel flash --level all --precision all --points flash.csv
     """
     import nsightlens as nl
@@ -63,16 +78,27 @@ def command(
     if regex and kernel is None:
         raise UsageError("--regex needs --kernel EXPRESSION")
     _check_ending(output, points)
+    of_time = {"grade": grade, "ranks": ranks, "launches": launches}
+    if time == "ncu" and of_time != _TRUE_ONLY:
+        raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store) as opened:
         wanted = chosen(filters)
-        table = _ask(opened, kernel, regex, gpu, wanted)
+        parameters = {"kernel_regex" if regex else "kernel": kernel, "assume_gpu": gpu}
+        if time == "ncu":
+            table = _ask(opened, "roofline", parameters, wanted)
+        else:
+            table = _ask(opened, "true_roofline", parameters | of_time | {"time": time}, wanted)
         if table.num_rows == 0:
             raise NsightlensError(_no_match(opened, kernel, wanted))
         _check_gpu(opened, table, gpu)
-    table = choose(table, level, precision)
+        table = choose(table, level, precision)
+        hint = _timed_elsewhere(opened, table) if time == "ncu" else None
     emit(summary(table, roofs), form, None, wide=wide)
     _tell(table)
     _tell_missing_roofs(table)
+    _tell_clock(table)
+    if hint is not None:
+        click.echo(hint, err=True)
     if points is not None:
         emit(table, None, points)
     if output is not None:
@@ -87,11 +113,34 @@ def _check_ending(output: Path | None, points: Path | None) -> None:
             raise UsageError(f"{path}: the name must end in {' or '.join(endings)}")
 
 
-def _ask(store: Store, kernel: str | None, regex: bool, gpu: str | None, wanted: dict[str, list[object]]) -> pa.Table:
-    parameters = parameters_of("roofline", store.views, wanted) | {"assume_gpu": gpu}
-    if kernel is not None:
-        parameters["kernel_regex" if regex else "kernel"] = kernel
-    return store.view("roofline", **parameters)
+def _ask(store: Store, view: str, parameters: dict[str, Any], wanted: dict[str, list[object]]) -> pa.Table:
+    return store.view(view, **parameters_of(view, store.views, wanted), **parameters)
+
+
+def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
+    """Return a line that names the tool which timed the same configurations undisturbed; None where none did."""
+    key = ("run", "kernel_key", *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"))
+    mine = {tuple(row[name] for name in key) for row in table.to_pylist()}
+    timed = store.sql(f"SELECT DISTINCT tool, {', '.join(key)} FROM kernels WHERE tool <> 'ncu' AND list_contains(?, kernel_key)",
+                      [sorted({str(one[1]) for one in mine})]).to_pylist()
+    tools = Counter(row["tool"] for row in timed if tuple(row[name] for name in key) in mine)
+    tool = max(tools, default=None)  # 'nsys' before 'kineto'
+    return tool and f"{tool} timed {tools[tool]} of these {len(mine)} configurations undisturbed: --time {tool}"
+
+
+def _tell_clock(table: pa.Table) -> None:
+    """Say at what clock the roofs stand, where that is not of the same tool as the time."""
+    if "roof_clock" in table.column_names:
+        rows = [row for row in table.to_pylist() if row["placed"] and row["roof_clock"]]
+        for clock in dict.fromkeys(f"{row['roof_clock']}, {row['measured_clock_hz'] / 1e9:.3g} GHz" for row in rows):
+            click.echo(f"roofs at the {clock}; the clock during the launches is not known", err=True)
+
+
+def _clock(row: dict[str, Any]) -> str | None:
+    """Return the clock of a row's roofs in short: '1.41 GHz, rated', '1.1 GHz, locked by ncu'."""
+    known = {"rated": "rated", "locked": "locked by ncu", "clock": "under ncu"}
+    named = row["roof_clock"] and known[row["roof_clock"].split()[0]]
+    return named and f"{row['measured_clock_hz'] / 1e9:.3g} GHz, {named}"
 
 
 def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
@@ -122,24 +171,36 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
 
     points = table.to_pylist()
     names = _names(points)
+    is_true = "time_tool" in table.column_names
     rows = []
     for row in points:
         shares = [row[f"{source}_share_pct"] for source in sorted(_ROOFS, key=roofs.__ne__)]
+        other = "ncu" if is_true else "chart"
         rows.append({
             "run": row["run"], "rank": row["rank"], "kernel": names[row["name"]],
             "grid": _shape(row, "grid"), "block": _shape(row, "block"), "clocks": row["clock_control"],
-            "level": row["level"], "precision": row["precision"], "launches": row["launches"],
-            "duration_us": _scaled(row["duration_ns"], 1e3),
+            "level": row["level"], "precision": row["precision"], **(_timing(row) if is_true else {}),
+            "launches": row["launches"], "duration_us": _scaled(row["duration_ns"], 1e3), **(_spread(row) if is_true else {}),
             "gflop_per_s": _scaled(row["performance_flop_per_s"], 1e9) if row["placed"] else None,
             "gbyte_per_s": _scaled(row["bandwidth_bytes_per_s"], 1e9),
             "flop_per_byte": row["arithmetic_intensity"] if row["placed"] else None,
             "of_roof_pct": next((share for share in shares if share is not None), None),
-            "chart_gflop_per_s": _scaled(row["chart_flop_per_s"], 1e9) if row["placed"] else None,
-        })
-    schema = pa.schema([(name, _TYPES.get(name, "float64")) for name in (*_TYPES, *_NUMBERS)])
-    found = pa.Table.from_pylist(rows, schema=schema)
+            f"{other}_gflop_per_s": _scaled(row[f"{other}_flop_per_s"], 1e9) if row["placed"] else None,
+        } | ({"roof_clock": _clock(row)} if is_true else {}))
+    found = pa.Table.from_pylist(rows, schema=pa.schema([(name, _TYPES.get(name, "float64")) for name in rows[0]]))
     several_clocks = len({row["clocks"] for row in rows}) > 1
     return found if several_clocks else found.drop_columns(["clocks"])
+
+
+def _timing(row: dict[str, Any]) -> dict[str, Any]:
+    """Return whose launches the time is of, and how sure it is that they are those of the counters."""
+    some = {"all ranks": ", all ranks", "another rank": ", another rank"}.get(row["time_ranks"], "")
+    return {"time": row["time_tool"], "grade": row["time_grade"] and row["time_grade"] + some, "taken": row["time_launches"]}
+
+
+def _spread(row: dict[str, Any]) -> dict[str, float | None]:
+    """Return the spread of the launches around their median, in us."""
+    return {f"{name}_us": _scaled(row[f"{name}_duration_ns"], 1e3) for name in ("min", "p5", "p95", "max")}
 
 
 def _names(rows: list[dict[str, Any]]) -> dict[str, str]:

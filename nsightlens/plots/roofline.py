@@ -1,4 +1,4 @@
-"""Rows of the view `roofline` -> a roofline chart: log-log, roofs named, one series per kernel configuration and precision."""
+"""Rows of roofline or true_roofline -> a roofline chart: log-log, roofs named, one series per configuration and precision."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
+from nsightlens.plots import roofline_times as times
 from nsightlens.plots import roofs as roof_lines
 from nsightlens.plots.frame import COLOURS, clean, settle, short
 from nsightlens.plots.roofs import LEVELS, Row, Source, levels_of, precision_name
@@ -34,8 +35,10 @@ Key = tuple[Any, Any]
 
 
 def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
-    """Return the chart of the placed rows of `table` (rows of the view `roofline`): y = work / duration, x = work / bytes.
+    """Return the chart of the placed rows of `table`: y = work / duration, x = work / bytes.
 
+    `table`: rows of the view `roofline`, or of `true_roofline`: then a bar shows the spread of the launches, and a thin arrow
+    comes from where ncu's own duration puts the kernel (small and hollow).
     `roofs`: 'measured' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
     'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be placed.
     """
@@ -54,7 +57,7 @@ def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
     for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
-    note = _note(rows, placed, left_out, roofs) + ("\nA hollow mark stands around others at its place." if _rings(figure) else "")
+    note = _note(rows, placed, left_out, roofs) + ("\nA hollow ring stands around others at its place." if _rings(figure) else "")
     _legend(figure, labels, len(levels_of(placed)) > 1, note, columns)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
@@ -94,7 +97,7 @@ def _draw_panel(axes: Axes, rows: list[Row], numbers: dict[Key, int], preferred:
     axes.set_yscale("log")
     ridges = [flat.greatest / slope.greatest for flat in compute for slope in memory]
     xs = [row["arithmetic_intensity"] for row in rows] + ridges
-    ys = [row["performance_flop_per_s"] for row in rows] + [roof.greatest for roof in compute]
+    ys = [row["performance_flop_per_s"] for row in rows] + [roof.greatest for roof in compute] + times.heights(rows)
     axes.set_xlim(min(min(xs) / 4, max(xs) / 50), max(max(xs) * 12, max(ridges, default=0) * 40))
     axes.set_ylim(min(min(ys) / 4, max(ys) / 200), max(ys) * 3)
     roof_lines.draw(axes, memory, compute)
@@ -122,6 +125,7 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
         for row in points:
             marker, size = _LEVEL_MARKERS[row["level"]] if len(levels) > 1 else (_marker(number), _SIZE)
             under = _hidden_under(axes, row, drawn, key)
+            times.draw(axes, row, colour, marker)
             style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 4}
             if under:
                 style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 4.5}
@@ -162,7 +166,8 @@ def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None
     boxes = [text.get_window_extent() for text in axes.texts]
     boxes += [legend.get_window_extent()] if (legend := axes.get_legend()) else []
     covered = [(box.x0 * scale - 6, box.y0 * scale - 4, box.x1 * scale + 6, box.y1 * scale + 4) for box in boxes]
-    covered += [(x * scale - 9, y * scale - 7, x * scale + 9, y * scale + 7) for x, y in _pixels(axes, rows)]
+    beside = [row | {"performance_flop_per_s": row["ncu_flop_per_s"]} for row in rows if row.get("ncu_flop_per_s")]
+    covered += [(x * scale - 9, y * scale - 7, x * scale + 9, y * scale + 7) for x, y in _pixels(axes, rows + beside)]
     lines = [axes.transData.transform(line.get_xydata()) * scale for line in axes.lines
              if str(line.get_label()).startswith(("_roof", "_levels"))]
     for key, number in numbers.items():
@@ -240,8 +245,10 @@ def _shape(row: Row, what: str) -> str:
 
 def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) -> str:
     definitions = {row["level"]: row["level_definition"] for row in placed}
-    lines = ["Operations and bytes of one launch over its duration under ncu. Bytes counted: " + "; ".join(
-        f"{LEVELS[level]}, {definitions[level]}" for level in levels_of(placed)) + "."]
+    lines = ["Operations and bytes of one launch over its duration under ncu."]
+    if "time_tool" in placed[0]:
+        lines = times.note(placed)
+    lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(placed))}."
     known = {roof.name for roof in roof_lines.compute_roofs(placed, preferred) + roof_lines.memory_roofs(placed, preferred)}
     wanted = [precision_name(row["precision"]) for row in placed] + [LEVELS[level] for level in levels_of(placed)]
     roofless = [name for name in dict.fromkeys(wanted) if name not in known]

@@ -121,7 +121,7 @@ def test_worse_grades_are_refused_unless_asked(other: dict[str, Any], grade: str
     ([kernel(2, "kineto", 100)], "nsys recorded no kernels of this run"),
 ])
 def test_without_a_time_nothing_is_placed(kernels: list[dict[str, Any]], reason: str) -> None:
-    asked = {"time": "nsys"} if reason.endswith("kernels of this run") and kernels else {}
+    asked: dict[str, Any] = {"time": "nsys"} if reason.endswith("kernels of this run") and kernels else {}
     (row,) = ask([kernel(1, "ncu", 500), *kernels], **asked)
     assert (row["placed"], row["not_placed_reason"], row["duration_ns"]) == (False, reason, None)
 
@@ -193,7 +193,7 @@ def test_what_the_counters_lack_is_said_first() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"}])
-def test_unknown_choices_are_refused(wrong: dict[str, object]) -> None:
+def test_unknown_choices_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="there are"):
         ask([kernel(1, "ncu", 500)], **wrong)
 

@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
 from nsightlens import plots
 from nsightlens.errors import NsightlensError, UsageError
@@ -252,8 +254,8 @@ def markers(axes: Axes) -> dict[str, Line2D]:
 def test_a_point_on_another_is_a_ring_around_it() -> None:
     figure = draw(row(0), row(1), row(2), row(3, arithmetic_intensity=50.0))
     (axes,) = figure.axes
-    assert "A hollow mark stands around others" in texts(figure)
-    assert "hollow" not in texts(draw(row(0), row(1, arithmetic_intensity=50.0)))
+    assert "A hollow ring stands around others" in texts(figure)
+    assert "ring" not in texts(draw(row(0), row(1, arithmetic_intensity=50.0)))
     drawn = markers(axes)
     first, second, third, alone = (drawn[f"point {number} dram"] for number in range(1, 5))
     assert first.get_markersize() < second.get_markersize() < third.get_markersize()
@@ -269,3 +271,53 @@ def test_numbers_cover_neither_texts_nor_one_another() -> None:
     others = [text.get_window_extent() for text in axes.texts if text.get_gid() != "number"]
     assert len(boxes) == 9
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in [*boxes[:i], *others])
+
+
+def true_row(number: int = 0, **more: Any) -> dict[str, Any]:
+    """A row of true_roofline: 2 TFLOP/s where ncu's own duration gives 1 TFLOP/s; launches of 900 to 1250 ns around 1 us."""
+    return row(number) | {
+        "performance_flop_per_s": 2e12, "work_flop": 2e6, "ncu_flop_per_s": 1e12, "time_tool": "nsys", "time_grade": "launch",
+        "launches": 9, "duration_ns": 1000, "p5_duration_ns": 900, "p95_duration_ns": 1250,
+        "roof_clock": "locked clock of ncu"} | more
+
+
+def labelled(axes: Axes, label: str) -> list[Line2D]:
+    return [line for line in axes.lines if line.get_label() == label]
+
+
+def test_the_true_point_has_a_bar_and_an_arrow_from_that_of_ncu() -> None:
+    figure = draw(true_row())
+    (axes,) = figure.axes
+    assert points(axes) == {"point 1 dram": (2.0, 2e12)}
+    (own,) = labelled(axes, "_ncu")
+    assert path(own) == [(2.0, 1e12)] and own.get_markerfacecolor() == "white"
+    assert own.get_markersize() < markers(axes)["point 1 dram"].get_markersize()
+    (bar,) = axes.containers
+    assert isinstance(bar, ErrorbarContainer)
+    (segment,) = bar.lines[2][0].get_segments()
+    assert [tuple(end) for end in segment] == [pytest.approx((2.0, 1.6e12)), pytest.approx((2.0, 2e12 / 0.9))]
+    (arrow,) = [text for text in axes.texts if text.get_gid() == "from ncu"]
+    assert isinstance(arrow, Annotation) and (arrow.xy, arrow.xyann) == ((2.0, 2e12), (2.0, 1e12))
+
+
+def test_a_true_roofline_says_what_its_marks_and_roofs_are() -> None:
+    shown = texts(draw(true_row(), true_row(1, time_grade="configuration")))
+    for words in ("over the median duration of the launches in nsys (bars: 5th to 95th percentile)",
+                  "Small hollow marks with an arrow: the same over the duration under ncu", "by grade: launch, configuration",
+                  "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is not known)",
+                  "DRAM, dram__bytes"):
+        assert words in shown.replace("\n", " ")
+    assert "median" not in texts(draw(row()))
+
+
+def test_one_launch_has_no_bar_and_ncu_without_a_duration_no_point() -> None:
+    (axes,) = draw(true_row(launches=1)).axes
+    assert not axes.containers and labelled(axes, "_ncu")
+    (axes,) = draw(true_row(ncu_flop_per_s=None)).axes
+    assert axes.containers and not labelled(axes, "_ncu") and not [t for t in axes.texts if t.get_gid() == "from ncu"]
+
+
+def test_all_that_stands_beside_the_points_is_in_the_picture() -> None:
+    (axes,) = draw(true_row(ncu_flop_per_s=1e8, p5_duration_ns=1)).axes
+    bottom, top = axes.get_ylim()
+    assert bottom < 1e8 and top > 2e15

@@ -1,0 +1,58 @@
+"""What a point of the true roofline has beside itself: the spread of its launches, and where ncu's own duration puts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from nsightlens.plots.frame import clean
+from nsightlens.plots.roofs import Row, quantity
+
+_SMALL = 4.0
+_APART = 1.03  # nearer than 3 %, an arrow would hide between its ends
+
+
+def heights(rows: Sequence[Row]) -> list[float]:
+    """Return all values on the axis of performance that stand beside the points: ends of bars, and ncu's points."""
+    found = [y for row in rows for y in (*_spread(row), row.get("ncu_flop_per_s"))]
+    return [y for y in found if y]
+
+
+def draw(axes: Axes, row: Row, colour: str, marker: str) -> None:
+    """Draw the bar of a point's spread, ncu's own point (small and hollow), and a thin arrow from that to the point."""
+    x, y, own = row["arithmetic_intensity"], row["performance_flop_per_s"], row.get("ncu_flop_per_s")
+    if spread := _spread(row):
+        axes.errorbar([x], [y], yerr=[[max(0.0, y - spread[0])], [max(0.0, spread[1] - y)]], fmt="none", ecolor=colour,
+                      elinewidth=1.1, capsize=2.5, label="_spread", zorder=3.6)
+    if not own:
+        return
+    axes.plot([x], [own], linestyle="none", marker=marker, markersize=_SMALL, markerfacecolor="white", markeredgecolor=colour,
+              markeredgewidth=0.9, label="_ncu", zorder=3.8)
+    if max(own, y) > _APART * min(own, y):
+        axes.annotate("", (x, y), xytext=(x, own), gid="from ncu", zorder=3.5,
+                      arrowprops={"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "color": colour, "linewidth": 0.7,
+                                  "shrinkA": 2.0, "shrinkB": 3.5})
+
+
+def note(rows: Sequence[Row]) -> list[str]:
+    """Return the sentences that say what the points, bars and hollow marks are, and the clock of the roofs."""
+    tools = " or ".join(sorted({str(row["time_tool"]) for row in rows}))
+    lines = ["Operations and bytes of one launch as ncu counted them, over the median duration of the launches in "
+             f"{tools} (bars: 5th to 95th percentile). Small hollow marks with an arrow: the same over the duration under ncu."]
+    grades = dict.fromkeys(str(row["time_grade"]) for row in rows)
+    lines.append(f"Launches of ncu and of {tools} belong together by grade: {', '.join(grades)}.")
+    clocks: dict[str, list[float]] = {}
+    for row in rows:
+        if row["roof_clock"] and row["measured_clock_hz"]:
+            clocks.setdefault(str(row["roof_clock"]), []).append(row["measured_clock_hz"])
+    if clocks:
+        told = [f"{quantity(min(hz), max(hz), 'Hz')}, the {clean(name)}" for name, hz in clocks.items()]
+        lines.append(f"Roofs of ncu's report at {'; '.join(told)} (the clock during the launches is not known).")
+    return lines
+
+
+def _spread(row: Row) -> tuple[float, ...]:
+    """Return performance at the 95th and the 5th percentile of duration; empty for less than two launches."""
+    slow, fast, work = row.get("p95_duration_ns"), row.get("p5_duration_ns"), row.get("work_flop")
+    return (1e9 * work / slow, 1e9 * work / fast) if slow and fast and work and (row["launches"] or 0) > 1 else ()
