@@ -9,17 +9,19 @@ from functools import cache
 from nsightlens.readers import Batch
 from nsightlens.readers.kineto import columns
 from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
+from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
-from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.stream import Frame
+from nsightlens.readers.kineto.stream import Frame, slice_end
 from nsightlens.readers.kineto.tally import Places, Tally
 from nsightlens.readers.kineto.times import InexactTime
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 # In a well-formed string a quote has a backslash before it, so this can only match behind a key.
 _BARE = re.compile(rb'(?<=[^\\]")(\s*:\s*)(?:[+-]?(?:inf(?:inity)?|nan)(?:\([a-z]*\))?|N/A)(?=\s*[,}])', re.IGNORECASE)
+SLICE_BYTES = 1 << 20  # the events in so many bytes fit into the cache of a processor
 _GAP_BYTES = 4096
+_OPENING = ord("[")
 _CLOSING = ord("]")
 # Strings with a backslash: between strings there is none, so that no match can begin at a closing quote.
 _ESCAPED_STRING = re.compile(rb'"[^"\\]*\\(?:[^"\\]|\\.)*+"', re.DOTALL)
@@ -55,16 +57,46 @@ def decoder(exact: bool) -> Decoder:
 
 
 def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
+    fields = None if last else _in_slices(framed, reader)
+    found = Found([], len(framed) - 2)
+    if fields is None:
+        found, tally = _found(framed, at, last, reader)
+        fields = Fields(tally)
+        fields.take(found.events)
+    fields.note_processes()
+    return Digest(columns.batches(fields, origin_ns), fields.tally, found.used, found.closed, found.cut)
+
+
+def _in_slices(framed: memoryview, reader: Decoder) -> Fields | None:
+    """Return what the events say, decoded a slice at a time; None where any slice is not valid."""
+    fields = Fields(Tally())
+    begin, end = 1, len(framed) - 1
+    while begin < end:
+        upto = slice_end(framed, begin, min(begin + SLICE_BYTES, end)) if begin + SLICE_BYTES < end else end
+        overwritten = framed[begin - 1]
+        framed[begin - 1] = _OPENING
+        try:
+            fields.take(_listed(framed[begin - 1 : upto + 1], reader))
+        except REFUSED:
+            return None
+        finally:
+            framed[begin - 1] = overwritten
+        begin = upto
+    return fields
+
+
+def _found(framed: memoryview, at: int, last: bool, reader: Decoder) -> tuple[Found, Tally]:
+    """Return the events of what is not valid as it stands, or ends with the file, and what was mended or lost."""
     tally = Tally()
     found = whole(framed, reader)
-    if found is None or (last and not found.closed):
-        buffer = bytes(framed[1:-1])
-        found = found or _retouched(buffer, at, reader, tally)
-        if found is None or last:
-            salvage = Salvage(buffer, at, last, reader)
-            found, tally = salvage.run(), salvage.tally
-    rows = sort(found.events, tally)
-    return Digest(columns.batches(rows, origin_ns, tally), tally, found.used, found.closed, found.cut)
+    if found is not None and (found.closed or not last):
+        return found, tally
+    buffer = bytes(framed[1:-1])
+    found = found or _retouched(buffer, at, reader, tally)
+    if found is not None and not last:
+        return found, tally
+    salvage = Salvage(buffer, at, last, reader)
+    return salvage.run(), salvage.tally
 
 
 def whole(framed: memoryview, reader: Decoder) -> Found | None:

@@ -12,11 +12,11 @@ from nsightlens.readers import HEAD_BYTES, Probe, ProcessHint
 from nsightlens.readers.kineto import envelope, foreign
 from nsightlens.readers.kineto.digest import decoder, whole
 from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.generation import generation
 from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
-from nsightlens.readers.kineto.sorting import sort
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
 from nsightlens.readers.kineto.tally import Tally
 
@@ -82,7 +82,9 @@ def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
     tally = Tally()
     reader = decoder(clock.exact)
     found = whole(Frame().around(begin[: last_cut(begin)]), reader) or Salvage(begin, at, False, reader).run()
-    sort(found.events, tally)
+    fields = Fields(tally)
+    fields.take(found.events)
+    fields.note_processes()
     return tally
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from nsightlens.readers.kineto import typed, values, words
@@ -36,13 +35,12 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     tally.marks |= words.CATEGORIES & {event.cat for event in events}
     if events:
         tally.ended = events[-1].name == words.END_MARKER
-    _note_processes(rows, tally)
     return rows
 
 
 def _sort_typed(events: list[Any], tally: Tally) -> Rows:
     """Return what `sort` does, of typed events: all that it must ask an event, these tell by their type."""
-    kinds: Counter[Any] = Counter(map(type, events))
+    kinds: set[Any] = set(map(type, events))
     rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": [], "allocations": []}
     others: list[Any] = []
     skipped: list[Any] = []
@@ -59,7 +57,6 @@ def _sort_typed(events: list[Any], tally: Tally) -> Rows:
         tally.marks.add(words.MEMORY)
     _allocations(others, tally)
     tally.ended = False
-    _note_processes(rows, tally)
     return rows
 
 
@@ -89,32 +86,10 @@ def _allocations(others: list[Event], tally: Tally) -> list[Event]:
 
 
 def _note_label(event: Event, args: Args, tally: Tally) -> None:
-    pid = pid_of(event.pid)
+    pid = values.process_id(event.pid)
     if pid is None:
         return
     if event.name == "process_labels" and args.labels == "CPU":
         tally.cpu_pids[pid] = None
     elif event.name == "process_name" and isinstance(args.name, str):
         tally.process_names[pid] = args.name
-
-
-def _note_processes(rows: Rows, tally: Tally) -> None:
-    """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
-    callers = {event.pid for event in rows["api_calls"]}
-    raws = callers | {event.pid for event in rows["allocations"]}
-    raws |= {event.pid for event in rows["ranges"] if event.cat not in words.GPU_ANNOTATIONS}
-    if len(raws) > 1:
-        counts = Counter(event.pid for table in ("api_calls", "ranges", "allocations") for event in rows[table])
-        ordered = sorted(raws, key=lambda raw: (raw not in callers, -counts[raw], str(raw)))
-    else:
-        ordered = list(raws)
-    for raw in ordered:
-        pid = pid_of(raw)
-        if pid is not None:
-            tally.pids[pid] = None
-
-
-def pid_of(raw: object) -> int | None:
-    """Return the pid of an OS process; None for tracks with a name ("Spans") or a number that no process has."""
-    pid = values.integer(raw)
-    return pid if pid is not None and 0 < pid < 1 << 31 else None

@@ -136,7 +136,7 @@ class Source:
             while length <= size and (block := next(self._blocks, b"")):
                 room[length : length + len(block)] = block
                 length += len(block)
-            cut = _cut_of(room, size) if length > size else length
+            cut = slice_end(room, 0, size) if length > size else length
             yield Piece(at, cut, length <= size, bytes(memoryview(room)[:cut]))
             if length <= size:
                 return
@@ -231,16 +231,16 @@ class _Member:
         return self._crc.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def _cut_of(buffer: bytearray, size: int) -> int:
-    """Return where to cut the first `size` bytes: at the last event's beginning, mostly found in a window at their end."""
-    for window in (min(size, _WINDOW), size):
-        cut = last_cut(buffer[size - window : size])
+def slice_end(buffer: bytearray | memoryview, begin: int, end: int) -> int:
+    """Return where to cut begin..end: at the last event's beginning, mostly found in a window at their end; else at the end."""
+    for window in (min(end - begin, _WINDOW), end - begin):
+        cut = last_cut(buffer[end - window : end])
         if cut:
-            return size - window + cut
-    return size
+            return end - window + cut
+    return end
 
 
-def last_cut(window: bytes | bytearray) -> int | None:
+def last_cut(window: bytes | bytearray | memoryview) -> int | None:
     """Return where the last event of `window` that another one precedes begins, None where there is none."""
     cut = None
     for found in NEXT_EVENT.finditer(window):

@@ -13,26 +13,28 @@ from typing import Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Raw, Struct, defstruct, field
 
-from nsightlens.readers.kineto import words
+from nsightlens.readers.kineto import times, words
 
 _ABSENT: Any = None  # not Raw(), of which each event would get its own
+UNKNOWN = times.UNKNOWN
+"""What an integer that is absent reads as: lists of integers without None become arrays in a third of the time."""
 
 
 class LinkArgs(Struct, gc=False):
     """What links an event to others."""
 
-    correlation: int | None = None
-    external_id: int | None = field(default=None, name="External id")
-    external_id_g1: int | None = field(default=None, name="external id")
+    correlation: int | None = UNKNOWN
+    external_id: int | None = field(default=UNKNOWN, name="External id")
+    external_id_g1: int | None = field(default=UNKNOWN, name="external id")
 
 
 class GpuArgs(LinkArgs, gc=False):
     """The arguments of GPU work."""
 
-    device: int | None = None
-    context: int | None = None
-    stream: int | None = None
-    graph_node_id: int | None = field(default=None, name="graph node id")
+    device: int | None = UNKNOWN
+    context: int | None = UNKNOWN
+    stream: int | None = UNKNOWN
+    graph_node_id: int | None = field(default=UNKNOWN, name="graph node id")
 
 
 class CopyArgs(GpuArgs, gc=False):
@@ -45,14 +47,14 @@ class CopyArgs(GpuArgs, gc=False):
 class KernelArgs(GpuArgs, gc=False):
     """The arguments of kernels."""
 
-    registers: Any = field(default=None, name="registers per thread")
-    shared_bytes: Any = field(default=None, name="shared memory")
+    registers: int | None = field(default=UNKNOWN, name="registers per thread")
+    shared_bytes: int | None = field(default=UNKNOWN, name="shared memory")
     blocks_per_sm: Any = field(default=None, name="blocks per SM")
     warps_per_sm: Any = field(default=None, name="warps per SM")
     grid: Raw = _ABSENT
     block: Raw = _ABSENT
     occupancy: Any = field(default=None, name="est. achieved occupancy %")
-    graph_id: Any = field(default=None, name="graph id")
+    graph_id: int | None = field(default=UNKNOWN, name="graph id")
     collective: Any = field(default=None, name="Collective name")
     elements: Any = field(default=None, name="In msg nelems")
     element_type: Any = field(default=None, name="dtype")
@@ -65,26 +67,26 @@ class KernelArgs(GpuArgs, gc=False):
 class RangeArgs(Struct, gc=False):
     """The arguments of ranges."""
 
-    external_id: int | None = field(default=None, name="External id")
-    sequence: int | None = field(default=None, name="Sequence number")
-    forward_thread: int | None = field(default=None, name="Fwd thread id")
+    external_id: int | None = field(default=UNKNOWN, name="External id")
+    sequence: int | None = field(default=UNKNOWN, name="Sequence number")
+    forward_thread: int | None = field(default=UNKNOWN, name="Fwd thread id")
     shapes: Raw = field(default=_ABSENT, name="Input Dims")
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
     types: Raw = field(default=_ABSENT, name="Input type")
     concrete_inputs: Raw = field(default=_ABSENT, name="Concrete Inputs")
-    device: Any = None
-    stream: Any = None
+    device: int | None = UNKNOWN
+    stream: int | None = UNKNOWN
 
 
 class AllocationArgs(Struct, gc=False):
     """The arguments of allocations."""
 
-    allocated: Any = field(default=None, name="Bytes")
+    allocated: int | None = field(default=UNKNOWN, name="Bytes")
     address: Any = field(default=None, name="Addr")
-    device_type: Any = field(default=None, name="Device Type")
-    device_id: Any = field(default=None, name="Device Id")
-    total_allocated: Any = field(default=None, name="Total Allocated")
-    total_reserved: Any = field(default=None, name="Total Reserved")
+    device_type: int | None = field(default=UNKNOWN, name="Device Type")
+    device_id: int | None = field(default=UNKNOWN, name="Device Id")
+    total_allocated: int | None = field(default=UNKNOWN, name="Total Allocated")
+    total_reserved: int | None = field(default=UNKNOWN, name="Total Reserved")
 
 
 class Known(Struct, gc=False):
@@ -147,6 +149,9 @@ def _kind(category: str) -> type[Known]:
     return cast("type[Known]", kind)
 
 
+NO_ARGS: dict[str, Any] = {table: kind() for table, kind in (_ARGS | {"allocations": AllocationArgs}).items()}
+"""What an event of each table says that has no arguments."""
 KINDS = tuple(_kind(category) for category in sorted(words.CATEGORIES))
+CATEGORIES: dict[Any, str] = {kind: kind.cat for kind in KINDS}
 DECODER: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[reduce(or_, KINDS)])  # type: ignore[misc]
 """Raises one of `events.REFUSED` for a list in which any event is not one of KINDS."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+
+from nsightlens.readers.kineto.times import UNKNOWN, Ns
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError)
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -38,12 +41,19 @@ def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Arra
     return pa.array([v if v is not None and low <= v <= high else None for v in whole], type_)
 
 
-def true_integers(values: Sequence[Any]) -> pa.Array:
-    """Return `integers` of what are integers or None for certain: in half the time where there is no None."""
-    try:
-        return pa.array(np.array(values, dtype=np.int64))
-    except (TypeError, OverflowError):  # there is a None, or a number beyond 63 bits
-        return integers(values)
+def numbers(values: Sequence[Any], *, are_integers: bool) -> Ns:
+    """Return `integers` as int64 with UNKNOWN for NULL. are_integers: all values are integers or None for certain."""
+    if are_integers:
+        with suppress(TypeError, OverflowError):  # there is a None, or a number beyond 63 bits
+            return np.array(values, dtype=np.int64)
+    column = integers(values)
+    return np.asarray((column.fill_null(UNKNOWN) if column.null_count else column).to_numpy())
+
+
+def process_id(raw: object) -> int | None:
+    """Return the pid of an OS process; None for tracks with a name ("Spans") or a number that no process has."""
+    pid = integer(raw)
+    return pid if pid is not None and 0 < pid < 1 << 31 else None
 
 
 def integer(value: Any) -> int | None:
@@ -87,6 +97,18 @@ def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def repeated(values: Sequence[str | None]) -> pa.DictionaryArray:
+    """Return a text column of values of which there are few distinct ones."""
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        codes = np.zeros(len(values), dtype=np.int32)
+    else:
+        code_of = {value: code for code, value in enumerate(distinct)}
+        codes = np.fromiter(map(code_of.__getitem__, values), np.int32, len(values))
+    known = pa.array(distinct, _TEXT)
+    return pa.DictionaryArray.from_arrays(known.indices.take(pa.array(codes)), known.dictionary)
 
 
 def triples(raws: Sequence[msgspec.Raw | None]) -> tuple[pa.Array, pa.Array, pa.Array]:
