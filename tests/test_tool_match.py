@@ -125,3 +125,5 @@ def test_the_report_accounts_for_every_launch(simulated: Store) -> None:
     hidden = [r for r in rows if r["reason"] == "hidden by graph mode"]
     assert {(r["tool"], r["other_tool"], r["rank"]) for r in hidden} == {("kineto", "nsys", 1)}
     assert sum(r["launches"] for r in hidden) == 136
+    measured = {r["reason"] for r in rows if (r["tool"], r["other_tool"], r["rank"]) == ("nsys", "ncu", 0)}
+    assert measured == {None, "not profiled by ncu", "another configuration", "another variant"}

@@ -5,7 +5,7 @@
 -- @column kernel_id        The launch.
 -- @column other_kernel_id  One of its partners.
 -- @column partners         How many there are.
--- @column evidence         Where the order was compared.
+-- @column evidence         What makes it certain.
 CREATE VIEW _match_partners AS
 SELECT tool, other_tool, kernel_id, min(other_kernel_id) AS other_kernel_id, count(*) AS partners, min(evidence) AS evidence
 FROM (

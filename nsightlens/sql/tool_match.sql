@@ -3,7 +3,11 @@
 -- none. Below launch the two rows are of one kind, and which is which stays open: candidates counts the rows of the other
 -- tool that could be meant, and other_kernel_id is NULL. Processes meet by rank; a launch is compared with all processes
 -- of that rank (with all of the run where a side has no rank). Per pair of tools both directions are listed.
--- @requires _matchable, _match_tools, _match_partners, _match_candidates
+-- Reasons: name unknown; not profiled by ncu (it measured none alike, or the ones that it measured are others); outside the window
+-- (the other tool recorded other steps); hidden by graph mode (it recorded graphs whole); not recorded (it has none alike, or all
+-- that it has are others: dropped, or never launched there); order not certain (some that it has could be this one); another
+-- configuration; another variant (of the same base name).
+-- @requires _matchable, _match_tools, _match_partners, _match_candidates, _match_open
 -- @assumes Both tools saw the same program with the same inputs.
 -- @assumes Processes of equal rank stand for each other, and launch in the same order but for what one side lacks.
 -- @column run              Run.
@@ -14,8 +18,8 @@
 -- @column other_kernel_id  The same launch in the other tool, at grade launch.
 -- @column grade            launch, configuration, key, short_name or none.
 -- @column candidates       Rows of the other tool of that grade (launch: 1).
--- @column evidence         Where the order was compared, at grade launch.
--- @column reason           Why it is no match of grade launch: name unknown, outside the window, hidden by graph mode, ….
+-- @column evidence         What makes it certain, at grade launch (see matches).
+-- @column reason           Why it is no match of grade launch.
 -- @column kernel_key       Canonical name.
 -- @column duration_ns      Duration of the launch in `tool`.
 CREATE VIEW tool_match AS
@@ -44,6 +48,8 @@ SELECT
             THEN 'not profiled by ncu'
         WHEN w.has_steps AND k.step IS NOT NULL AND t.step IS NULL THEN 'outside the window'
         WHEN k.in_graph AND h.tool IS NOT NULL THEN 'hidden by graph mode'
+        WHEN o.open = 0 AND a.other_tool = 'ncu' THEN 'not profiled by ncu'
+        WHEN o.open = 0 THEN 'not recorded'
         WHEN c.candidates IS NOT NULL THEN 'order not certain'
         WHEN n.candidates IS NOT NULL THEN 'another configuration'
         WHEN s.candidates IS NOT NULL THEN 'another variant'
@@ -56,6 +62,9 @@ LEFT JOIN _match_partners AS p ON p.kernel_id = k.kernel_id AND p.tool = k.tool 
 LEFT JOIN _match_candidates AS c
     ON c.grade = 'configuration' AND c.run = k.run AND c.tool = a.other_tool AND c.kernel_key = k.kernel_key AND c.configuration = k.configuration
     AND c.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
+LEFT JOIN _match_open AS o
+    ON o.run = k.run AND o.tool = a.other_tool AND o.other_tool = k.tool AND o.kernel_key = k.kernel_key
+    AND o.configuration = k.configuration AND o.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
 LEFT JOIN _match_candidates AS n
     ON n.grade = 'key' AND n.run = k.run AND n.tool = a.other_tool AND n.kernel_key = k.kernel_key
     AND n.rank IS NOT DISTINCT FROM CASE WHEN a.by_rank THEN k.rank END
