@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import names, normalise, processes, schema
+from nsightlens import linking, names, normalise, processes, schema
 from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
-from nsightlens.normalise import MISSING, Calls, Int, Launched, Narrow, Places, nullable
+from nsightlens.linking import Calls, Launched
+from nsightlens.normalise import MISSING, Int, Narrow, Places, nullable
 from nsightlens.ranks import Selection, Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
@@ -138,13 +139,13 @@ class Assembly:
         calls = self._calls()
         kind = self._narrow.take("memory_ops", "kind", np.int32)
         process, correlation, start = self._take_work("memory_ops", kind)
-        self.memory_links = normalise.link(process, correlation, calls, start)
+        self.memory_links = linking.link(process, correlation, calls, start)
         if self._attribution:
             self._attribution.add_work("memory_ops", kind, self.memory_links)
         self.memory_links = replace(self.memory_links, start=start[:0].copy())  # no longer needed, and large
         kind = self._narrow.take("kernels", "kind", np.int32)
         process, correlation, start = self._take_work("kernels", kind)
-        self.kernel_links = normalise.link(process, correlation, calls, start)
+        self.kernel_links = linking.link(process, correlation, calls, start)
         del calls
         if self._attribution:
             self._attribution.add_work("kernels", kind, self.kernel_links)
@@ -156,7 +157,7 @@ class Assembly:
         alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
         del kind
         ncu_id = self._narrow.take("kernels", "ncu_id")
-        self.order = normalise.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
+        self.order = linking.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
         self.kernel_links = replace(self.kernel_links, start=start[:0].copy())  # no longer needed, and large
 
     def _begin_attribution(self) -> Attribution:

@@ -30,8 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.kinds import KIND, Kinds, expand
+from nsightlens.linking import Launched
 from nsightlens.nesting import Int, Places, at, codes, each_once
-from nsightlens.normalise import MISSING, Launched, Narrow, nullable
+from nsightlens.normalise import MISSING, Narrow, nullable
 from nsightlens.origins import Origins
 from nsightlens.surroundings import Around, Gathered, traits
 

@@ -1,4 +1,4 @@
-"""Table -> table: the columns that no tool gives (identity, order of launch, launching call, canonical name, family).
+"""Table -> table: the columns that no tool gives: kinds of launch, canonical name, family. (linking.py has launching calls.)
 
 Everything works on narrow integer arrays of one profile, about 60 bytes a kernel, in O(n log n).
 """
@@ -6,7 +6,6 @@ Everything works on narrow integer arrays of one profile, about 60 bytes a kerne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +22,9 @@ Hash = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int32]
 
 MISSING = np.iinfo(np.int64).min
-_KEY_BITS = 44
-_CHUNK = 1 << 18
 _BLOCK = 1 << 20
 """Rows of a gathered column that are kept together."""
-# Different salts keep small numbers of different kinds from hashing alike.
 _NAME_SALT = np.uint64(0x6E616D65_5F73616C)
-_PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
 _CONFIG_COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
@@ -120,7 +115,7 @@ def configuration(batch: pa.RecordBatch) -> Hash:
     """Return a 64-bit hash of each row's launch configuration (grid and block)."""
     mixed: Hash = np.zeros(batch.num_rows, dtype=np.uint64)
     for column in _CONFIG_COLUMNS:
-        mixed = _mix(np.bitwise_xor(mixed, integers(batch, column).astype(np.uint64)))
+        mixed = mix(np.bitwise_xor(mixed, integers(batch, column).astype(np.uint64)))
     return mixed
 
 
@@ -128,10 +123,10 @@ def hash_of(texts: Sequence[str | None]) -> Hash:
     """Return a 64-bit hash per text: equal texts have equal hashes."""
     codes: dict[str | None, int] = {}
     numbers: Hash = np.array([codes.setdefault(text, len(codes)) for text in texts]).astype(np.uint64)
-    return _mix(numbers ^ _NAME_SALT)
+    return mix(numbers ^ _NAME_SALT)
 
 
-def _mix(value: Hash) -> Hash:
+def mix(value: Hash) -> Hash:
     """Return the finalizer of splitmix64: every input bit reaches every output bit."""
     value = value + np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -229,151 +224,6 @@ class Narrow:
         """Return, per row of `table`, the value of its window."""
         counts = [rows.get(table, 0) for rows in self.window_rows]
         return np.repeat(np.asarray(values, dtype=np.int64), counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """The API calls of a profile: process, correlation id, start and end, in the order of their rows."""
-
-    process: npt.NDArray[Any]
-    correlation: Int
-    start: Int
-    end: Int
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """Per row of GPU work: the row of its launching call (-1: none), that call's start, and start of the work minus end of
-    the call (both MISSING: unknown)."""
-
-    call: npt.NDArray[np.int32]
-    start: Int
-    queue_delay: Int
-
-
-def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: Int) -> Launched:
-    """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
-
-    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken.
-    """
-    rows = len(process)
-    found = Launched(np.full(rows, -1, dtype=np.int32), np.full(rows, MISSING), np.full(rows, MISSING))
-    if not rows or not len(calls.process):
-        return found
-    numbers = _numbers(correlation, calls.correlation)
-    ordered = _keys(calls.process, calls.correlation, numbers)
-    order = None
-    if bool((ordered[1:] <= ordered[:-1]).any()):
-        order = np.argsort(ordered, kind="stable")
-        ascending = ordered[order]
-        if bool((ascending[1:] == ascending[:-1]).any()):
-            order = np.lexsort((calls.start, ordered))
-            ascending = ordered[order]
-        ordered = ascending
-    for first in range(0, rows, _CHUNK):
-        some = slice(first, first + _CHUNK)
-        key = _keys(process[some], correlation[some], numbers)
-        at = np.minimum(np.searchsorted(ordered, key), len(ordered) - 1)
-        linked = np.flatnonzero((ordered[at] == key) & (key >= 0))
-        call = at[linked] if order is None else order[at[linked]]
-        linked += first
-        found.call[linked] = call
-        found.start[linked] = calls.start[call]
-        end, start = calls.end[call], work_start[linked]
-        known = (end != MISSING) & (start != MISSING)
-        found.queue_delay[linked[known]] = start[known] - end[known]
-    return found
-
-
-def _numbers(one: Int, other: Int) -> Int | None:
-    """Return the distinct correlation ids where some do not fit into a key as they are."""
-    extremes = [int(extreme) for ids in (one, other) if len(ids)
-                for extreme in (ids.min(initial=0, where=ids != MISSING), ids.max())]
-    if min(extremes) >= 0 and max(extremes) < 1 << _KEY_BITS:
-        return None
-    return np.unique(np.concatenate([one, other]))
-
-
-def _keys(process: npt.NDArray[Any], correlation: Int, numbers: Int | None) -> Int:
-    """Return one integer per (process, correlation); -1 where there is no id."""
-    unlinked = (correlation == MISSING) | (correlation == 0)
-    key = process.astype(np.int64) << _KEY_BITS
-    key |= correlation if numbers is None else np.searchsorted(numbers, correlation)
-    key[unlinked] = -1
-    return key
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Per kernel row: its place in the launch order of the profile, of its process, and among its like; all from 0."""
-
-    place: Places
-    launch_index: Places
-    nth: Places
-
-
-def launch_order(
-    process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
-) -> Order:
-    """Return the order of launch: by process, launch time, correlation id, start, ncu's ID, row.
-
-    A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
-    these ids grow with the calls; without a correlation id it takes its own start. `like`: a number or hash of key and
-    configuration.
-    """
-    time = _launch_time(process, correlation, start, launched)
-    same, descends = _steps(process, time)
-    order = np.lexsort((time, process)) if descends else None
-    if order is not None:
-        same, _ = _steps(process[order], time[order])
-    if same:
-        order = np.lexsort((ncu_id, start, correlation, time, process))
-    del time
-    place = np.arange(len(process), dtype=np.int32)
-    if order is not None:
-        place[order] = np.arange(len(process), dtype=np.int32)
-    if not len(process) or process.min() == process.max():
-        return Order(place, place, _count_before(like, order))
-    numbered = process.astype(np.uint64)
-    like = _mix(like.astype(np.uint64) ^ _mix(numbered ^ _PROCESS_SALT))
-    return Order(place, _count_before(numbered, order), _count_before(like, order))
-
-
-def _steps(process: npt.NDArray[Any], time: Int) -> tuple[bool, bool]:
-    """Return whether two neighbours are equal in process and time, and whether one is greater than the next."""
-    together = process[1:] == process[:-1]
-    same = together & (time[1:] == time[:-1])
-    descends = (process[1:] < process[:-1]) | (together & (time[1:] < time[:-1]))
-    return bool(same.any()), bool(descends.any())
-
-
-def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
-    unlinked = launched.start == MISSING
-    if not unlinked.any():
-        return launched.start
-    time = launched.start.copy()
-    numbered = (correlation != MISSING) & (correlation != 0)
-    time[unlinked & ~numbered] = start[unlinked & ~numbered]
-    for one in np.unique(process[unlinked & numbered]):
-        rows = np.flatnonzero((process == one) & numbered)
-        rows = rows[np.argsort(correlation[rows], kind="stable")]
-        time[rows] = np.where(unlinked[rows], np.maximum.accumulate(time[rows]), time[rows])
-    return time
-
-
-def _count_before(group: npt.NDArray[Any], order: Int | None) -> Places:
-    """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
-    encoded = pa.array(group if order is None else group[order]).dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    narrow = encoded.astype(np.uint16) if len(encoded) == 0 or encoded.max() < 1 << 16 else encoded
-    sizes = np.bincount(encoded) if len(encoded) else np.zeros(0, dtype=np.int64)
-    del encoded
-    by_group = np.argsort(narrow, kind="stable")
-    if order is not None:
-        by_group = order[by_group]
-    before = np.arange(len(group), dtype=np.int32) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
-    count = np.empty(len(group), dtype=np.int32)
-    count[by_group] = before
-    return count
 
 
 def nullable(values: Int) -> pa.Array:

@@ -19,6 +19,7 @@ ROOMS = {
     "collectives": 2, "matching": 2, "operators": 2, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
     "placement": 2, "recordings": 3, "measured": 4, "crossing": 5,
     "discover": 3, "processes": 3, "staging": 3, "nesting": 3, "autograd": 4, "grouping": 4, "kinds": 4, "normalise": 4,
+    "linking": 5,
     "surroundings": 5, "origins": 6, "attribution": 7, "assembly": 8, "parts": 9, "views": 6, "star": 6, "analyses": 7,
     "conflicts": 6, "catalogue": 7, "blank": 8, "store": 9, "road": 10, "plots": 11, "perfetto": 11, "report": 11, "doctor": 11,
     "": 12, "cli": 13, "__main__": 14,

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import random
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightlens.normalise import MISSING, Calls, hash_of, launch_order, link
+from nsightlens.linking import Calls, Launched, launch_order, link
+from nsightlens.normalise import MISSING, hash_of
 
 Int = np.int64
 
@@ -77,3 +82,47 @@ def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -
         before = expected[:place]
         assert order.launch_index[index] == sum(rows[i][0] == rows[index][0] for i in before)
         assert order.nth[index] == sum((rows[i][0], rows[i][3]) == (rows[index][0], rows[index][3]) for i in before)
+
+
+def _expected_calls(process: list[int], correlation: list[int], calls: list[tuple[int, int, int]]) -> list[int]:
+    """Return the row of each launching call, found by looking at every call: (process, correlation, start)."""
+    found = []
+    for one, number in zip(process, correlation, strict=True):
+        rows = [row for row, call in enumerate(calls) if call[:2] == (one, number) and number not in (0, MISSING)]
+        found.append(min(rows, key=lambda row: (calls[row][2], row), default=-1))
+    return found
+
+
+@pytest.mark.parametrize("numbers", [
+    range(12), range(-3, 9), range(5, 4000), [0, MISSING], [7], range(1, 1 << 62, 1 << 57), [0, 1, MISSING, 1 << 45, -1 << 62],
+    [MISSING, 3, (1 << 63) - 1, -(1 << 63) + 1], range(1 << 44, (1 << 44) + 20),
+])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_calls_are_found_whatever_their_ids(numbers: Sequence[int], processes: int) -> None:
+    source = random.Random(f"{list(numbers)[:5]} {processes}")
+    for _ in range(8):
+        calls = [(source.randrange(processes), source.choice(numbers), source.choice([MISSING, 1, 2, 3, 10])) for _ in range(60)]
+        work = [(source.randrange(processes + 1), source.choice([*list(numbers)[:50], 0, MISSING, 1, 2, 99])) for _ in range(40)]
+        process, correlation = (np.array(values, dtype=np.int64) for values in zip(*work, strict=True))
+        one, number, start = (np.array(values, dtype=np.int64) for values in zip(*calls, strict=True))
+        found = link(process.astype(np.int32), correlation, Calls(one.astype(np.int32), number, start, start), correlation)
+        assert found.call.tolist() == _expected_calls(process.tolist(), correlation.tolist(), calls)
+
+
+def test_order_of_launch_is_by_process_then_time_whatever_the_order_of_rows() -> None:
+    source = random.Random(5)
+    for spread in (1, 4, 1000):
+        process = np.array([source.randrange(3) for _ in range(300)], dtype=np.int32)
+        start = np.array([10 * row + source.randrange(-spread, spread) for row in range(300)], dtype=np.int64)
+        nothing = np.full(300, MISSING)
+        links = Launched(np.full(300, -1, dtype=np.int32), nothing, nothing)
+        like = np.array([source.randrange(4) for _ in range(300)])
+        order = launch_order(process, nothing, start, nothing, links, like)
+        rows = sorted(range(300), key=lambda row: (process[row], start[row], row))
+        assert np.argsort(order.place).tolist() == rows
+        counted: Counter[tuple[int, ...]] = Counter()
+        for row in rows:
+            assert order.launch_index[row] == counted[process[row],]
+            assert order.nth[row] == counted[process[row], like[row]]
+            counted[process[row],] += 1
+            counted[process[row], like[row]] += 1

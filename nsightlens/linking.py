@@ -1,0 +1,249 @@
+"""GPU work -> its launching call, and the order of launches.
+
+Everything works on narrow integer arrays of one profile, in O(n log n), and in O(n) where ids and times are as tools write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nsightlens.normalise import MISSING, Int, Places, mix
+
+_KEY_BITS = 44
+_CHUNK = 1 << 18
+_TABLE_PER_CALL = 4
+"""Entries, 4 bytes each, that a table by correlation id may have per call."""
+_PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
+"""Keeps small numbers of processes from hashing like those of names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The API calls of a profile: process, correlation id, start and end, in the order of their rows."""
+
+    process: npt.NDArray[Any]
+    correlation: Int
+    start: Int
+    end: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """Per row of GPU work: the row of its launching call (-1: none), that call's start, and start of the work minus end of
+    the call (both MISSING: unknown)."""
+
+    call: npt.NDArray[np.int32]
+    start: Int
+    queue_delay: Int
+
+
+def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: Int) -> Launched:
+    """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
+
+    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken.
+    """
+    rows = len(process)
+    found = Launched(np.full(rows, -1, dtype=np.int32), np.full(rows, MISSING), np.full(rows, MISSING))
+    if not rows or not len(calls.process):
+        return found
+    directory = _directory(calls) or _sorted_directory(calls, correlation)
+    for first in range(0, rows, _CHUNK):
+        some = slice(first, first + _CHUNK)
+        call = directory(process[some], correlation[some])
+        linked = np.flatnonzero(call >= 0)
+        call = call[linked]
+        linked += first
+        found.call[linked] = call
+        found.start[linked] = calls.start[call]
+        end, start = calls.end[call], work_start[linked]
+        known = (end != MISSING) & (start != MISSING)
+        found.queue_delay[linked[known]] = start[known] - end[known]
+    return found
+
+
+Directory = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Places]
+"""Processes and correlation ids -> the row of the call of each, -1 where there is none."""
+
+
+def _directory(calls: Calls) -> Directory | None:
+    """Return the directory as a table by process and correlation id; None where the ids are too sparse for that."""
+    low, high = _id_range(calls.correlation)
+    width = high - low + 1
+    size = (int(calls.process.max()) + 1) * width
+    if size > _TABLE_PER_CALL * len(calls.process) + _CHUNK:
+        return None
+    table = np.full(max(size, 1), -1, dtype=np.int32)
+
+    def places(process: npt.NDArray[Any], correlation: npt.NDArray[Any]) -> tuple[Int, npt.NDArray[np.bool_]]:
+        """Return the place in the table of each, and whether it has one."""
+        known = (correlation >= low) & (correlation <= high) & (correlation != 0)
+        place = process.astype(np.int64) * width
+        place += np.where(known, correlation, low)
+        place -= low
+        known &= place < size
+        place[~known] = 0
+        return place, known
+
+    def find(process: npt.NDArray[Any], correlation: npt.NDArray[Any]) -> Places:
+        place, known = places(process, correlation)
+        found = table[place]
+        found[~known] = -1
+        return found
+
+    _fill(table, calls, places)
+    return find
+
+
+def _fill(
+    table: Places, calls: Calls, places: Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[Int, npt.NDArray[np.bool_]]],
+) -> None:
+    """Write the row of each call to its place; of several with one place, that of the earliest, then of the first."""
+    chunks = [slice(first, first + _CHUNK) for first in range(0, len(calls.process), _CHUNK)]
+    for some in reversed(chunks):  # the last assignment stays: that of the first row
+        place, known = places(calls.process[some], calls.correlation[some])
+        rows = np.flatnonzero(known)[::-1]
+        table[place[rows]] = rows + some.start
+    again = []
+    for some in chunks:
+        place, known = places(calls.process[some], calls.correlation[some])
+        rows = np.flatnonzero(known & (table[place] != np.arange(some.start, some.start + len(place))))
+        again.append(np.stack([place[rows], rows + some.start]))
+    place, row = np.concatenate(again, axis=1)
+    if len(row):
+        shared = np.unique(place)
+        place, row = np.concatenate([shared, place]), np.concatenate([table[shared], row])
+        order = np.lexsort((row, calls.start[row], place))[::-1]
+        table[place[order]] = row[order]
+
+
+def _id_range(correlation: npt.NDArray[Any]) -> tuple[int, int]:
+    """Return the least and the greatest correlation id (1, 0: there is none)."""
+    least = int(correlation.min())
+    if least == MISSING:
+        correlation = correlation[correlation != MISSING]
+        least = int(correlation.min(initial=1))
+    return least, int(correlation.max(initial=0))
+
+
+def _sorted_directory(calls: Calls, wanted: npt.NDArray[Any]) -> Directory:
+    """Return the directory as keys in order, for correlation ids of any size; `wanted`: those that will be looked up."""
+    numbers = _numbers(wanted, calls.correlation)
+    ordered = _keys(calls.process, calls.correlation, numbers)
+    order = np.argsort(ordered, kind="stable")
+    ascending = ordered[order]
+    if bool((ascending[1:] == ascending[:-1]).any()):
+        order = np.lexsort((calls.start, ordered))
+        ascending = ordered[order]
+
+    def find(process: npt.NDArray[Any], correlation: npt.NDArray[Any]) -> Places:
+        key = _keys(process, correlation, numbers)
+        at = np.minimum(np.searchsorted(ascending, key), len(ascending) - 1)
+        return np.where((ascending[at] == key) & (key >= 0), order[at], -1).astype(np.int32)
+
+    return find
+
+
+def _numbers(one: Int, other: Int) -> Int | None:
+    """Return the distinct correlation ids where some do not fit into a key as they are."""
+    extremes = [int(extreme) for ids in (one, other) if len(ids)
+                for extreme in (ids.min(initial=0, where=ids != MISSING), ids.max())]
+    if min(extremes) >= 0 and max(extremes) < 1 << _KEY_BITS:
+        return None
+    return np.unique(np.concatenate([one, other]))
+
+
+def _keys(process: npt.NDArray[Any], correlation: Int, numbers: Int | None) -> Int:
+    """Return one integer per (process, correlation); -1 where there is no id."""
+    unlinked = (correlation == MISSING) | (correlation == 0)
+    key = process.astype(np.int64) << _KEY_BITS
+    key |= correlation if numbers is None else np.searchsorted(numbers, correlation)
+    key[unlinked] = -1
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Per kernel row: its place in the launch order of the profile, of its process, and among its like; all from 0."""
+
+    place: Places
+    launch_index: Places
+    nth: Places
+
+
+def launch_order(
+    process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
+) -> Order:
+    """Return the order of launch: by process, launch time, correlation id, start, ncu's ID, row.
+
+    A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
+    these ids grow with the calls; without a correlation id it takes its own start. `like`: a number or hash of key and
+    configuration.
+    """
+    time = _launch_time(process, correlation, start, launched)
+    order = None
+    same, descends = _steps(process, time)
+    if descends:  # rows of several processes often are in order within each
+        order = np.argsort(_narrow_codes(process), kind="stable")
+        same, descends = _steps(process[order], time[order])
+    if descends:
+        order = np.lexsort((time, process))
+        same, _ = _steps(process[order], time[order])
+    if same:
+        order = np.lexsort((ncu_id, start, correlation, time, process))
+    del time
+    place = np.arange(len(process), dtype=np.int32)
+    if order is not None:
+        place[order] = np.arange(len(process), dtype=np.int32)
+    if not len(process) or process.min() == process.max():
+        return Order(place, place, _count_before(like, order))
+    before = np.cumsum(counts := np.bincount(process)) - counts
+    like = mix(like.astype(np.uint64) ^ mix(process.astype(np.uint64) ^ _PROCESS_SALT))
+    return Order(place, place - before.astype(np.int32)[process], _count_before(like, order))
+
+
+def _steps(process: npt.NDArray[Any], time: Int) -> tuple[bool, bool]:
+    """Return whether two neighbours are equal in process and time, and whether one is greater than the next."""
+    together = process[1:] == process[:-1]
+    same = together & (time[1:] == time[:-1])
+    descends = (process[1:] < process[:-1]) | (together & (time[1:] < time[:-1]))
+    return bool(same.any()), bool(descends.any())
+
+
+def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
+    unlinked = launched.start == MISSING
+    if not unlinked.any():
+        return launched.start
+    time = launched.start.copy()
+    numbered = (correlation != MISSING) & (correlation != 0)
+    time[unlinked & ~numbered] = start[unlinked & ~numbered]
+    for one in np.unique(process[unlinked & numbered]):
+        rows = np.flatnonzero((process == one) & numbered)
+        rows = rows[np.argsort(correlation[rows], kind="stable")]
+        time[rows] = np.where(unlinked[rows], np.maximum.accumulate(time[rows]), time[rows])
+    return time
+
+
+def _count_before(group: npt.NDArray[Any], order: Int | None) -> Places:
+    """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
+    encoded = pa.array(group if order is None else group[order]).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    narrow = _narrow_codes(encoded)
+    sizes = np.bincount(encoded) if len(encoded) else np.zeros(0, dtype=np.int64)
+    del encoded
+    by_group = np.argsort(narrow, kind="stable")
+    if order is not None:
+        by_group = order[by_group]
+    before = np.arange(len(group), dtype=np.int32) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+    count = np.empty(len(group), dtype=np.int32)
+    count[by_group] = before
+    return count
+
+
+def _narrow_codes(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the codes, none negative, in 16 bits where they fit: those are sorted digit by digit, in linear time."""
+    return codes.astype(np.uint16) if len(codes) == 0 or codes.max() < 1 << 16 else codes
