@@ -30,6 +30,7 @@ FROM kernels WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool, ra
 """
 _SCHEMA = pa.schema([(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
                      for field in schema.MATCHES.schema])
+_OTHER_RUN = pa.field("other_run", pa.string())
 _MOST_LAUNCHES = 3_000_000
 """Launches of a process above which its orders are not compared: memory for a few hundred bytes each would be needed."""
 
@@ -60,28 +61,43 @@ class _Crossing:
 
 def matches(ask: Ask, runs: Iterable[str]) -> pa.Table:
     """Return the rows of `matches` of some runs; `ask` answers SQL on their kernels, calls, ranges and profiles."""
-    processes = ask(_PROCESSES, [sorted(runs)]).to_pylist()
+    of_runs = [ask(_PROCESSES, [[run]]).to_pylist() for run in sorted(set(runs))]
+    found = (crossing.table() for processes in of_runs for crossing in _crossings(ask, processes))
+    return pa.concat_tables([_SCHEMA.empty_table(), *found])
+
+
+def between(ask: Ask, base: str, other: str) -> pa.Table:
+    """Return the pairs of two runs of one workload, as rows of `matches` and the run of each side: `run` and `other_run`."""
+    processes = sorted(ask(_PROCESSES, [[base, other]]).to_pylist(), key=lambda process: process["run"] != base)
+    tables = [_SCHEMA.append(_OTHER_RUN).empty_table()]
+    for crossing in _crossings(ask, processes):
+        one_run, other_run = (side.process["run"] for side in (crossing.one, crossing.other))
+        table = crossing.table()
+        if one_run != other_run:
+            tables.append(table.append_column(_OTHER_RUN, pa.repeat(other_run, table.num_rows)))
+    return pa.concat_tables(tables)
+
+
+def _crossings(ask: Ask, processes: list[dict[str, Any]]) -> Iterator[_Crossing]:
+    """Yield what the processes that meet have in common, one rank after the other."""
     alone = Counter(process["profile_id"] for process in processes)
-    tables = [_SCHEMA.empty_table()]
-    for _, meetings in groupby(sorted(_meetings(processes), key=_group), key=_group):
+    for _, some in groupby(sorted(_meetings(processes), key=_group), key=_group):
         known: dict[str, Recorded] = {}
         crossings = []
-        for pair in meetings:
+        for pair in some:
             for process in pair:
                 if _name(process) not in known:
                     known[_name(process)] = recorded(ask, process)
             one, other = (known[_name(process)] for process in pair)
             single = all(alone[process["profile_id"]] == 1 for process in pair)
             crossings.append(_measured(ask, one, other, single) if pair[1]["tool"] == "ncu" else _timelines(one, other))
-        tables += [crossing.table() for crossing in _carried(crossings)]
-    return pa.concat_tables(tables)
+        yield from _carried(crossings)
 
 
-def _group(meeting: tuple[dict[str, Any], dict[str, Any]]) -> tuple[str, int]:
-    """Return run and rank of a meeting: what is known of others there may tell more of it."""
-    one, other = meeting
-    ranks = [side["rank"] for side in (one, other) if side["rank"] is not None]
-    return one["run"], ranks[0] if ranks else -1
+def _group(meeting: tuple[dict[str, Any], dict[str, Any]]) -> int:
+    """Return the rank of a meeting (-1: unknown): what is known of others there may tell more of it."""
+    ranks = [side["rank"] for side in meeting if side["rank"] is not None]
+    return ranks[0] if ranks else -1
 
 
 def _name(process: dict[str, Any]) -> str:
@@ -89,15 +105,16 @@ def _name(process: dict[str, Any]) -> str:
 
 
 def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the processes of different tools that are the same rank of a run, or its only process; nsys first, ncu last."""
+    """Yield the processes of different tools or runs that are the same rank, or the only ones; nsys first, ncu last."""
     tools = {"nsys": 0, "kineto": 1, "ncu": 2}
+    only = Counter((process["run"], process["tool"]) for process in processes)
     for one, other in combinations(sorted(processes, key=lambda p: tools[p["tool"]]), 2):
-        if one["run"] != other["run"] or one["tool"] == other["tool"] or max(one["launches"], other["launches"]) > _MOST_LAUNCHES:
+        if (one["run"] == other["run"] or one["tool"] == "ncu") and one["tool"] == other["tool"]:
             continue
-        if one["rank"] is not None and other["rank"] is not None:
-            if one["rank"] == other["rank"]:
-                yield one, other
-        elif all(sum(p["run"] == some["run"] and p["tool"] == some["tool"] for p in processes) == 1 for some in (one, other)):
+        if max(one["launches"], other["launches"]) > _MOST_LAUNCHES:
+            continue
+        ranked = one["rank"] is not None and other["rank"] is not None
+        if one["rank"] == other["rank"] if ranked else all(only[p["run"], p["tool"]] == 1 for p in (one, other)):
             yield one, other
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
+from nsightlens.errors import UsageError
 from nsightlens.store import Store
 from tests.fixtures.simulated_run import FIXTURES, RUN
 
@@ -127,3 +129,35 @@ def test_the_report_accounts_for_every_launch(simulated: Store) -> None:
     assert sum(r["launches"] for r in hidden) == 136
     measured = {r["reason"] for r in rows if (r["tool"], r["other_tool"], r["rank"]) == ("nsys", "ncu", 0)}
     assert measured == {None, "not profiled by ncu", "another configuration", "another variant"}
+
+
+def test_launches_of_two_runs_meet(simulated: Store, tmp_path: Path) -> None:
+    """nsys and Kineto in one run, ncu in another: the same pairs as in one run."""
+    for run, folders in (("a", ("nsys", "torch")), ("b", ("ncu",))):
+        for folder in folders:
+            shutil.copytree(RUN / folder, tmp_path / run / folder)
+    nl.ingest(tmp_path / "a", store=tmp_path / "store", run="a")
+    store = nl.ingest(tmp_path / "b", store=tmp_path / "store", run="b")
+    assert store.sql("FROM matches WHERE other_tool = 'ncu'").num_rows == 0
+    found = store.view("run_match").to_pylist()
+    assert {(row["run"], row["other_run"], row["other_tool"]) for row in found} == {("a", "b", "ncu")}
+    place = "SELECT kernel_id, tool, rank, correlation_id, start_ns, ncu_id FROM kernels"
+    where = [{row["kernel_id"]: tuple(row.values())[1:] for row in s.sql(place).to_pylist()} for s in (store, simulated)]
+    pairs = {(where[0][row["kernel_id"]], where[0][row["other_kernel_id"]], row["evidence"]) for row in found}
+    true = simulated.sql("FROM matches WHERE other_tool = 'ncu'").to_pylist()
+    assert pairs == {(where[1][row["kernel_id"]], where[1][row["other_kernel_id"]], row["evidence"]) for row in true}
+    assert store.view("run_match", base="b", other="a").num_rows == len(found) == 26
+
+
+def test_the_same_capture_in_two_runs_meets_itself(tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        shutil.copytree(RUN / "torch", tmp_path / run)
+        store = nl.ingest(tmp_path / run, store=tmp_path / "store", run=run)
+    found = store.view("run_match", base="b", other="a").to_pylist()
+    kernels = store.sql("SELECT run, rank, correlation_id, start_ns, kernel_id FROM kernels").to_pylist()
+    at = {row["kernel_id"]: (row["rank"], row["correlation_id"], row["start_ns"]) for row in kernels}
+    assert all(row["run"] == "b" and at[row["kernel_id"]] == at[row["other_kernel_id"]] for row in found)
+    assert 2 * len(found) == len(kernels)
+    for asked in ({"base": "a", "other": "a"}, {"base": "c", "other": "a"}, {"base": "a"}):
+        with pytest.raises(UsageError):
+            store.view("run_match", **asked)
