@@ -107,7 +107,8 @@ class Calls:
     def _result(self, place: int) -> Dims | None:
         """Return the dims of a convolution's result, from the backward call linked to it or to a convolution around it.
 
-        The first tensor of a backward call is the gradient of that result, and as large.
+        The first tensor of a backward call is the gradient of that result, and as large; where autograd's node has no shapes,
+        it is that of the operator which it calls.
         """
         while place >= 0 and "conv" in (self.name(place) or ""):
             text = self._results.get(int(self.ids[place]))

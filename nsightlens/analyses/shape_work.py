@@ -8,10 +8,10 @@ backward convolution has two products of equal work: each of two kernels has one
 exactly one kernel itself.
 2 operations per multiply-add, as torch.utils.flop_counter counts (backward grouped convolutions: without its factor of groups;
 causal attention: only the pairs on and below the diagonal, about half of its count). Convolutions count as the direct algorithm:
-Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once; an expanded operand counts as large as
-it is seen, as no strides are stored. Both are of the operator, not of what the kernel did: padding of tiles, split-K and
-repeated reads make it more, caches make the traffic less.
-Assumes that the recording holds all launches of an operator that it holds at all.
+Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both are of the operator, not of what the
+kernel did: padding of tiles, split-K and repeated reads make it more, caches make the traffic less.
+@assumes A recording that holds one launch of an operator holds all of them.
+@assumes An operand is as large in memory as it is seen: no strides are stored, so that an expanded one counts too much.
 @column run              Run (one workload in one configuration).
 @column tool             nsys or kineto. Never add them up: they saw the same launches.
 @column rank             Rank of the process; NULL where unknown.
@@ -64,9 +64,11 @@ WITH RECURSIVE around AS (
 SELECT range_id, op_parent_id, name, shapes, types, concrete_inputs
 FROM around JOIN ranges USING (range_id) ORDER BY range_id"""
 _RESULTS = """
-SELECT forward_id, min(shapes) AS shapes
-FROM ranges WHERE forward_id IS NOT NULL AND regexp_matches(name, 'Conv.*Backward') AND shapes IS NOT NULL
-GROUP BY forward_id HAVING min(shapes) = max(shapes) ORDER BY forward_id"""
+SELECT b.forward_id, min(coalesce(b.shapes, c.shapes)) AS shapes
+FROM ranges AS b LEFT JOIN ranges AS c ON c.op_parent_id = b.range_id AND c.name = 'aten::convolution_backward'
+WHERE b.forward_id IS NOT NULL AND regexp_matches(b.name, 'Conv.*Backward')
+GROUP BY b.forward_id
+HAVING min(coalesce(b.shapes, c.shapes)) = max(coalesce(b.shapes, c.shapes)) ORDER BY b.forward_id"""
 
 _HELPER = re.compile(
     r"split_?k_?reduce|reduce_?split_?k|im2d?2?col|col2im|vol2col|nchw\w*nhwc|nhwc\w*nchw|compute\w*offsets|generatewinogradtiles|"

@@ -1,0 +1,155 @@
+"""headroom: books that balance, roofs worked out by hand, and the simulated run, whose work is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import nsightlens as nl
+from nsightlens import analyses, views
+from nsightlens.analyses import headroom
+from nsightlens.analyses._roofs import Peak, Work, roof
+from nsightlens.errors import UsageError
+from nsightlens.reconcile import unbalanced
+from nsightlens.store import Store
+from tests.catalogues import catalogue
+from tests.fixtures.simulated_run import RUN
+
+A100 = Peak({"tensor_bf16": 312e12, "fp32": 19.5e12}, 1555e9)
+
+
+def products(flop: float | None, size: float | None, key: str | None = "tensor_bf16") -> Work:
+    return Work(((key, flop),), size, "shapes")
+
+
+@pytest.mark.parametrize(("work", "is_contraction", "ns", "bound"), [
+    (products(312e9, 1e6), True, 1_000_000, "compute"),
+    (products(312e6, 1555e6), True, 1_000_000, "memory"),
+    (products(None, 1555e6), False, 1_000_000, "memory"),  # of an element-wise kernel the bytes are enough
+    (products(None, 1555e6), True, None, None),
+    (products(312e9, None), True, None, None),
+    (products(312e9, 1e6, None), True, None, None),
+    (products(5.0, 1555e6, "int32"), False, 1_000_000, "memory"),
+    (Work((("tensor_bf16", 312e9), ("fp32", 39e9)), 1e6, "counters"), True, 2_000_000, "compute"),  # units work at once
+])
+def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, bound: str | None) -> None:
+    found = roof(work, A100, is_contraction)
+    assert (found.ns, found.bound) == (ns, bound)
+    assert (found.reason is None) == (ns is not None)
+
+
+def test_a_gpu_without_peaks_and_a_slice_of_one_have_no_roof() -> None:
+    assert roof(products(1, 1), None, True).reason == "no datasheet peaks of this GPU (assume_gpu names another)"
+    assert roof(products(1, 1), Peak({"tensor_bf16": 1e12}, None), True).reason == (
+        "a slice of a GPU: the bandwidth that it has is unknown")
+
+
+SHAPES = ("[[1024, 1024], [1024, 1024]]", '["c10::BFloat16", "c10::BFloat16"]')
+ROOF = round(1e9 * 2 * 1024**3 / 312e12)  # 6883 ns
+
+
+Rows = list[dict[str, Any]]
+
+
+def answered(kernels: Rows, *, copies: Rows | None = None, **parameters: Any) -> Rows:
+    """Return headroom of kernels launched by aten::mm on an A100."""
+    who = {"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q", "window_index": 0}
+    rows = [who | {"kernel_id": i, "launch_index": i, "start_ns": 20_000 * i, "duration_ns": 10_000, "name": f"k{i}",
+                   "kernel_key": f"k{i}", "family": "gemm", "tensor_cores": True, "device_id": "g", "stream": 7,
+                   "gpu": "NVIDIA A100-SXM4-40GB", "grid_x": 1, "op": "aten::mm", "op_range_id": i, "step": 3} | kernel
+            for i, kernel in enumerate(kernels)]
+    ranges = [who | {"range_id": i, "kind": "operator", "name": "aten::mm", "shapes": SHAPES[0], "types": SHAPES[1]}
+              for i in range(len(rows))]
+    connection = catalogue(kernels=rows, ranges=ranges, memory_ops=[who | copy for copy in copies or []],
+                           processes=[{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q"}])
+
+    def ask(sql: str, values: Any) -> pa.Table:
+        return connection.sql(sql, params=values).to_arrow_table()
+
+    view = views.known()["headroom"]
+    table = analyses.run(view, parameters, ask)
+    assert table.column_names == [name for name, _ in view.columns] and not unbalanced(table, view.balances)
+    rows_found: Rows = table.to_pylist()
+    return rows_found
+
+
+def test_time_is_at_the_roof_or_above_it_or_unknown_or_without_one() -> None:
+    collective = {"family": "collective", "op_range_id": None, "name": "nccl"}
+    rows = answered([{}, {"op_range_id": None, "name": "other"}, collective, {"duration_ns": 5000}],
+                    copies=[{"kind": "memcpy", "direction": "HtoD", "duration_ns": 700}], by="step")
+    known = {row["item"]: row for row in rows}
+    assert set(known) == {"3", None}
+    three = known["3"]
+    assert (three["launches"], three["gpu_ns"], three["no_roof_ns"], three["unknown_ns"]) == (4, 35_000, 10_000, 10_000)
+    assert (three["at_roof_ns"], three["headroom_ns"], three["above_roof"]) == (ROOF + 5000, 10_000 - ROOF, 1)
+    assert (three["bound_by"], three["work_from"], three["reason"]) == ("compute", "shapes", "no operator around the launch")
+    assert (known[None]["no_roof_ns"], known[None]["gpu_ns"], known[None]["gain_limit"]) == (700, 700, None)
+
+
+def test_the_gain_is_no_more_than_the_time_on_the_critical_path() -> None:
+    """Both kernels run at once in two streams, and the longer one ends last: the other is in its shadow."""
+    rows = answered([{"start_ns": 0, "duration_ns": 50_000}, {"start_ns": 0, "duration_ns": 20_000, "stream": 8}], by="key")
+    assert [(row["item"], row["headroom_ns"], row["gain_ns"], row["path_ns"], row["gain_limit"]) for row in rows] == [
+        ("k0", 50_000 - ROOF, 50_000 - ROOF, 50_000, "critical path"), ("k1", 20_000 - ROOF, 0, 0, "critical path")]
+
+
+def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> None:
+    rows = answered([{"process_id": None}])
+    assert [(row["gain_ns"], row["path_ns"], row["gain_limit"]) for row in rows] == [(10_000 - ROOF, None, "own time")]
+
+
+def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
+    assert answered([{"gpu": "Some GPU"}])[0]["reason"] == "no datasheet peaks of this GPU (assume_gpu names another)"
+    faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3")[0]
+    assert faster["at_roof_ns"] == round(1e9 * 2 * 1024**3 / 989.4e12)
+    with pytest.raises(UsageError, match="by is one of kernel, key"):
+        headroom.analyse(lambda sql, values: pa.table({}), by="colour")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return nl.ingest(RUN, store=tmp_path_factory.mktemp("headroom") / "store")
+
+
+@pytest.mark.parametrize("by", ["kernel", "family", "op", "module", "phase", "step"])
+def test_the_books_of_the_simulated_run_balance(simulated: Store, by: str) -> None:
+    table = simulated.view("headroom", by=by)
+    assert not unbalanced(table, simulated.views["headroom"].balances)
+    spent = simulated.sql("""
+        SELECT sum(duration_ns)::BIGINT AS ns, count(*) AS launches FROM (
+            SELECT duration_ns FROM timeline_kernels UNION ALL SELECT duration_ns FROM memory_ops WHERE tool = 'nsys'
+            UNION ALL SELECT duration_ns FROM graph_executions)""").to_pylist()[0]
+    rows = table.to_pylist()
+    assert (sum(row["gpu_ns"] for row in rows), sum(row["launches"] for row in rows)) == (spent["ns"], spent["launches"])
+    assert {row["tool"] for row in rows} == {"nsys"}
+    assert all(row["gain_ns"] <= row["headroom_ns"] <= row["gpu_ns"] and row["gain_ns"] <= (row["path_ns"] or 0) for row in rows)
+
+
+def test_the_stem_of_the_simulated_run_is_as_far_from_its_roof_as_its_truth_says(simulated: Store) -> None:
+    """512 x 64 results of 112 x 112 with 147 multiply-adds each, 976,243,072 bytes, on an A100 of 40 GB."""
+    row = next(row for row in simulated.view("headroom", by="kernel", only_rank=0).to_pylist()
+               if "fprop" in row["item"] and "indexed" in row["item"])
+    roof_ns = round(max(1e9 * 120_846_286_848 / 312e12, 1e9 * 976_243_072 / 1555e9))
+    known, rest = divmod(row["at_roof_ns"], roof_ns)
+    assert (rest, row["bound_by"], row["above_roof"]) == (0, "memory", 0) and 4 <= known <= row["launches"]
+
+
+def test_work_from_shapes_is_what_ncu_counted_in_the_simulated_run(simulated: Store) -> None:
+    """The simulated kernels do exactly their operator's work (fixtures/simulated_resnet18_ddp/truth/rooflines.tsv)."""
+    rows = simulated.view("shape_agreement").to_pylist()
+    found = {row["op"]: (row["flop_ratio"], row["flop_verdict"], row["bytes_ratio"]) for row in rows if row["family"] in (
+        "gemm", "convolution")}
+    assert found["aten::mm"] == found["aten::cudnn_convolution"] == (1.0, "agree", 1.0)
+    assert sum(row["flop_verdict"] == "agree" for row in rows) == 4 and {row["grade"] for row in rows} == {"launch"}
+    norm = next(row for row in rows if row["op"] == "aten::cudnn_batch_norm")
+    assert (norm["bytes_ratio"], norm["flop_ratio"]) == (1.5, None)  # the input is read twice
+
+
+def test_the_view_is_documented_in_its_page() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "headroom.md").read_text()
+    assert all(f"`{name}`" in page for name in ("headroom", "shape_work", "shape_agreement"))
+    assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "op", "module", "phase", "step"])
