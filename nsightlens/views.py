@@ -74,9 +74,14 @@ class View:
     balances: tuple[Balance, ...] = ()
     assumes: tuple[str, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """Return the first sentence of the documentation."""
+        return self.doc.partition(". ")[0].rstrip(".") + "."
+
     def __repr__(self) -> str:
-        """Return the name, and what a row is."""
-        return f"<view {self.name}: {self.doc.partition('. ')[0].rstrip('.')}>"
+        """Return the name, and the first sentence."""
+        return f"<view {self.name}: {self.summary}>"
 
     def _repr_markdown_(self) -> str:
         """Return the documentation, as Jupyter shows it."""
@@ -254,7 +259,7 @@ def markdown() -> str:
         "`SELECT * FROM top_kernels(how_many := 5)`. `show` and `store.view` also take `only_<column>=value` for every column",
         "of the result: it selects rows, so that shares still refer to the whole run.", "",
     ]
-    lines += [f"- [{name}](#{name})" for name in known()] + [""]
+    lines += [f"- [{name}](#{name}): {view.summary}" for name, view in known().items()] + [""]
     for view in known().values():
         lines += _section(view)
     return "\n".join(lines)

@@ -342,7 +342,7 @@ def test_header_is_parsed() -> None:
 def test_a_view_shows_itself() -> None:
     view = views.parse("-- A row is x. More.\n-- @assumes All is well here, always.\n-- @column x  An x.\n"
                        "CREATE VIEW v AS SELECT 1 AS x;")
-    assert repr(view) == "<view v: A row is x>"
+    assert repr(view) == "<view v: A row is x.>" and view.summary == "A row is x."
     shown = view._repr_markdown_()
     assert shown.startswith("## v") and "- All is well here, always." in shown and "| x | An x. |" in shown
 

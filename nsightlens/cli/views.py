@@ -21,7 +21,7 @@ def command(view: str | None) -> None:
     if view is None:
         width = max(len(name) for name in found)
         for name, one in found.items():
-            click.echo(f"{name:<{width}}  {one.doc.splitlines()[0]}")
+            click.echo(f"{name:<{width}}  {one.summary}")
         return
     if view not in found:
         raise UsageError(views.did_you_mean("view", view, found))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from nsightlens import views
 from tests.captures import kineto
 
 
@@ -103,3 +104,4 @@ def test_views_lists_and_explains() -> None:
     one = _run("views", "top_kernels").stdout
     assert "how_many := 20" in one and "CREATE MACRO" in one
     assert "nsightlens/analyses/" in _run("views", "straggler").stdout
+    assert "\nAssumes\n- A name is a kernel" in one and len(listed.splitlines()) == len(views.known())
