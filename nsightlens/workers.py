@@ -17,9 +17,11 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.5
-_M_MMAP_THRESHOLD = -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE_BLOCK = 1 << 20
 """Above a column of one batch: those come and go all the time, and each new block is zeroed page by page by the kernel."""
+_KEPT = 1 << 25
+"""What may lie free at the end of the heap, for the same reason."""
 
 
 class Pool(ProcessPoolExecutor):
@@ -95,6 +97,7 @@ def return_memory() -> None:
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
 def available() -> int:

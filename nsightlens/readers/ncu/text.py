@@ -16,7 +16,7 @@ from nsightlens.readers.ncu.notes import Notes
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _BIGGEST_FIELD = 2**31 - 1
 _CHUNK = 1 << 20
-_BLOCK = 1 << 22
+_BLOCK = 1 << 19  # small enough that the memory of one block serves the next
 _GZIP = b"\x1f\x8b"
 
 
