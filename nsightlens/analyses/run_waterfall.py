@@ -24,6 +24,8 @@ low_ns, high_ns and verdict are those of run_difference, over the steps; none wh
 @param  skip_steps      Steps at the start of each process that are left out (warm-up).
 @param  rate            False-discovery rate: the share of false ones among the changes named.
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
+@column base_run        Run that is the measure.
+@column other_run       Run that is compared with it.
 @column rank            Rank; NULL: the mean over the ranks.
 @column kind            compute, memory, collective, or idle (of the GPU).
 @column item            The family, kernel, operator, …, memory operation, or what the host did; NULL where it is not known.
@@ -55,7 +57,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,12 +96,12 @@ SELECT count(DISTINCT size) AS sizes
 FROM (SELECT max(world_size) AS size FROM processes WHERE run IN (?, ?) AND tool = ? GROUP BY run)
 """
 _SCHEMA = pa.schema([
-    ("rank", pa.int32()), ("kind", pa.string()), ("item", pa.string()), ("tool", pa.string()), ("unit", pa.string()),
-    ("verdict", pa.string()), ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()),
-    ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()), ("other_pct", pa.float64()),
-    ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()), ("change_ns", pa.int64()),
-    ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_ranks", pa.int64()), ("other_ranks", pa.int64()),
-    ("left_out", pa.string()),
+    ("base_run", pa.string()), ("other_run", pa.string()), ("rank", pa.int32()), ("kind", pa.string()), ("item", pa.string()),
+    ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()), ("base_ns", pa.int64()), ("other_ns", pa.int64()),
+    ("difference_ns", pa.int64()), ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()),
+    ("other_pct", pa.float64()), ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()),
+    ("change_ns", pa.int64()), ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_ranks", pa.int64()),
+    ("other_ranks", pa.int64()), ("left_out", pa.string()),
 ])
 
 
@@ -140,9 +142,21 @@ def analyse(
     alike = ask(_WORLDS, [*runs, tool])["sizes"][0].as_py() < 2
     rows: list[dict[str, Any]] = []
     for rank, owners, left_out in _pairs(sides, per, alike):
-        common = {"rank": rank, "tool": tool, "left_out": left_out}
+        common = {"base_run": runs[0], "other_run": runs[1], "rank": rank, "tool": tool, "left_out": left_out}
         rows += [common | row for row in _rows(sides, owners, stepped, rate, threshold_pct)]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def called(row: Mapping[str, Any]) -> str:
+    """Return what people call a row: its item, with its kind where the item alone would not tell."""
+    kind, item = row["kind"], row["item"]
+    if kind == "idle":
+        return "idle, nothing recorded" if item == "nothing recorded" else f"idle, host: {item}"
+    if item is None:
+        return f"{kind}, of what is not known"
+    if kind == "compute":
+        return f"{item} kernels" if item in ("memory", "collective") else str(item)
+    return str(item) if item in (kind, "memset") or str(item).startswith("memcpy") else f"{kind}: {item}"
 
 
 def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side:

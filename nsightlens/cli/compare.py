@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options
-from nsightlens.cli.output import emit, output_options, store_option
+from nsightlens.cli.output import emit, emit_json, output_options, store_option
 
 
 @click.group("compare")
@@ -57,36 +57,70 @@ def ranks(store: Path | None, **filters: Any) -> None:
 @command.command("runs")
 @click.argument("base")
 @click.argument("other")
-@click.option("--what", default="kernel", help="kernel (key and launch configuration), key, family, op, module or phase.")
+@click.option("--what", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
+                                           "[default: kernel, the waterfall by family].")
+@click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
+              help="One waterfall, of the mean over the ranks, or one for each rank.")
+@click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
+              help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
 @click.option("--rate", default=0.01, show_default=True, help="Share of false ones among the changes named.")
 @click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in percent.")
 @click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each run that are left out (warm-up).")
 @store_option
 @output_options
 def runs(
-    base: str, other: str, what: str, rate: float, threshold_pct: float, skip_steps: int, store: Path | None,
-    form: str | None, output: Path | None, wide: bool,
+    base: str, other: str, what: str | None, per: str, tool: str | None, store: Path | None, form: str | None,
+    output: Path | None, wide: bool, **judging: Any,
 ) -> None:
-    """Tell what changed from run BASE to run OTHER, beyond chance: first what makes them hard to compare, then the items.
+    """Tell what changed from run BASE to run OTHER, beyond chance: first what makes them hard to compare, then where the step
+    time went, then the items.
 
-    Replicates are the training steps. --format json or csv gives the whole table (the view run_difference) instead of the page.
+    Replicates are the training steps. --format json gives all tables behind the page, csv and parquet that of the items (the
+    view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall).
 
     \b
     nsightlens compare runs before after
-    nsightlens compare runs before after --what family --format json
+    nsightlens compare runs before after --what op --format json
+    nsightlens compare runs before after --output waterfall.png
     """
     import nsightlens as nl
-    from nsightlens.cli import runs_page
     from nsightlens.workers import spare_pandas
 
     spare_pandas()
+    asked = {"base": base, "other": other, "under": tool, **judging}
+    items = what if what not in (None, "step") else "family"
     with nl.open(store) as opened:
-        asked = {"base": base, "other": other, "rate": rate, "threshold_pct": threshold_pct, "skip_steps": skip_steps}
-        table = opened.view("run_difference", what=what, **asked)
-        if form or output:
-            emit(table, form, output, wide=wide)
+        if output is not None and output.suffix.lower() in (".png", ".svg", ".pdf"):
+            from nsightlens.cli.plot import gpus_of
+
+            drawn = nl.plots.run_waterfall(opened.view("run_waterfall", what=items, per=per, **asked), gpus=gpus_of(opened))
+            nl.plots.save(drawn, output)
+            click.echo(f"drawn: {output}", err=True)
             return
-        runs_page.comparability(opened, base, other)
-        runs_page.changes(table.to_pylist(), what, threshold_pct)
-        if what != "family":
-            runs_page.changes(opened.view("run_difference", what="family", **asked).to_pylist(), "family", threshold_pct)
+        differences = opened.view("run_difference", what=what or "kernel", **asked)
+        if form in ("csv", "parquet", "table") or (output is not None and form is None and output.suffix != ".json"):
+            emit(differences, form, output, wide=wide)
+            return
+        tables = {
+            "comparability": opened.view("comparability", base=base, other=other),
+            "step": opened.view("run_difference", what="step", **asked),
+            "waterfall": opened.view("run_waterfall", what=items, per=per, **asked),
+            "differences": differences,
+        }
+        if form or output:
+            emit_json(tables, output)
+            return
+        if what is None:
+            tables["families"] = opened.view("run_difference", what="family", **asked)
+    from nsightlens.cli import runs_page
+
+    pages = {name: table.to_pylist() for name, table in tables.items()}
+    runs_page.comparability(pages["comparability"], base, other)
+    for row in pages["step"]:
+        runs_page.step_time(row, judging["rate"], judging["threshold_pct"])
+    for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
+        runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
+    if what != "step":
+        runs_page.changes(pages["differences"], what or "kernel", judging["threshold_pct"])
+    if what is None:
+        runs_page.changes(pages["families"], "family", judging["threshold_pct"])

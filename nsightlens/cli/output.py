@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,7 +48,16 @@ def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool =
     if form == "parquet":
         _parquet(table, output)
         return
-    text = {"table": lambda: as_text(table, wide), "csv": lambda: _csv(table), "json": lambda: _json(table)}[form]()
+    _write({"table": lambda: as_text(table, wide), "csv": lambda: _csv(table), "json": lambda: _json(table)}[form](), output)
+
+
+def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
+    """Write several tables as one JSON object, a list of rows under each name, to standard output or `output`."""
+    content = {name: _records(table) for name, table in tables.items()}
+    _write(json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n", output)
+
+
+def _write(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
@@ -92,10 +101,13 @@ def _csv(table: pa.Table) -> str:
 
 
 def _json(table: pa.Table) -> str:
+    return json.dumps(_records(table), indent=1, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _records(table: pa.Table) -> list[dict[str, object]]:
     if len(set(table.column_names)) < table.num_columns:
         raise UsageError("two columns have one name, and JSON would lose one: name them with AS, or take --format csv")
-    records = [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in _rows(table)]
-    return json.dumps(records, indent=1, ensure_ascii=False, default=_plain) + "\n"
+    return [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in _rows(table)]
 
 
 def _plain(value: object) -> object:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from nsightlens.cli.page import Column, duration, grid, heading, lines
+from nsightlens.analyses.run_waterfall import called
+from nsightlens.cli.page import Column, bar, duration, grid, heading, lines, share
 from nsightlens.cli.sections import Row
 from nsightlens.cli.tables import MISSING
 
-if TYPE_CHECKING:
-    from nsightlens.store import Store
-
 _CHANGED = ("slower", "faster", "new", "vanished")
 _MOST = 12
+_HALF = 8
 
 
-def comparability(store: Store, base: str, other: str) -> None:
+def comparability(rows: list[Row], base: str, other: str) -> None:
     """Print how the two runs differ in how they were made."""
-    rows = store.view("comparability", base=base, other=other).to_pylist()
     differ = [row for row in rows if row["same"] is False]
     heading("Comparable?", f"{sum(row['same'] is True for row in rows)} properties are the same")
     if not differ:
@@ -31,6 +27,74 @@ def comparability(store: Store, base: str, other: str) -> None:
     ])
 
 
+def step_time(row: Row, rate: float, threshold_pct: float) -> None:
+    """Print the change of the step time, its interval and whether it is beyond chance."""
+    heading("Step time", f"{row['tool']}, {row['base_replicates']} and {row['other_replicates']} steps")
+    change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
+    if row["low_ns"] is None:
+        chance = "no interval: fewer than five steps on a side"
+    else:
+        unclear = f"not beyond chance: p {row['discovery_rate']:.2g}, limit {rate:g}" if row["discovery_rate"] > rate else \
+            f"below the threshold of {threshold_pct:g} %"
+        chance = f"95 % interval {_interval(row)}; {unclear if row['verdict'] == 'no change' else row['verdict']}"
+    means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
+    lines([f"Mean {means}: {_signed(row['difference_ns'])} ({change}); {chance}.",
+           f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."])
+
+
+def waterfall(rows: list[Row], what: str) -> None:
+    """Print what each item adds to the change of the step time, the largest first, and the books; without steps: of shares."""
+    first = rows[0]
+    stepped = first["change_ns"] is not None
+    who = "" if first["rank"] is None else f" of rank {first['rank']}"
+    counts = f"{first['base_steps']} and {first['other_steps']} {'steps' if stepped else 'captured slices'}"
+    heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {what}",
+            f"{first['tool']}, exclusive time, mean of {counts} of {first['base_ranks']} and {first['other_ranks']} processes")
+    column = "difference_ns" if stepped else "difference_pct"
+    shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], row["verdict"])
+             for row in rows[:_MOST]]
+    if rest := rows[_MOST:]:
+        sums = (sum(row[name] for row in rest) for name in ("base_ns", "other_ns", "base_pct", "other_pct", column))
+        shown.append((f"{len(rest)} more, together", *sums, ""))
+    totals = first["base_total_ns"], first["other_total_ns"]
+    shown.append(("sum: the step" if stepped else "sum", *totals, 100, 100, first["change_ns"] or 0, ""))
+    names, base, other, base_pct, other_pct, by, verdicts = (list(cells) for cells in zip(*shown, strict=True))
+    most = max(map(abs, by[:-1])) or 1
+    grid([
+        Column("item", names, 9, text=True, flexible=True, shortest=24),
+        Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
+        Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
+        Column("difference", list(map(_signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
+        Column("", [*(_signed_bar(part / most) for part in by[:-1]), ""], 5, text=True),
+        Column("", [verdict if verdict in _CHANGED else "" for verdict in verdicts], 4, text=True),
+    ])
+    lines(_books(rows, stepped))
+
+
+def _books(rows: list[Row], stepped: bool) -> list[str]:
+    """Return what the waterfall sums to, how much of it is idle time, and what it leaves out."""
+    first = rows[0]
+    said = [f"Books: {len(rows)} items sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change from "
+            f"{first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
+            "No steps were recorded in both runs: these are shares of what was captured, in points, and no step time."]
+    idle = [row for row in rows if row["kind"] == "idle"]
+    base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
+    shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
+    said.append(f"GPU idle in all: {share(shares[0])} to {share(shares[1])}" + (
+        f", {duration(base)} to {duration(other)} ({_signed(other - base)})." if stepped else "."))
+    if first["tool"] == "kineto":
+        said.append("Kineto slows the host: idle time holds what recording costs.")
+    if first["left_out"]:
+        said.append(f"Ranks in one run only are left out: {first['left_out']}.")
+    return said
+
+
+def _signed_bar(part: float) -> str:
+    """Return a bar to the left (part -1 to 0) or to the right (0 to 1) of a line."""
+    drawn = bar(abs(part), _HALF)
+    return f"{'█' * round(-part * _HALF):>{_HALF}}│" if part < 0 else f"{'':{_HALF}}│{drawn}"
+
+
 def changes(rows: list[Row], what: str, threshold_pct: float) -> None:
     """Print the items that changed, the largest difference first, and what could not be told."""
     changed = [row for row in rows if row["verdict"] in _CHANGED]
@@ -41,7 +105,7 @@ def changes(rows: list[Row], what: str, threshold_pct: float) -> None:
     if changed:
         shown = changed[:_MOST]
         grid([
-            Column(what, [row["item"] for row in shown], 9, text=True, flexible=True, shortest=24),
+            Column(what, [row["item"] or f"(no {what} known)" for row in shown], 9, text=True, flexible=True, shortest=24),
             Column("base", [duration(row["base_ns"]) for row in shown], 6),
             Column("other", [duration(row["other_ns"]) for row in shown], 6),
             Column("difference", [_signed(row["difference_ns"]) for row in shown], 8),

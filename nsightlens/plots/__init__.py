@@ -21,13 +21,15 @@ from nsightlens.plots.memory_curve import memory_curve
 from nsightlens.plots.operator_summary import operator_summary
 from nsightlens.plots.queue_length_series import queue_length_series
 from nsightlens.plots.roofline import roofline
+from nsightlens.plots.run_waterfall import run_waterfall
 from nsightlens.plots.step_breakdown import step_breakdown
 from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
 
 __all__ = ["FORMATS", "PLOTS", "distributed_overview", "kernel_type_breakdown", "memory_curve", "operator_summary",
-           "queue_length_series", "roofline", "save", "step_breakdown", "step_timeline", "temporal_breakdown", "top_kernels"]
+           "queue_length_series", "roofline", "run_waterfall", "save", "step_breakdown", "step_timeline", "temporal_breakdown",
+           "top_kernels"]
 
 # Each plot draws the rows of the view of the same name.
 PLOTS: dict[str, Callable[..., Figure]] = {
@@ -40,6 +42,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
     "memory_curve": memory_curve,
     "queue_length_series": queue_length_series,
     "step_timeline": step_timeline,
+    "run_waterfall": run_waterfall,
     "roofline": roofline,
 }
 

@@ -16,6 +16,7 @@ STEP = {"computation": frame.BLUE, "both at once": frame.PURPLE, "communication"
 COLLECTIVES = {"waiting for others": frame.AMBER, "data transfer": frame.GREEN}
 _COLUMNS = {"computation": "computation_ns", "both at once": "overlapping_ns", "communication": "communication_ns",
             "other": "other_ns", "waiting for others": "synchronizing_ns", "data transfer": "transfer_ns"}
+_MOST = 8  # runs and tools
 _LABELLED = 32  # processes whose names fit below their bars
 
 
@@ -23,10 +24,12 @@ def distributed_overview(table: pa.Table, *, gpus: Gpus | None = None) -> Figure
     """Return two panels per run and tool of `table` (rows of the view `distributed_overview`), a bar per process.
 
     Left, where a step went; right, how long collectives waited for other processes and how long they moved data; both as means
-    over the steps. `gpus`: product name per (run, tool), for the titles. Raises NsightlensError where there are no rows.
+    over the steps. At most eight runs and tools are drawn; the legend says how many there are more. `gpus`: product name per
+    (run, tool), for the titles. Raises NsightlensError where there are no rows.
     """
     rows = frame.rows_of(table, "distributed_overview has no rows: no steps, operators or GPU work on a timeline")
-    panels = frame.by_tool(rows)
+    found = frame.by_tool(rows)
+    panels = dict(list(found.items())[:_MOST])
     widest = max(len(frame.labels(members)) for members in panels.values())
     figure = Figure(figsize=(max(8.6, min(20.0, 0.5 * widest + 5)), 0.5 + 3.1 * len(panels)), layout="constrained")
     titles = [frame.title("Distributed overview", key, gpus) for key in panels]
@@ -46,7 +49,8 @@ def distributed_overview(table: pa.Table, *, gpus: Gpus | None = None) -> Figure
             right.set_axis_off()
             right.text(0.5, 0.5, "Waiting and transfer: not known\n(collectives of several processes are needed)", ha="center",
                        va="center", fontsize=9, color="0.35", transform=right.transAxes)
-    frame.legend(figure, used)
+    left_out = f"{len(found) - len(panels)} more runs and tools are not drawn: choose with --run or --tool"
+    frame.legend(figure, used, left_out if len(found) > len(panels) else "")
     return frame.settle(figure)
 
 

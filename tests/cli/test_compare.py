@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,10 @@ import nsightlens as nl
 from nsightlens.cli.compare import command
 from nsightlens.errors import NsightlensError
 from tests.captures import kineto
-from tests.fixtures.simulated_run import RUN
+from tests.fixtures.simulated_run import FIXTURES, RUN
+
+sys.path.insert(0, str(FIXTURES))
+generator = importlib.import_module("make_simulated_ddp")
 
 MEGATRON = Path(__file__).resolve().parents[3] / "shared" / "data" / "kineto" / "astra-sim__astra-sim__megatron-tp8"
 
@@ -74,12 +80,45 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--what", "key", "--store", str(two)], env={"COLUMNS": "100"})
     assert done.exit_code == 0, done.output
     assert "node-before" in done.stdout and "node-after" in done.stdout
-    line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
+    line = [line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"]][-1]
     assert "+2.000 µs" in line and "+18." in line and line.endswith("slower")
     assert "1 without a change beyond chance and 1 %." in done.stdout
 
 
 def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--what", "key", "--store", str(two), "--format", "json"])
-    rows = json.loads(done.stdout)
-    assert {row["item"]: row["verdict"] for row in rows} == {"gemm": "slower", "same": "no change"}
+    tables = json.loads(done.stdout)
+    assert list(tables) == ["comparability", "step", "waterfall", "differences"]
+    assert {row["item"]: row["verdict"] for row in tables["differences"]} == {"gemm": "slower", "same": "no change"}
+    assert {row["unit"] for row in tables["waterfall"]} == {"of the capture"} and tables["step"] == []
+    done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "--format", "csv"])
+    assert done.stdout.startswith("item,kernel_key,") and len(done.stdout.splitlines()) == 201, "a kernel per grid"
+
+
+def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
+    done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two)], env={"COLUMNS": "100"})
+    assert "Shares of the captured time, by family" in done.stdout and "no step time" in " ".join(done.stdout.split())
+    assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
+    assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line
+
+
+def test_the_waterfall_is_drawn(two: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "-o", str(tmp_path / "x.svg")])
+    assert done.exit_code == 0 and "before to after, kineto" in (tmp_path / "x.svg").read_text()
+
+
+def test_where_the_step_time_went(tmp_path: Path) -> None:
+    generator.make(tmp_path / "base", seed=1, run="base", steps=6, evaluate_after=())
+    generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))
+    nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store").close()
+    asked = ["runs", "base", "other", "--store", str(tmp_path / "store")]
+    page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
+    tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)
+    change = tables["waterfall"][0]["change_ns"]
+    assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
+    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 7 and 7 steps" in page
+    assert tables["step"][0]["difference_ns"] == change
+    ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
+    assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks
+    assert max(map(len, page.splitlines())) <= 100

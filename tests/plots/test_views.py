@@ -44,7 +44,7 @@ def heights(axes: Axes) -> list[float]:
 
 @pytest.mark.parametrize("name", [name for name in plots.PLOTS if name != "roofline"])
 def test_a_plot_has_its_view_and_says_what_an_empty_one_lacks(name: str) -> None:
-    view = views.load()[name]
+    view = views.known()[name]
     assert name not in ("", None) and (plots.PLOTS[name].__doc__ or "").startswith("Return")
     with pytest.raises(NsightlensError, match="nothing to draw"):
         plots.PLOTS[name](pa.table({column: pa.array([], pa.null()) for column, _ in view.columns}))
@@ -58,6 +58,16 @@ def test_steps_are_stacked_in_one_unit() -> None:
     assert first.get_title(loc="left") == "rank 0" and second.get_title(loc="left") == "rank 1"
     assert "base, kineto, A100" in titles(figure)
     assert legends(figure) == ["kernel", "memcpy", "communication", "runtime", "CPU exec", "other"], "what is 0 has no entry"
+
+
+def test_runs_of_another_length_have_their_own_unit() -> None:
+    quick = dict.fromkeys(step(1), 0) | {"run": "quick", "step": 1, "step_id": 1, "step_ns": 100_000, "kernel_ns": 100_000}
+    slow = quick | {"rank": 1, "process_id": "Q:0", "step_ns": 150_000, "kernel_ns": 150_000}
+    rows = [quick, quick | {"step": 2}, slow, slow | {"step": 2}]
+    figure = plots.step_breakdown(table(step(1), step(2), *rows))
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [(axes.get_ylabel(), round(sum(heights(axes)))) for axes in shown] == [("ms", 200), ("µs", 200), ("µs", 300)]
+    assert shown[1].get_ylim() == shown[2].get_ylim() and shown[1].get_ylim()[1] >= 150 and figure.get_supylabel() == "Time"
 
 
 def test_processes_with_one_row_each_share_a_panel() -> None:
@@ -117,6 +127,14 @@ def test_ranks_wait_and_transfer_beside_where_their_steps_went() -> None:
     unknown = [row | {"synchronizing_ns": None, "transfer_ns": None} for row in rows]
     left, right = plots.distributed_overview(table(*unknown)).axes
     assert "not known" in right.texts[0].get_text() and not right.patches
+
+
+def test_many_runs_are_drawn_in_part_and_it_says_so() -> None:
+    row = {"step": 1, "computation_ns": 9, "overlapping_ns": 0, "communication_ns": 1, "other_ns": 0, "synchronizing_ns": None,
+           "transfer_ns": None}
+    figure = plots.distributed_overview(table(*(row | {"run": f"r{number}"} for number in range(30))))
+    assert len(figure.subfigs) == 8 and figure.get_figheight() < 26
+    assert "22 more runs and tools are not drawn" in figure.legends[0].get_title().get_text()
 
 
 def test_memory_has_a_panel_per_device_and_its_peak() -> None:
@@ -181,3 +199,44 @@ def test_thinned_curves_keep_their_peaks() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_every_format_is_written(tmp_path: Path, ending: str) -> None:
     assert plots.save(plots.step_breakdown(table(step(1))), tmp_path / f"x.{ending}").stat().st_size > 3000
+
+
+def changed(item: str | None, base_ms: int, other_ms: int, **more: Any) -> dict[str, Any]:
+    return {"base_run": "before", "other_run": "after", "tool": "kineto", "rank": None, "kind": "compute",
+            "item": item, "difference_ns": (other_ms - base_ms) * MS, "base_ns": base_ms * MS, "other_ns": other_ms * MS,
+            "base_total_ns": 100 * MS, "other_total_ns": 70 * MS, "change_ns": -30 * MS, "base_ranks": 2, "other_ranks": 2,
+            "left_out": None} | more
+
+
+def spans(axes: Axes) -> list[tuple[float, float]]:
+    boxes = [bar.get_bbox() for bar in axes.patches]  # type: ignore[attr-defined]
+    return [(round(box.x0, 6), round(box.x1, 6)) for box in boxes]
+
+
+def test_a_waterfall_leads_from_one_step_to_the_other() -> None:
+    figure = plots.run_waterfall(pa.Table.from_pylist([
+        changed("gemm", 60, 20), changed("data loader", 40, 45, kind="idle"), changed(None, 0, 5, kind="collective"),
+        changed("memory", 1, 1)]), gpus={("before", "kineto"): "A100"})
+    (axes,) = figure.axes
+    assert spans(axes) == [(0, 100), (60, 100), (60, 65), (65, 70), (70, 70), (0, 70)]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "before", "gemm", "idle, host: data loader", "collective, of what is not known", "1 more, together", "after"]
+    assert "before to after" in titles(figure) and "mean of 2 and 2 processes" in titles(figure)
+
+
+def test_small_changes_cut_the_axis_and_many_share_a_bar() -> None:
+    rows = [changed(f"k{k}", 10, 11, base_total_ns=1000 * MS, other_total_ns=1020 * MS, left_out="base 3") for k in range(20)]
+    figure = plots.run_waterfall(pa.Table.from_pylist(rows))
+    (axes,) = figure.axes
+    assert len(axes.patches) == 17 and axes.get_yticklabels()[-2].get_text() == "6 more, together"
+    assert axes.get_xlim()[0] == pytest.approx(0.988) and "the axis begins at 0.988" in axes.get_xlabel()
+    assert "rank base 3" in figure.legends[0].get_title().get_text()
+
+
+def test_shares_are_drawn_without_a_step_and_ranks_apart() -> None:
+    share = {"change_ns": None, "difference_ns": None, "base_ranks": 1, "other_ranks": 1}
+    rows = [changed("gemm", 9, 9, rank=rank, difference_pct=by, **share) for rank in (0, 1) for by in (-3.5, 2.0)]
+    figure = plots.run_waterfall(pa.Table.from_pylist(rows))
+    assert len(figure.axes) == 2 and "no steps were recorded" in titles(figure) and "rank 1" in titles(figure)
+    assert spans(figure.axes[0]) == [(-3.5, 0), (0, 2)]
+    assert figure.axes[0].get_xlim()[0] < -3.5 and legends(figure) == ["a larger share", "a smaller share"]
