@@ -83,22 +83,26 @@ def _scaled(call: Call) -> Work:
 # --- attention
 
 _CAUSAL = {
-    ("aten::_scaled_dot_product_flash_attention", 7): 4, ("aten::_scaled_dot_product_flash_attention", 6): 4,
-    ("aten::_flash_attention_forward", 15): 8, ("aten::_flash_attention_forward", 13): 8,
-    ("aten::_flash_attention_forward", 11): 8,
-    ("aten::_scaled_dot_product_efficient_attention", 8): 6, ("aten::_scaled_dot_product_efficient_attention", 5): 4,
-    ("aten::_scaled_dot_product_efficient_attention", 6): 4,
-    ("aten::_scaled_dot_product_cudnn_attention", 9): 6, ("aten::_scaled_dot_product_cudnn_attention", 7): 4,
-    ("aten::scaled_dot_product_attention", 8): 5, ("aten::scaled_dot_product_attention", 7): 5,
-    ("aten::scaled_dot_product_attention", 6): 5,
-    ("aten::_scaled_dot_product_flash_attention_backward", 15): 11,
-    ("aten::_scaled_dot_product_flash_attention_backward", 14): 11,
-    ("aten::_flash_attention_backward", 15): 11, ("aten::_flash_attention_backward", 17): 11,
-    ("aten::_scaled_dot_product_efficient_attention_backward", 13): 11,
-    ("aten::_scaled_dot_product_cudnn_attention_backward", 16): 14,
-    ("aten::_scaled_dot_product_cudnn_attention_backward", 15): 14,
+    "aten::scaled_dot_product_attention": 5,
+    "aten::_scaled_dot_product_flash_attention": 4, "aten::_scaled_dot_product_flash_attention_backward": 11,
+    "aten::_flash_attention_forward": 8, "aten::_flash_attention_backward": 11,
+    "aten::_scaled_dot_product_efficient_attention": 6, "aten::_scaled_dot_product_efficient_attention_backward": 11,
+    "aten::_scaled_dot_product_cudnn_attention": 6, "aten::_scaled_dot_product_cudnn_attention_backward": 14,
+    "flash_attn::_flash_attn_forward": 5, "flash_attn::_flash_attn_backward": 11,
 }
-"""(operator, number of its arguments) -> place of is_causal. Signatures changed between releases; others tell nothing."""
+"""Place of is_causal."""
+_MOVED = {
+    ("aten::_scaled_dot_product_flash_attention", 10): 7, ("aten::_scaled_dot_product_efficient_attention", 5): 4,
+    ("aten::_scaled_dot_product_efficient_attention", 6): 4, ("aten::_scaled_dot_product_cudnn_attention", 7): 4,
+}
+"""(operator, number of its arguments) -> the same, where other releases of PyTorch have it elsewhere."""
+_WINDOW = {
+    ("aten::_flash_attention_forward", 13): 11, ("aten::_flash_attention_forward", 15): 11,
+    ("aten::_flash_attention_forward", 17): 11, ("aten::_flash_attention_forward", 18): 14,
+    ("aten::_flash_attention_backward", 17): 15, ("flash_attn::_flash_attn_forward", 11): 6,
+    ("flash_attn::_flash_attn_backward", 18): 12, ("flash_attn::_flash_attn_backward", 19): 12,
+}
+"""Place of the two widths of a sliding window, which leaves pairs out."""
 _MASK_TYPE = {"aten::_efficient_attention_forward": 9, "aten::_efficient_attention_backward": 14}
 """Place of custom_mask_type: 0 none, 1 causal from the top left, 2 causal from the bottom right."""
 
@@ -134,7 +138,10 @@ def _pairs(call: Call, rows: int, columns: int) -> tuple[int, str]:
         code = call.numbers(place, 1)
         causal = None if code is None else code[0] != 0
     else:
-        causal = call.flag(_CAUSAL.get((call.name, len(call.operands)), len(call.operands)))
+        causal = call.flag(_MOVED.get((call.name, len(call.operands)), _CAUSAL[call.name]))
+    window = _WINDOW.get((call.name, len(call.operands)))
+    if window is not None and {call.text(window), call.text(window + 1)} - {None, "-1"}:
+        raise Unclear("a sliding window leaves pairs out")
     if causal is None:
         raise Unclear("whether a causal mask leaves out half of the pairs was not recorded")
     if not causal:
@@ -168,6 +175,8 @@ FORMULAS: dict[str, Formula] = {
     "aten::_scaled_dot_product_cudnn_attention_backward": _SDPA_BACKWARD,
     "aten::_flash_attention_backward": partial(_attention, first=1, heads_last=True, products=5, lengths=(6, 7)),
     "aten::_efficient_attention_backward": partial(_attention, first=1, heads_last=True, products=5, lengths=(6, 7)),
+    "flash_attn::_flash_attn_forward": partial(_attention, first=0, heads_last=True, products=2),
+    "flash_attn::_flash_attn_backward": partial(_attention, first=1, heads_last=True, products=5),
     **{name: partial(forward, places=places) for name, places in FORWARD.items()},
     **{name: partial(backward, places=places) for name, places in BACKWARD.items()},
 }

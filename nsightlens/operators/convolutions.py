@@ -68,7 +68,7 @@ def forward(call: Call, places: Forward) -> Work:
     if result is None and not transposed:
         raise Unclear("stride and padding were not recorded, and no linked backward call tells the size of the result")
     bias = None if places.bias is None else call.optional(places.bias)
-    size = None if result is None else total_bytes([data, weight, bias, data.like(result)])
+    size = None if result is None else total_bytes([_needed(data, weight, result, transposed), weight, bias, data.like(result)])
     return Work(call.name.removeprefix("aten::"), "convolution", _flop(weight, data.dims if transposed else result or ()),
                 size, data.type, _DEFINITION)
 
@@ -82,13 +82,14 @@ def backward(call: Call, places: Backward) -> Work:
     if transposed is None:
         transposed = _told_by_channels(gradient.dims, data.dims, weight.dims)
     flop = _flop(weight, data.dims if transposed else gradient.dims)
-    size = total_bytes([gradient, weight, data])  # two are read and one is written, whichever gradient it is
+    needed = _needed(data, weight, gradient.dims, transposed)
+    size = total_bytes([gradient, weight, needed])  # two are read and one is written, whichever gradient it is
     parts = [Part("input", flop, size), Part("weight", flop, size)]
     wanted = _mask(call.text(places.mask if places.mask >= 0 else len(call.operands) + places.mask))
     if wanted is not None:
         parts = [part for part, is_wanted in zip(parts, wanted, strict=False) if is_wanted]
     # Both together read each of gradient, input and weight once and write the gradients of the last two.
-    both = total_bytes([gradient, data, weight, data, weight])
+    both = total_bytes([gradient, needed, weight, data, weight])
     return Work(call.name.removeprefix("aten::"), "convolution", None if wanted is None else flop * len(parts),
                 None if wanted is None else both if len(parts) == 2 else parts[0].bytes if parts else 0, data.type, _DEFINITION,
                 None if wanted is not None else "which gradients were asked for was not recorded", tuple(parts))
@@ -100,6 +101,14 @@ def _flop(weight: Operand, dims: Dims) -> int:
     Each of its elements takes part in one multiply-add per element of weight[0]: groups are in the weight's second dimension.
     """
     return 2 * math.prod(dims) * math.prod(weight.dims[1:])
+
+
+def _needed(data: Operand, weight: Operand, result: Dims, transposed: bool) -> Operand:
+    """Return the part of the input that takes part: a stride wider than the kernel passes over the rest."""
+    if transposed:
+        return data
+    sizes = [min(n, out * k) for n, out, k in zip(data.dims[2:], result[2:], weight.dims[2:], strict=True)]
+    return data.like((*data.dims[:2], *sizes))
 
 
 def _transposed(call: Call, place: bool | int) -> bool | None:

@@ -79,10 +79,12 @@ def _fill(call: Call) -> Work:
 # --- reductions
 
 
-def _reduction(call: Call, flop: int, dim: int = 1, dtype: int | None = None, integers: bool = False) -> Work:
+def _reduction(
+    call: Call, flop: int, dim: int = 1, dtype: int | None = None, integers: bool = False, result: str | None = None,
+) -> Work:
     """Return the work of a reduction: `flop` operations per element read. dim, dtype: places of these arguments.
 
-    integers: whether sums of integers and booleans are 64 bits wide.
+    integers: whether sums of integers and booleans are 64 bits wide. result: type of the result, where it is always that.
     """
     data = call.tensor(0)
     dims = _kept(call, data.dims, dim)
@@ -92,7 +94,7 @@ def _reduction(call: Call, flop: int, dim: int = 1, dtype: int | None = None, in
         type_ = SCALAR_TYPES.get(code[0])
     elif integers and type_ in INTEGERS:
         type_ = "long int"
-    return _work(call, flop * data.count, [data], [Operand(dims, type_)], _CONVENTION.format(flop) + " read")
+    return _work(call, flop * data.count, [data], [Operand(dims, result or type_)], _CONVENTION.format(flop) + " read")
 
 
 def _kept(call: Call, dims: Dims, place: int) -> Dims:
@@ -274,6 +276,8 @@ FORMULAS: dict[str, Formula] = {
     "aten::where": _where, "aten::copy_": _copy, "aten::fill_": _fill, "aten::zero_": _fill,
     "aten::sum": partial(_reduction, flop=1, dtype=3, integers=True), "aten::mean": partial(_reduction, flop=1, dtype=3),
     "aten::amax": partial(_reduction, flop=0), "aten::amin": partial(_reduction, flop=0),
+    **{f"aten::{name}": partial(_reduction, flop=0, result="long int") for name in ("argmax", "argmin")},
+    **{f"aten::{name}": partial(_reduction, flop=0, result="bool") for name in ("any", "all")},
     "aten::linalg_vector_norm": partial(_reduction, flop=2, dim=2, dtype=4),
     **{f"aten::{name}": _batch_norm for name in ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm")},
     "aten::native_batch_norm_backward": partial(_norm_backward, tensors=(0, 1, 2, 5, 6), data=1, weight=2),
@@ -287,6 +291,7 @@ FORMULAS: dict[str, Formula] = {
     "aten::_softmax": _softmax, "aten::_log_softmax": _softmax,
     "aten::_softmax_backward_data": _softmax_backward, "aten::_log_softmax_backward_data": _softmax_backward,
     "aten::mse_loss": partial(_elementwise, places=(0, 1), flop=2),
+    "aten::mse_loss_backward": partial(_elementwise, places=(0, 1, 2), flop=3),
     "aten::max_pool2d_with_indices": partial(_max_pool, count=2), "aten::max_pool3d_with_indices": partial(_max_pool, count=3),
     "aten::avg_pool2d": partial(_avg_pool, count=2), "aten::avg_pool3d": partial(_avg_pool, count=3),
     "aten::max_pool2d_with_indices_backward": partial(_max_pool_backward, indices=7),

@@ -82,6 +82,14 @@ def test_one_and_three_dimensions() -> None:
     assert found.flop == 2 * (5 * 8) * 2 * 8
 
 
+def test_a_stride_wider_than_the_kernel_passes_over_the_rest_of_the_input() -> None:
+    found = call("conv2d", [2, 4, 8, 8], [6, 4, 1, 1], "", "[2, 2]", "[0, 0]", "[1, 1]", "1")
+    assert found.bytes == 4 * (2 * 4 * 16 + 24 + 2 * 6 * 16)
+    back = call("convolution_backward", [2, 6, 4, 4], [2, 4, 8, 8], [6, 4, 1, 1], "[0]", "[2, 2]", "[0, 0]", "[1, 1]", "False",
+                "[0, 0]", "1", "[True, True, False]")
+    assert back.parts[0].bytes == back.parts[1].bytes == found.bytes
+
+
 def test_a_transposed_convolution_counts_over_its_input() -> None:
     found = call("conv_transpose2d", [2, 4, 5, 5], [4, 6, 3, 3], "", "[2, 2]", "[1, 1]", "[1, 1]", "1", "[1, 1]")
     assert found.flop == 2 * (2 * 4 * 25) * 6 * 9
@@ -140,6 +148,20 @@ def test_what_the_shapes_of_attention_do_not_tell_is_unknown() -> None:
                   "False", "0.1")
     assert (many.flop, longer.flop) == (None, None)
     assert "several lengths" in (many.reason or "") and "two lengths" in (longer.reason or "")
+
+
+def test_a_sliding_window_leaves_pairs_out() -> None:
+    query = ([2, 16, 8, 32], HALF)
+    rest = ("", "", "16", "16", "0.", "False", "False", "0.1")
+    assert call("_flash_attention_forward", query, query, query, *rest, "4", "0", "", "").reason == (
+        "a sliding window leaves pairs out")
+    assert call("_flash_attention_forward", query, query, query, *rest, "-1", "-1", "", "").flop == 2 * 2 * 8 * 16 * 16 * 64
+
+
+def test_flash_attention_by_its_own_name() -> None:
+    shapes, types = json.dumps([[2, 16, 8, 32]] * 3 + [[]] * 8), json.dumps([HALF] * 3 + ["Scalar"] * 8)
+    values = json.dumps(["", "", "", "0.", "0.1", "True", "-1", "-1", "0.", "", "False"])
+    assert work("flash_attn::_flash_attn_forward", shapes, types, values).flop == 2 * 2 * 8 * (16 * 17 // 2) * 64
 
 
 def test_backward_attention_has_five_products() -> None:

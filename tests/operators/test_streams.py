@@ -32,6 +32,9 @@ from tests.operators.test_contractions import HALF, call
     ("sum", (([4, 6], "int"), "[-1]", "False", ""), 0, 96 + 32),  # sums of integers are 64 bits wide
     ("mean", (([4, 6], HALF), "[-1]", "True", "6"), 24, 48 + 16),
     ("amax", ([4, 6], "[0, 1]", "False"), 0, 96),
+    ("argmax", ([4, 6], "-1", "False"), 0, 96 + 32),
+    ("all", (([4, 6], "bool"),), 0, 24),
+    ("mse_loss_backward", ([], [4], [4], "1"), 12, 48),
     ("_softmax", ([4, 6], "-1", "False"), 96, 192),
     ("_softmax", (([4, 6], HALF), "-1", "True"), 96, 48 + 96),
     ("_log_softmax_backward_data", ([4, 6], [4, 6], "1", "6"), 96, 288),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nsightlens.operators import CONTRACTIONS, work
+from nsightlens.operators import CONTRACTIONS, contractions, convolutions, work
 
 torch = pytest.importorskip("torch")
 functional = pytest.importorskip("torch.nn.functional")
@@ -71,3 +71,27 @@ def test_attention_without_a_causal_mask_is_counted_alike() -> None:
     ours = work("aten::_scaled_dot_product_flash_attention", json.dumps([list(shape)] * 3 + [[]] * 4), json.dumps(
         ["c10::Half"] * 3 + ["Scalar"] * 4), '["", "", "", "0.", "False", "False", "0.1"]')
     assert ours.flop == theirs
+
+
+def arguments(name: str) -> list[list[str]]:
+    return [[one.name for one in schema.arguments] for schema in torch._C._jit_get_schemas_for_operator(name)]
+
+
+@pytest.mark.parametrize("name", [name for name in contractions._CAUSAL if name.startswith("aten::")])
+def test_is_causal_stands_where_this_pytorch_has_it(name: str) -> None:
+    for names in arguments(name):
+        place = contractions._MOVED.get((name, len(names)), contractions._CAUSAL[name])
+        assert names[place] == "is_causal"
+        assert "window_size_left" not in names or names[contractions._WINDOW[name, len(names)]] == "window_size_left"
+
+
+@pytest.mark.parametrize("name", [*contractions._MASK_TYPE, *convolutions.FORWARD, *convolutions._GROUPS])
+def test_arguments_stand_where_this_pytorch_has_them(name: str) -> None:
+    names = arguments(name)[0]
+    places = convolutions.FORWARD.get(name)
+    fields = ("stride", "padding", "dilation", "output_padding", "transposed", "bias")
+    told = {} if places is None else {field: getattr(places, field) for field in fields}
+    told |= {"groups": convolutions._GROUPS[name]} if name in convolutions._GROUPS else {}
+    told |= {"custom_mask_type": contractions._MASK_TYPE[name]} if name in contractions._MASK_TYPE else {}
+    assert {field: names[place] for field, place in told.items() if type(place) is int} == {
+        field: field for field, place in told.items() if type(place) is int}
