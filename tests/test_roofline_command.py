@@ -168,7 +168,7 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
     done = ask(timed, "--time", "kineto", "--kernel", "ampere", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(done.stdout))
     assert list(row) == [
-        "run", "rank", "kernel", "grid", "block", "level", "precision", "time", "grade", "taken", "launches",
+        "run", "rank", "kernel", "grid", "block", "level", "precision", "work", "time", "grade", "taken", "launches",
         "duration_us", "min_us", "p5_us", "p95_us", "max_us", "gflop_per_s", "gbyte_per_s", "flop_per_byte", "of_roof_pct",
         "ncu_gflop_per_s", "roof_clock"]
     assert (row["time"], row["grade"], row["taken"], row["launches"]) == ("kineto", "configuration, all ranks", "all", "1")
@@ -193,7 +193,7 @@ def test_a_true_roofline_is_drawn_and_its_points_written(timed: Path, tmp_path: 
     assert list(row) == [name for name, _ in nl.open(timed).views["true_roofline"].columns]
 
 
-@pytest.mark.parametrize("option", [["--grade", "key"], ["--ranks", "each"], ["--launches", "all"]])
+@pytest.mark.parametrize("option", [["--grade", "key"], ["--ranks", "each"], ["--launches", "all"], ["--work", "shapes"]])
 def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -> None:
     assert refused(timed, *option) == f"{option[0]} needs --time nsys or kineto"
 
@@ -201,7 +201,47 @@ def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -
 def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "rank0.json")
     nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
-    assert "no kernel that ncu measured" in refused(tmp_path / "store")
+    assert refused(tmp_path / "store").endswith("ingest a report of ncu (--set roofline --csv --page raw)")
+    assert refused(tmp_path / "store", "--time", "kineto").endswith(
+        "; nor do the shapes of an operator tell what they do (record_shapes=True)")
+
+
+@pytest.fixture(scope="module")
+def shaped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace with shapes alone: 21 products of m x 64 and 64 x 32, half precision, m = 64 to 84, 10 us each."""
+    folder = tmp_path_factory.mktemp("shaped")
+    kernels = [(f"ampere_fp16_s16816gemm_fp16_64x{64 + i}", 100.0 * i, 10.0 + i) for i in range(21)]
+    path = kineto(folder / "run" / "rank0.json", kernels)
+    trace = json.loads(path.read_text())
+    calls = [event for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime"]
+    for number, call in enumerate(calls):
+        trace["traceEvents"].append({
+            "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": call["pid"], "tid": call["tid"], "ts": call["ts"] - 1.0,
+            "dur": 9.0,
+            "args": {"External id": number + 1, "Input Dims": [[64 + number, 64], [64, 32]],
+                     "Input type": ["c10::Half", "c10::Half"]}})
+    path.write_text(json.dumps(trace))
+    nl.ingest([folder / "run"], store=folder / "store").close()
+    return folder / "store"
+
+
+def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path) -> None:
+    done = ask(shaped, "--time", "kineto", "--kernel", "64x65", "--format", "json", "--output", tmp_path / "x.svg")
+    (row,) = json.loads(done.stdout)
+    assert (row["work"], row["time"], row["grade"], row["precision"]) == ("shapes", "kineto", "launch, all ranks", "tensor_fp16")
+    assert row["gflop_per_s"] == pytest.approx(2 * 65 * 64 * 32 / 11e3)
+    assert row["flop_per_byte"] == pytest.approx(2 * 65 * 64 * 32 / (2 * (65 * 64 + 64 * 32 + 65 * 32)))
+    assert row["shapes"] == "aten::mm [[65, 64], [64, 32]]"
+    assert "the intensity is an upper bound" in done.stderr
+    picture = (tmp_path / "x.svg").read_text()
+    assert "FP16 tensor, from shapes" in picture and "Stars: operations and least bytes from the shapes" in picture
+
+
+def test_of_many_kernels_from_shapes_the_longest_are_shown(shaped: Path) -> None:
+    done = ask(shaped, "--time", "kineto", "--format", "json")
+    shown = [row["duration_us"] for row in json.loads(done.stdout)]
+    assert shown == [30.0 - i for i in range(20)], "the shortest is left out"
+    assert "1 kernels from shapes with less time are left out: --kernel NAME shows them" in done.stderr
 
 
 def test_wrong_requests_are_usage_errors(store: Path) -> None:

@@ -6,7 +6,9 @@ time here is the median of the launches of the same kernel key, grid and block i
 percentile above 1.5 times the 5th) they may differ in work: then only those count that are known to be the ones that ncu counted
 (pairs of grade launch), and without such pairs the point is not placed. Roofs stand at the rated clock of the GPU where a tool
 states one above ncu's: the clock during the launches themselves is in no capture. The roof of DRAM and that of L2 have clocks
-of their own and are as ncu measured them. A row per row of roofline.
+of their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per kernel that nothing
+counted, configuration, operator and shapes, whose operations and least bytes follow from these shapes (shape_work): at level
+dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks unless each is asked for.
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.
 @assumes The SM clock during undisturbed launches is at most the rated one, so that the compute roof drawn is an upper bound.
@@ -17,6 +19,7 @@ of their own and are as ncu measured them. A row per row of roofline.
 @param  grade         Worst grade whose time is taken: configuration, key (other grids and blocks) or short_name (other variants).
 @param  ranks         'same': the rank that ncu measured; 'each': a row per rank, with another rank's counters where it has none.
 @param  launches      'alike' (see above), 'all' launches of the configuration, or 'matched': only those that ncu counted.
+@param  work          'any': from counters, from shapes where there are none; 'counters' or 'shapes': only these.
 @column configuration_id           Configuration of the counters; key of ncu_configuration.
 @column run                        Run.
 @column rank                       Rank of the launches whose time it is; NULL: all ranks together.
@@ -53,6 +56,7 @@ of their own and are as ncu measured them. A row per row of roofline.
 @column max_duration_ns            Longest.
 @column p5_duration_ns             5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
 @column p95_duration_ns            95th percentile, likewise.
+@column work_source                counters, or shapes: from those of the operator, where nothing counted.
 @column work_flop                  Operations of one launch (integer operations for integer paths).
 @column work_definition            How they were counted.
 @column traffic_bytes              Bytes that the level moved in one launch.
@@ -84,13 +88,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nsightlens.analyses import Ask
+from nsightlens.analyses import Ask, _roofline_shapes
 from nsightlens.errors import UsageError
 
 TOOLS = ("nsys", "kineto")
 GRADES = ("configuration", "key", "short_name")
 RANKS = ("same", "each")
 LAUNCHES = ("alike", "all", "matched")
+WORK = ("any", "counters", "shapes")
 
 _COUNTED = """
 FROM _true_roofline(kernel := ?, kernel_regex := ?, assume_gpu := ?, timed_by := ?, worst_place := ?, over_ranks := ?, taken := ?)
@@ -99,11 +104,16 @@ FROM _true_roofline(kernel := ?, kernel_regex := ?, assume_gpu := ?, timed_by :=
 
 def analyse(
     ask: Ask, *, kernel: str | None = None, kernel_regex: str | None = None, assume_gpu: str | None = None,
-    time: str | None = None, grade: str = "configuration", ranks: str = "same", launches: str = "alike",
+    time: str | None = None, grade: str = "configuration", ranks: str = "same", launches: str = "alike", work: str = "any",
 ) -> pa.Table:
-    """Return a row per configuration that ncu measured, level, precision and, with ranks 'each', rank. Raises UsageError."""
+    """Return a row per configuration, level, precision and, with ranks 'each', rank. Raises UsageError for unknown choices."""
     for name, value, choices in (("time", time or "nsys", TOOLS), ("grade", grade, GRADES), ("ranks", ranks, RANKS),
-                                 ("launches", launches, LAUNCHES)):
+                                 ("launches", launches, LAUNCHES), ("work", work, WORK)):
         if value not in choices:
             raise UsageError(f"true_roofline: {name} {value!r}: there are {', '.join(choices)}")
-    return ask(_COUNTED, [kernel, kernel_regex, assume_gpu, time, GRADES.index(grade) + 1, ranks, launches])
+    counted = ask(_COUNTED, [kernel, kernel_regex, assume_gpu, time, GRADES.index(grade) + 1, ranks, launches])
+    if work == "counters":
+        return counted
+    shaped = _roofline_shapes.rows(ask, counted, kernel=kernel, kernel_regex=kernel_regex, assume_gpu=assume_gpu, time=time,
+                                   each=ranks == "each")
+    return shaped if work == "shapes" else pa.concat_tables([counted, shaped])

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 _ROOFS = ("measured", "datasheet")
 _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
+_NO_SHAPES = "; nor do the shapes of an operator tell what they do (record_shapes=True)"
 _NAMED = 3
 _TELLING = 24  # characters of a name, from where it differs
 _TIMES = ("ncu", "nsys", "kineto")
 _GRADES = ("configuration", "key", "short_name")
 _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
-    "run", "kernel", "grid", "block", "clocks", "level", "precision", "time", "grade", "taken", "roof_clock"), "string")}
-_TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike"}  # options of --time nsys|kineto, and their defaults
+    "run", "kernel", "grid", "block", "clocks", "level", "precision", "work", "time", "grade", "taken", "roof_clock", "shapes"),
+    "string")}
+_TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike", "work": "any"}  # of --time nsys|kineto: defaults
+_MOST = 20  # kernels from shapes, where none is asked for by name
 
 
 @click.command("roofline")
@@ -49,6 +52,9 @@ _TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike"}  #
 @click.option("--launches", type=click.Choice(["alike", "all", "matched"]), default="alike", show_default=True,
               help="With --time nsys or kineto: all launches of a configuration, only those that ncu counted, or (alike) all "
                    "where they take about the same time, else those that ncu counted.")
+@click.option("--work", type=click.Choice(["any", "counters", "shapes"]), default="any", show_default=True,
+              help="With --time nsys or kineto: work and bytes from ncu's counters, or from the shapes of the operators "
+                   "(any: where there are no counters).")
 @filter_options
 @format_options
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
@@ -58,7 +64,8 @@ _TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike"}  #
 @store_option
 def command(
     kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, time: str, grade: str, ranks: str,
-    launches: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None, **filters: Any,
+    launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None,
+    **filters: Any,
 ) -> None:
     """Place the kernels that ncu measured under the roofs of their GPU.
 
@@ -78,7 +85,7 @@ def command(
     if regex and kernel is None:
         raise UsageError("--regex needs --kernel EXPRESSION")
     _check_ending(output, points)
-    of_time = {"grade": grade, "ranks": ranks, "launches": launches}
+    of_time = {"grade": grade, "ranks": ranks, "launches": launches, "work": work}
     if time == "ncu" and of_time != _TRUE_ONLY:
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store) as opened:
@@ -89,9 +96,11 @@ def command(
         else:
             table = _ask(opened, "true_roofline", parameters | of_time | {"time": time}, wanted)
         if table.num_rows == 0:
-            raise NsightlensError(_no_match(opened, kernel, wanted))
+            raise NsightlensError(_no_match(opened, kernel, wanted) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
         table = choose(table, level, precision)
+        if kernel is None and time != "ncu":
+            table = _longest(table)
         hint = _timed_elsewhere(opened, table) if time == "ncu" else None
     emit(summary(table, roofs), form, None, wide=wide)
     _tell(table)
@@ -186,16 +195,35 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
             "flop_per_byte": row["arithmetic_intensity"] if row["placed"] else None,
             "of_roof_pct": next((share for share in shares if share is not None), None),
             f"{other}_gflop_per_s": _scaled(row[f"{other}_flop_per_s"], 1e9) if row["placed"] else None,
-        } | ({"roof_clock": _clock(row)} if is_true else {}))
+        } | ({"roof_clock": _clock(row), "shapes": _shapes(row)} if is_true else {}))
     found = pa.Table.from_pylist(rows, schema=pa.schema([(name, _TYPES.get(name, "float64")) for name in rows[0]]))
-    several_clocks = len({row["clocks"] for row in rows}) > 1
-    return found if several_clocks else found.drop_columns(["clocks"])
+    one_clock = ["clocks"] if len({row["clocks"] for row in rows}) < 2 else []
+    no_shapes = ["shapes"] if is_true and not any(row["shapes"] for row in rows) else []
+    return found.drop_columns(one_clock + no_shapes)
 
 
 def _timing(row: dict[str, Any]) -> dict[str, Any]:
-    """Return whose launches the time is of, and how sure it is that they are those of the counters."""
+    """Return where work and time are from, and how sure it is that they are of the same launches."""
     some = {"all ranks": ", all ranks", "another rank": ", another rank"}.get(row["time_ranks"], "")
-    return {"time": row["time_tool"], "grade": row["time_grade"] and row["time_grade"] + some, "taken": row["time_launches"]}
+    return {"work": row["work_source"], "time": row["time_tool"], "grade": row["time_grade"] and row["time_grade"] + some,
+            "taken": row["time_launches"]}
+
+
+def _shapes(row: dict[str, Any]) -> str | None:
+    """Return the operator and its shapes, where the work is from them."""
+    return row["traffic_source"] if row["work_source"] == "shapes" else None
+
+
+def _longest(table: pa.Table) -> pa.Table:
+    """Return the table with at most so many kernels from shapes as a person reads: those with the most time, which come first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counted, shaped = (table.filter(pc.equal(table["work_source"], source)) for source in ("counters", "shapes"))
+    if shaped.num_rows <= _MOST:
+        return table
+    click.echo(f"{shaped.num_rows - _MOST} kernels from shapes with less time are left out: --kernel NAME shows them", err=True)
+    return pa.concat_tables([counted, shaped.slice(0, _MOST)])
 
 
 def _spread(row: dict[str, Any]) -> dict[str, float | None]:

@@ -29,6 +29,7 @@ _CLEAR = 6.0  # points between a number and a roof
 _NUMBERED_FROM = 7
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
 _SIDES = ((9, 3), (9, -9), (-9, 5), (-9, -11), (0, 8), (0, -14), (17, -3), (-17, -3), (0, 17), (0, -23))  # in points
+_LENGTH, _SHORTER = 60, 32  # characters of a kernel's name in the legend; shorter where shapes stand beside it
 _WIDTH = 135  # characters of the note that fit into a panel's width
 
 Key = tuple[Any, Any]
@@ -58,7 +59,8 @@ def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
     note = _note(rows, placed, left_out, roofs) + ("\nA hollow ring stands around others at its place." if _rings(figure) else "")
-    _legend(figure, labels, len(levels_of(placed)) > 1, note, columns)
+    stars = {_key(row) for row in placed if times.is_from_shapes(row)}
+    _legend(figure, labels, len(levels_of(placed)) > 1, stars, note, columns)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
         roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in members])
@@ -85,9 +87,10 @@ def _title(row: Row) -> str:
 
 def _one_definition_per_level(rows: list[Row]) -> tuple[list[Row], int]:
     """Return the rows whose level has its commonest definition, and how many were left out: definitions never mix."""
-    common = {level: Counter(row["level_definition"] for row in rows if row["level"] == level).most_common(1)[0][0]
-              for level in levels_of(rows)}
-    kept = [row for row in rows if row["level_definition"] == common[row["level"]]]
+    counted = [row for row in rows if not times.is_from_shapes(row)]  # the others are drawn as what they are
+    common = {level: Counter(row["level_definition"] for row in counted if row["level"] == level).most_common(1)[0][0]
+              for level in levels_of(counted)}
+    kept = [row for row in rows if times.is_from_shapes(row) or row["level_definition"] == common[row["level"]]]
     return kept, len(rows) - len(kept)
 
 
@@ -124,6 +127,7 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
                       color=colour, linewidth=0.8, alpha=0.7, label="_levels", zorder=3)
         for row in points:
             marker, size = _LEVEL_MARKERS[row["level"]] if len(levels) > 1 else (_marker(number), _SIZE)
+            marker, size = times.STAR if times.is_from_shapes(row) else (marker, size)
             under = _hidden_under(axes, row, drawn, key)
             times.draw(axes, row, colour, marker)
             style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 4}
@@ -202,11 +206,12 @@ def _distance(x: float, y: float, line: Any) -> float:
     return math.dist((x, y), (x0 + share * (x1 - x0), y0 + share * (y1 - y0)))
 
 
-def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, note: str, columns: int) -> None:
+def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, stars: set[Key], note: str, columns: int) -> None:
     handles = []
-    for number, text in enumerate(labels.values()):
+    for number, (key, text) in enumerate(labels.items()):
         numbered = f"{number + 1}  {text}" if len(labels) >= _NUMBERED_FROM else text
-        handles.append(_handle("o" if several_levels else _marker(number), _SIZE, COLOURS[number % len(COLOURS)], numbered))
+        marker, size = times.STAR if key in stars else ("o" if several_levels else _marker(number), _SIZE)
+        handles.append(_handle(marker, size, COLOURS[number % len(COLOURS)], numbered))
     legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=7.5, frameon=False,
                            alignment="left", handletextpad=0.3, columnspacing=1.2, title=note, title_fontsize=6.5)
     legend.get_title().set_color("0.35")
@@ -225,12 +230,16 @@ def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
     several = [name for name in ("run", "rank") if len({row[name] for row in first.values()}) > 1]
     labels = {}
     for key, row in first.items():
-        parts = [short(clean(row["short_name"] or row["name"])), _shape(row, "grid"), precision_name(row["precision"])]
+        length = _SHORTER if times.is_from_shapes(row) else _LENGTH
+        parts = [short(clean(row["short_name"] or row["name"]), length), _shape(row, "grid"), precision_name(row["precision"])]
+        parts += ["from shapes"] if times.is_from_shapes(row) else []
         parts += [f"{name} {short(clean(str(row[name])), 30)}" for name in several if row[name] is not None]
         labels[key] = ", ".join(parts)
-    for more in (_template, lambda row: f"block {_shape(row, 'block')}", lambda row: f"clocks {row['clock_control']}"):
+    for more in (times.shapes, _template, lambda row: f"block {_shape(row, 'block')}",
+                 lambda row: f"clocks {row['clock_control']}"):
         counts = Counter(labels.values())
-        labels = {key: f"{text}, {more(first[key])}" if counts[text] > 1 else text for key, text in labels.items()}
+        labels = {key: f"{text}, {word}" if counts[text] > 1 and (word := more(first[key])) else text
+                  for key, text in labels.items()}
     return labels
 
 
@@ -244,11 +253,13 @@ def _shape(row: Row, what: str) -> str:
 
 
 def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) -> str:
-    definitions = {row["level"]: row["level_definition"] for row in placed}
+    counted = [row for row in placed if not times.is_from_shapes(row)]
+    definitions = {row["level"]: row["level_definition"] for row in counted}
     lines = ["Operations and bytes of one launch over its duration under ncu."]
     if "time_tool" in placed[0]:
         lines = times.note(placed)
-    lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(placed))}."
+    if counted:
+        lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(counted))}."
     known = {roof.name for roof in roof_lines.compute_roofs(placed, preferred) + roof_lines.memory_roofs(placed, preferred)}
     wanted = [precision_name(row["precision"]) for row in placed] + [LEVELS[level] for level in levels_of(placed)]
     roofless = [name for name in dict.fromkeys(wanted) if name not in known]

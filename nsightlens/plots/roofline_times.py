@@ -9,6 +9,9 @@ from matplotlib.axes import Axes
 from nsightlens.plots.frame import clean
 from nsightlens.plots.roofs import Row, quantity
 
+STAR = ("*", 10.0)
+"""Marker and size of points whose work is from shapes."""
+_SHAPES = 44  # characters
 _SMALL = 4.0
 _APART = 1.03  # nearer than 3 %, an arrow would hide between its ends
 
@@ -35,15 +38,32 @@ def draw(axes: Axes, row: Row, colour: str, marker: str) -> None:
                                   "shrinkA": 2.0, "shrinkB": 3.5})
 
 
+def is_from_shapes(row: Row) -> bool:
+    """Return whether work and bytes are from the shapes of an operator, not from counters."""
+    return row.get("work_source") == "shapes"
+
+
+def shapes(row: Row) -> str:
+    """Return the operator and the first of its shapes; empty where the work was counted."""
+    text = clean(str(row["traffic_source"]).removeprefix("aten::").replace(", ", ",")) if is_from_shapes(row) else ""
+    return text if len(text) <= _SHAPES else text[:_SHAPES] + "…"
+
+
 def note(rows: Sequence[Row]) -> list[str]:
-    """Return the sentences that say what the points, bars and hollow marks are, and the clock of the roofs."""
+    """Return the sentences that say what the points, bars, hollow marks and stars are, and the clock of the roofs."""
     tools = " or ".join(sorted({str(row["time_tool"]) for row in rows}))
-    lines = ["Operations and bytes of one launch as ncu counted them, over the median duration of the launches in "
-             f"{tools} (bars: 5th to 95th percentile). Small hollow marks with an arrow: the same over the duration under ncu."]
-    grades = dict.fromkeys(str(row["time_grade"]) for row in rows)
-    lines.append(f"Launches of ncu and of {tools} belong together by grade: {', '.join(grades)}.")
+    lines = []
+    if counted := [row for row in rows if not is_from_shapes(row)]:
+        grades = dict.fromkeys(str(row["time_grade"]) for row in counted)
+        lines = ["Operations and bytes of one launch as ncu counted them, over the median duration of the launches in "
+                 f"{tools} (bars: 5th to 95th percentile). Small hollow marks with an arrow: the same over the duration under "
+                 "ncu.",
+                 f"Launches of ncu and of {tools} belong together by grade: {', '.join(grades)}."]
+    if len(counted) < len(rows):
+        lines.append("Stars: operations and least bytes from the shapes of the operator, where nothing was counted, over the "
+                     f"median duration in {tools}: their intensity is an upper bound.")
     clocks: dict[str, list[float]] = {}
-    for row in rows:
+    for row in counted:
         if row["roof_clock"] and row["measured_clock_hz"]:
             clocks.setdefault(str(row["roof_clock"]), []).append(row["measured_clock_hz"])
     if clocks:

@@ -51,10 +51,9 @@ def memory_roofs(rows: Sequence[Row], preferred: Source) -> list[Roof]:
 def compute_roofs(rows: Sequence[Row], preferred: Source) -> list[Roof]:
     """Return the compute roofs of the precisions among `rows`, lowest first."""
     found = []
-    for precision in dict.fromkeys(row["precision"] for row in rows):
-        name = precision_name(precision)
+    for name in dict.fromkeys(precision_name(row["precision"]) for row in rows):
         unit = "OP/s" if name.startswith("INT") else "FLOP/s"
-        found.append(_roof([row for row in rows if row["precision"] == precision], name, "flop", unit, preferred))
+        found.append(_roof([row for row in rows if precision_name(row["precision"]) == name], name, "flop", unit, preferred))
     return sorted((roof for roof in found if roof), key=lambda roof: roof.greatest)
 
 

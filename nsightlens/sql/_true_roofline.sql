@@ -43,6 +43,7 @@
 -- @column max_duration_ns            Longest.
 -- @column p5_duration_ns             5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
 -- @column p95_duration_ns            95th percentile, likewise.
+-- @column work_source                counters, or shapes: from those of the operator, where nothing counted.
 -- @column work_flop                  Operations of one launch (integer operations for integer paths).
 -- @column work_definition            How they were counted.
 -- @column traffic_bytes              Bytes that the level moved in one launch.
@@ -107,7 +108,7 @@ SELECT
             THEN 'more ' || upper(level) || ' traffic than the roof allows: caches keep what ncu flushes between launches' END
     ), '') AS caution,
     time_tool, time_grade, time_ranks, time_launches, launches, duration_ns, min_duration_ns, max_duration_ns, p5_duration_ns,
-    p95_duration_ns, work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
+    p95_duration_ns, 'counters' AS work_source, work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
     1e9 * work_flop / ns AS performance_flop_per_s, 1e9 * traffic_bytes / ns AS bandwidth_bytes_per_s,
     work_flop / nullif(traffic_bytes, 0) AS arithmetic_intensity,
     ncu_launches, ncu_duration_ns, 1e9 * work_flop / nullif(ncu_duration_ns, 0) AS ncu_flop_per_s,

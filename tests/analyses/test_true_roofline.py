@@ -192,7 +192,8 @@ def test_what_the_counters_lack_is_said_first() -> None:
     assert not row["placed"] and "no operations were counted" in row["not_placed_reason"] and row["duration_ns"] == 100
 
 
-@pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"}])
+@pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"},
+                                   {"work": "none"}])
 def test_unknown_choices_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="there are"):
         ask([kernel(1, "ncu", 500)], **wrong)
@@ -219,7 +220,7 @@ def test_points_of_the_simulated_run_equal_the_truth(store: Store, tool: str) ->
         if row["rank"] == "0" and row[f"in_{tool}"] == "1":
             times[row["kernel"], row["grid"], row["block"]].append(int(row[f"{tool}_duration_ns"]))
     seen = set()
-    for row in store.view("true_roofline", time=tool, only_is_main=True, launches="all").to_pylist():
+    for row in store.view("true_roofline", time=tool, only_is_main=True, launches="all", work="counters").to_pylist():
         kernel_name = names[row["name"]]
         place = (kernel_name, *("x".join(str(row[f"{what}_{axis}"]) for axis in "xyz") for what in ("grid", "block")))
         true = counted[kernel_name]
@@ -253,3 +254,35 @@ def test_where_launches_differ_in_size_only_those_that_ncu_counted_are_taken(sto
         assert (row["time_launches"], row["time_grade"], row["duration_ns"]) == ("matched", "launch", median(counted))
     else:
         assert "they may differ in work" in row["not_placed_reason"] and row["performance_flop_per_s"] is None
+
+
+@pytest.mark.parametrize("tool", ["nsys", "kineto"])
+def test_kernels_that_nothing_counted_are_placed_by_their_shapes(store: Store, tool: str) -> None:
+    rows = store.view("true_roofline", time=tool, work="shapes", ranks="each").to_pylist()
+    names = {row[tool]: row["kernel"] for row in _truth("names.tsv")}
+    assert {row["level"] for row in rows} == {"dram"} and all(row["placed"] and row["work_source"] == "shapes" for row in rows)
+    assert all("upper bound" in row["caution"] and row["ncu_flop_per_s"] is None for row in rows)
+    counted = {(row["kernel_key"], row["grid_x"], row["grid_y"], row["grid_z"])
+               for row in store.view("true_roofline", time=tool, work="counters").to_pylist()}
+    assert not counted & {(row["kernel_key"], row["grid_x"], row["grid_y"], row["grid_z"]) for row in rows}
+    (row, other) = (row for row in rows if names[row["name"]] == "fc_weight_gradient")
+    assert (row["rank"], other["rank"]) == (0, 1)
+    m, n, k = 1000, 512, 512  # a gradient of 1000 x 512 over a batch of 512, in bf16
+    assert (row["work_flop"], row["traffic_bytes"]) == (2 * m * n * k, 2 * (m * k + k * n + m * n))
+    assert row["precision"] == "tensor_bf16"
+    times = [int(one[f"{tool}_duration_ns"]) for one in _truth("launches.tsv.gz")
+             if one["kernel"] == "fc_weight_gradient" and one["rank"] == "0" and one[f"in_{tool}"] == "1"]
+    assert row["launches"] == len(times) and abs(row["duration_ns"] - median(times)) <= 0.5
+    assert row["performance_flop_per_s"] == pytest.approx(1e9 * row["work_flop"] / row["duration_ns"])
+    assert row["datasheet_flop_per_s"] == 312e12 and row["datasheet_bytes_per_s"] == 1555e9
+    share = max(row["performance_flop_per_s"] / 312e12, row["bandwidth_bytes_per_s"] / 1555e9)
+    assert row["datasheet_share_pct"] == pytest.approx(100 * share)
+
+
+def test_shapes_and_counters_stand_in_one_table(store: Store) -> None:
+    both, counted, shaped = (store.view("true_roofline", work=work).to_pylist() for work in ("any", "counters", "shapes"))
+    assert both == [*counted, *shaped] and counted and shaped
+    total = [row["launches"] * row["duration_ns"] for row in shaped]
+    assert total[0] >= max(total) * 0.99, "most time first"
+    gemms = store.view("true_roofline", work="shapes", kernel_regex="^ampere_bf16_s16816gemm")["short_name"].to_pylist()
+    assert gemms and all(name.startswith("ampere_bf16_s16816gemm") for name in gemms)
