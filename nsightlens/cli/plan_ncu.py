@@ -43,7 +43,8 @@ def command(
 
     One launch per kernel and configuration, until --cover percent of the GPU time have counters; never collectives, never the
     warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@", so that they make a script
-    that takes the program. Passes and seconds are rough estimates: the view ncu_plan says how they are made.
+    that takes the program. Passes and seconds are rough estimates: the view ncu_plan says how they are made. The lines ask ncu
+    for the NVTX ranges around each launch: they tell later which launch of the timeline it was.
 
     \b
     nsightlens plan-ncu --budget 10min -- python train.py --steps 5
@@ -95,7 +96,8 @@ def _line(
     """Return the command line of one start, quoted for a shell."""
     words = [wrapper, *(() if row["rank"] is None else ("--ranks", str(row["rank"]))), "--run-dir", f"{run_dir}/{number:02}",
              "--run-id", row["run"], "--set", metric_set, "-k", row["kernel"], "--kernel-name-base", row["name_base"],
-             "--launch-skip", str(row["launch_skip"]), "--launch-count", str(row["launch_count"]), "--"]
+             "--launch-skip", str(row["launch_skip"]), "--launch-count", str(row["launch_count"]),
+             "--ncu-option=--nvtx", "--"]
     return f"{shlex.join(words)} " + (shlex.join(application) if application else '"$@"')
 
 

@@ -11,19 +11,20 @@
 -- @column c              ncu, likewise.
 -- @column clock_ratio    Boost clock that a tool states (else the datasheet's) over the clock during ncu's launches; NULL where the
 --                        run's GPUs have several.
--- @column naming_class   Tools that know the short name but not the key.
+-- @column naming_class   Tools that know the short name, grid and block under another key, which no tool with this key knows.
 -- @column n_hides        Whether nsys recorded graphs of this rank whole.
 -- @column t_hides        Whether Kineto did.
 CREATE VIEW _agreement AS
 WITH named AS (
-    SELECT DISTINCT run, tool, kernel_key, short_name FROM _tool_configurations
+    SELECT DISTINCT run, tool, kernel_key, short_name, configuration FROM _tool_configurations
 ), naming AS (
     SELECT run, kernel_key, string_agg(tool, ', ' ORDER BY tool) AS naming_class
     FROM (
         SELECT DISTINCT a.run, a.kernel_key, b.tool
         FROM named AS a
-        JOIN named AS b ON a.run = b.run AND a.tool <> b.tool AND a.short_name = b.short_name
+        JOIN named AS b ON a.run = b.run AND a.tool <> b.tool AND a.short_name = b.short_name AND a.configuration = b.configuration
         ANTI JOIN named AS c ON c.run = a.run AND c.tool = b.tool AND c.kernel_key = a.kernel_key
+        ANTI JOIN named AS d ON d.run = b.run AND d.tool = a.tool AND d.kernel_key = b.kernel_key
     )
     GROUP BY run, kernel_key
 ), boost AS (

@@ -53,7 +53,7 @@
 -- @column clock_control                  ncu --clock-control, where known.
 -- @column cache_control                  ncu --cache-control, where known.
 -- @column count_class                    Why the launches of nsys and Kineto differ in number.
--- @column naming_class                   Tools that know this kernel by its short name only.
+-- @column naming_class                   Tools that know such a kernel under another key.
 -- @column kineto_class                   Why Kineto's durations differ from nsys's.
 -- @column ncu_class                      Why ncu's durations differ from the timeline's.
 CREATE VIEW tool_agreement AS

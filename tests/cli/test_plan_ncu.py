@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import nsightlens as nl
 from nsightlens.cli.plan_ncu import command, seconds
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.ranks import Selection, read_sidecar
 from tests.captures import GEMM, kineto
 from tests.fixtures.simulated_run import RUN
 from tests.wrappers.stage import WRAPPERS, Stage
@@ -45,9 +46,10 @@ def test_the_lines_run_through_the_wrapper(store: Path, stage: Stage) -> None:
                                                                "--launch-count")}
         assert given == {"--set": "roofline", "--kernel-name": row["kernel"], "--kernel-name-base": row["name_base"],
                          "--launch-skip": str(row["launch_skip"]), "--launch-count": str(row["launch_count"])}
-        assert call[-4:] == ["sh", "-c", "exit 0", "two words"]
+        assert call[-4:] == ["sh", "-c", "exit 0", "two words"] and "--nvtx" in call
     sidecars = sorted(stage.path.glob("ncu-plan/*/ncu/rank0000.run.json"))
-    assert len(sidecars) == len(plan)
+    assert [read_sidecar(path).selection for path in sidecars] == [
+        Selection(f"{row['name_base']} {row['kernel']}", row["launch_skip"], row["launch_count"]) for row in plan]
     assert {json.loads(path.read_bytes())["run"] for path in sidecars} == {"simulated_resnet18_ddp"}
 
 
