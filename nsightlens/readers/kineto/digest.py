@@ -63,7 +63,6 @@ def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Dec
         found, tally = _found(framed, at, last, reader)
         fields = Fields(tally)
         fields.take(found.events)
-    fields.note_processes()
     return Digest(columns.batches(fields, origin_ns), fields.tally, found.used, found.closed, found.cut)
 
 
@@ -72,7 +71,7 @@ def _in_slices(framed: memoryview, reader: Decoder) -> Fields | None:
     fields = Fields(Tally())
     begin, end = 1, len(framed) - 1
     while begin < end:
-        upto = slice_end(framed, begin, min(begin + SLICE_BYTES, end)) if begin + SLICE_BYTES < end else end
+        upto = slice_end(framed, begin, begin + SLICE_BYTES) if begin + SLICE_BYTES + SLICE_BYTES // 2 < end else end
         overwritten = framed[begin - 1]
         framed[begin - 1] = _OPENING
         try:

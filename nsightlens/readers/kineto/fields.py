@@ -1,66 +1,81 @@
-"""Events of one chunk -> what they say, a list per table and field.
+"""Events of one chunk -> what they say: an array or a list per table and field.
 
-The lists are taken from a slice of the events at a time, while these lie in the processor's cache: that, not the decoding, is
-what reading a trace spends its time on.
+They are taken from a slice of the events at a time, while these lie in the processor's cache: memory, not decoding, is what
+reading a trace waits for. Integers are arrays, times.UNKNOWN where there is none.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
-from nsightlens.readers.kineto import typed, values, words
+import numpy as np
+import numpy.typing as npt
+
+from nsightlens.readers.kineto import times, typed, values, words
 from nsightlens.readers.kineto.events import Args, Event
 from nsightlens.readers.kineto.sorting import sort
 from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.times import UNKNOWN, Ns
 
-Lists = dict[str, list[Any]]
+Mask = npt.NDArray[np.bool_]
+Told = dict[str, Any]
+_MAX_PID = 1 << 31
 
 
 class Fields:
-    """The fields of the events that become rows, by table, in the order of the file.
-
-    typed: all of them were read as `typed` events, so that their ids are integers, `typed.UNKNOWN` or None for certain.
-    """
+    """The fields of the events that become rows, by table, in the order of the file."""
 
     def __init__(self, tally: Tally) -> None:
-        self.tables: dict[str, Lists] = {}
-        self.typed = True
         self.tally = tally
+        self._slices: dict[str, list[Told]] = {}
 
     def take(self, events: list[Event]) -> None:
-        """Take in the events that follow; what becomes no row is counted."""
-        if not events:
-            return
-        are_typed = isinstance(events[0], typed.Known)
-        self.typed = self.typed and are_typed
+        """Take in the events that follow; what becomes no row is counted. Raises times.InexactTime."""
         for table, rows in sort(events, self.tally).items():
             if rows:
+                are_typed = isinstance(events[0], typed.Known)
                 without = typed.NO_ARGS[table] if are_typed else _NO_ARGS
-                said = _FIELDS[table](rows, [row.args or without for row in rows])
-                known = self.tables.setdefault(table, said)
-                for name in known if known is not said else ():
-                    known[name] += said[name]
+                args = [row.args or without for row in rows]
+                self._slices.setdefault(table, []).append(_TABLES[table](rows, args, are_typed))
 
-    def note_processes(self) -> None:
+    def tables(self) -> dict[str, Told]:
+        """Return all fields that were taken in, by table. Nothing can be taken in afterwards."""
+        found = {table: _joined(slices) for table, slices in self._slices.items()}
+        self._slices.clear()
+        self._note_processes(found)
+        return found
+
+    def _note_processes(self, tables: dict[str, Told]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
-        on_host = {table: _pids_on_host(said) for table, said in self.tables.items() if table in words.HOST_TABLES}
-        callers = set(on_host.get("api_calls", ()))
-        raws = callers.union(*on_host.values())
-        if len(raws) > 1:
-            counts = sum((Counter(self.tables[table]["pid"]) for table in on_host), Counter[Any]())
-            ordered = sorted(raws, key=lambda raw: (raw not in callers, -counts[raw], str(raw)))
-        else:
-            ordered = list(raws)
-        self.tally.pids.update((pid, None) for pid in map(values.process_id, ordered) if pid is not None)
+        on_host: Counter[int] = Counter()
+        for table in ("api_calls", "ranges", "allocations"):
+            if table in tables:
+                pid = tables[table]["pid"]
+                on_gpu = tables[table].get("on_gpu")
+                on_host.update(_counted(pid))
+                if on_gpu is not None:
+                    on_host.subtract(_counted(pid[on_gpu]))
+        callers = _counted(tables["api_calls"]["pid"]) if "api_calls" in tables else {}
+        pids = [pid for pid, count in on_host.items() if count and 0 < pid < _MAX_PID]
+        ordered = sorted(pids, key=lambda pid: (pid not in callers, -on_host[pid], str(pid)))
+        self.tally.pids.update(dict.fromkeys(ordered))
 
 
-def _pids_on_host(said: Lists) -> list[Any]:
-    pids = said["pid"]
-    if "cat" not in said or not words.GPU_ANNOTATIONS & set(said["cat"]):
-        return pids
-    return [pid for pid, cat in zip(pids, said["cat"], strict=True) if cat not in words.GPU_ANNOTATIONS]
+def _counted(pids: Ns) -> dict[int, int]:
+    if not len(pids) or bool((pids == pids[0]).all()):
+        return {int(pids[0]): len(pids)} if len(pids) else {}
+    distinct, counts = np.unique(pids, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+def _joined(slices: list[Told]) -> Told:
+    if len(slices) == 1:
+        return slices[0]
+    return {name: np.concatenate([one[name] for one in slices]) if isinstance(first, np.ndarray)
+            else list(chain.from_iterable(one[name] for one in slices)) for name, first in slices[0].items()}
 
 
 _NO_ARGS = Args()
@@ -68,35 +83,58 @@ _NO_ARGS = Args()
 # Each field is named where it is read: access by a name in a variable takes twice the time.
 
 
-def _spans(events: list[Event]) -> Lists:
-    return {"name": [e.name for e in events], "ts": [e.ts for e in events], "dur": [e.dur for e in events],
-            "pid": [e.pid for e in events], "tid": [e.tid for e in events]}
+def _spans(events: list[Event], are_typed: bool) -> Told:
+    return {
+        "name": [e.name for e in events],
+        "start": times.starts([e.ts for e in events]), "duration": times.nanoseconds([e.dur for e in events]),
+        "pid": values.numbers([e.pid for e in events], are_typed), "tid": values.numbers([e.tid for e in events], are_typed),
+    }
 
 
-def _cats(events: list[Event]) -> list[Any]:
-    if isinstance(events[0], typed.Known):
+def _links(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+    """Return correlation and External id, and which events have whole microseconds."""
+    external = values.numbers([a.external_id for a in args], are_typed)
+    lacks = external == UNKNOWN
+    if lacks.any():
+        external = np.where(lacks, values.numbers([a.external_id_g1 for a in args], are_typed), external)
+    return {"correlation": values.numbers([a.correlation for a in args], are_typed), "external_id": external,
+            "is_whole": times.are_whole([e.ts for e in events])}
+
+
+def _on_device(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+    """Return device, context and stream: arguments, and pid and tid of GPU events mean the same."""
+    return {
+        "device": _or_track([a.device for a in args], [e.pid for e in events], are_typed),
+        "stream": _or_track([a.stream for a in args], [e.tid for e in events], are_typed),
+        "context": values.numbers([a.context for a in args], are_typed),
+        "graph_node_id": values.numbers([a.graph_node_id for a in args], are_typed),
+    }
+
+
+def _or_track(said: list[Any], track: list[Any], are_typed: bool) -> Ns:
+    """Return the numbers of an argument, and of the track where the argument is absent (not: where it is odd)."""
+    found = values.numbers(said, are_typed)
+    if not (found == UNKNOWN).any():
+        return found
+    absent = (None, UNKNOWN)
+    return values.numbers([other if one in absent else one for one, other in zip(said, track, strict=True)], are_typed)
+
+
+def _cats(events: list[Event], are_typed: bool) -> list[Any]:
+    if are_typed:
         cat_of = typed.CATEGORIES
         return [cat_of[kind] for kind in map(type, events)]
     return [e.cat for e in events]
 
 
-def _links(args: list[Args]) -> Lists:
-    return {"correlation": [a.correlation for a in args], "external_id": [a.external_id for a in args],
-            "external_id_g1": [a.external_id_g1 for a in args]}
-
-
-def _on_device(args: list[Args]) -> Lists:
-    return {"device": [a.device for a in args], "context": [a.context for a in args], "stream": [a.stream for a in args],
-            "graph_node_id": [a.graph_node_id for a in args]}
-
-
-def _kernels(events: list[Event], args: list[Args]) -> Lists:
+def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Told:
     return {
-        **_spans(events), **_links(args), **_on_device(args),
+        **_spans(events, are_typed), **_links(events, args, are_typed), **_on_device(events, args, are_typed),
         "grid": [a.grid for a in args], "block": [a.block for a in args],
-        "registers": [a.registers for a in args], "shared_bytes": [a.shared_bytes for a in args],
+        "registers": values.numbers([a.registers for a in args], are_typed),
+        "shared_bytes": values.numbers([a.shared_bytes for a in args], are_typed),
         "blocks_per_sm": [a.blocks_per_sm for a in args], "warps_per_sm": [a.warps_per_sm for a in args],
-        "occupancy": [a.occupancy for a in args], "graph_id": [a.graph_id for a in args],
+        "occupancy": [a.occupancy for a in args], "graph_id": values.numbers([a.graph_id for a in args], are_typed),
         "collective": [a.collective for a in args], "elements": [a.elements for a in args],
         "element_type": [a.element_type for a in args], "group_size": [a.group_size for a in args],
         "group_name": [a.group_name for a in args], "group_id": [a.group_id for a in args],
@@ -104,33 +142,54 @@ def _kernels(events: list[Event], args: list[Args]) -> Lists:
     }
 
 
-def _memory_ops(events: list[Event], args: list[Args]) -> Lists:
-    return {**_spans(events), "cat": _cats(events), **_links(args), **_on_device(args),
-            "bytes": [a.bytes for a in args], "kind": [a.kind for a in args]}
-
-
-def _api_calls(events: list[Event], args: list[Args]) -> Lists:
-    return {**_spans(events), "cat": _cats(events), **_links(args)}
-
-
-def _ranges(events: list[Event], args: list[Args]) -> Lists:
+def _memory_ops(events: list[Event], args: list[Args], are_typed: bool) -> Told:
     return {
-        **_spans(events), "cat": _cats(events), "device": [a.device for a in args], "stream": [a.stream for a in args],
+        **_spans(events, are_typed), **_links(events, args, are_typed), **_on_device(events, args, are_typed),
+        "cat": _cats(events, are_typed), "bytes": [a.bytes for a in args], "kind": [a.kind for a in args],
+    }
+
+
+def _api_calls(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+    return {**_spans(events, are_typed), **_links(events, args, are_typed), "cat": _cats(events, are_typed)}
+
+
+def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+    cats = _cats(events, are_typed)
+    return {
+        **_spans(events, are_typed), "cat": cats, **_gpu_tracks(events, args, cats, are_typed),
         "shapes": [a.shapes for a in args], "shapes_old": [a.shapes_old for a in args], "types": [a.types for a in args],
-        "concrete_inputs": [a.concrete_inputs for a in args], "sequence": [a.sequence for a in args],
-        "forward_thread": [a.forward_thread for a in args], "external_id": [a.external_id for a in args],
+        "concrete_inputs": [a.concrete_inputs for a in args],
+        "sequence": values.numbers([a.sequence for a in args], are_typed),
+        "forward_thread": values.numbers([a.forward_thread for a in args], are_typed),
+        "external_id": values.numbers([a.external_id for a in args], are_typed),
     }
 
 
-def _allocations(events: list[Event], args: list[Args]) -> Lists:
+def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_typed: bool) -> Told:
+    """Return which ranges the tool drew on the GPU's track, and the device and stream of these."""
+    on_gpu = np.zeros(len(events), dtype=np.bool_)
+    device, stream = np.full(len(events), UNKNOWN), np.full(len(events), UNKNOWN)
+    if words.GPU_ANNOTATIONS & set(cats):
+        on_gpu = np.fromiter(map(words.GPU_ANNOTATIONS.__contains__, cats), np.bool_, len(cats))
+        rows = np.flatnonzero(on_gpu)
+        drawn, told = [events[row] for row in rows.tolist()], [args[row] for row in rows.tolist()]
+        device[rows] = _or_track([a.device for a in told], [e.pid for e in drawn], are_typed)
+        stream[rows] = _or_track([a.stream for a in told], [e.tid for e in drawn], are_typed)
+    return {"on_gpu": on_gpu, "device": device, "stream": stream}
+
+
+def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Told:
     return {
-        "ts": [e.ts for e in events], "pid": [e.pid for e in events], "tid": [e.tid for e in events],
-        "allocated": [a.allocated for a in args], "address": [a.address for a in args],
-        "device_type": [a.device_type for a in args], "device_id": [a.device_id for a in args],
-        "total_allocated": [a.total_allocated for a in args], "total_reserved": [a.total_reserved for a in args],
+        "at": times.starts([e.ts for e in events]),
+        "pid": values.numbers([e.pid for e in events], are_typed), "tid": values.numbers([e.tid for e in events], are_typed),
+        "allocated": values.numbers([a.allocated for a in args], are_typed), "address": [a.address for a in args],
+        "device_type": values.numbers([a.device_type for a in args], are_typed),
+        "device_id": values.numbers([a.device_id for a in args], are_typed),
+        "total_allocated": values.numbers([a.total_allocated for a in args], are_typed),
+        "total_reserved": values.numbers([a.total_reserved for a in args], are_typed),
     }
 
 
-_FIELDS: dict[str, Callable[[list[Event], list[Args]], Lists]] = {
+_TABLES: dict[str, Callable[[list[Event], list[Args], bool], Told]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
 }

@@ -12,6 +12,7 @@ from nsightlens.readers import HEAD_BYTES, Probe, ProcessHint
 from nsightlens.readers.kineto import envelope, foreign
 from nsightlens.readers.kineto.digest import decoder, whole
 from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.events import Decoder
 from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.generation import generation
 from nsightlens.readers.kineto.identity import host_in_name
@@ -19,6 +20,7 @@ from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
 from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.times import InexactTime
 
 _HEADER_LIMIT = 1 << 24
 _TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*(-?[0-9.]+)')
@@ -79,13 +81,18 @@ def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:
 
 
 def _first_events(begin: bytes, clock: Clock, at: int) -> Tally:
-    tally = Tally()
-    reader = decoder(clock.exact)
+    try:
+        return _tally(begin, at, decoder(clock.exact))
+    except InexactTime:
+        return _tally(begin, at, decoder(True))
+
+
+def _tally(begin: bytes, at: int, reader: Decoder) -> Tally:
+    fields = Fields(Tally())
     found = whole(Frame().around(begin[: last_cut(begin)]), reader) or Salvage(begin, at, False, reader).run()
-    fields = Fields(tally)
     fields.take(found.events)
-    fields.note_processes()
-    return tally
+    fields.tables()
+    return fields.tally
 
 
 def _hints(header: Header, tally: Tally, host: str | None, pid: int | None) -> tuple[ProcessHint, ...]:

@@ -86,10 +86,16 @@ def _allocations(others: list[Event], tally: Tally) -> list[Event]:
 
 
 def _note_label(event: Event, args: Args, tally: Tally) -> None:
-    pid = values.process_id(event.pid)
+    pid = process_id(event.pid)
     if pid is None:
         return
     if event.name == "process_labels" and args.labels == "CPU":
         tally.cpu_pids[pid] = None
     elif event.name == "process_name" and isinstance(args.name, str):
         tally.process_names[pid] = args.name
+
+
+def process_id(raw: object) -> int | None:
+    """Return the pid of an OS process; None for tracks with a name ("Spans") or a number that no process has."""
+    pid = values.integer(raw)
+    return pid if pid is not None and 0 < pid < 1 << 31 else None

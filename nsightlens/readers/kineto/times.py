@@ -80,8 +80,14 @@ def _of_text(text: str) -> int:
         return UNKNOWN
 
 
-def is_whole(value: Any) -> bool:
-    """Say whether a time was written without a fraction: an int, or the text of one."""
+def are_whole(values: list[Any]) -> npt.NDArray[np.bool_]:
+    """Return which times were written without a fraction: as an int, or the text of one."""
+    if set(map(type, values)) == {float}:
+        return np.zeros(len(values), dtype=np.bool_)
+    return np.fromiter(map(_is_whole, values), np.bool_, len(values))
+
+
+def _is_whole(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, Decimal) and value.as_tuple().exponent == 0)
 
 

@@ -41,19 +41,13 @@ def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Arra
     return pa.array([v if v is not None and low <= v <= high else None for v in whole], type_)
 
 
-def numbers(values: Sequence[Any], *, are_integers: bool) -> Ns:
+def numbers(values: Sequence[Any], are_integers: bool) -> Ns:
     """Return `integers` as int64 with UNKNOWN for NULL. are_integers: all values are integers or None for certain."""
     if are_integers:
         with suppress(TypeError, OverflowError):  # there is a None, or a number beyond 63 bits
             return np.array(values, dtype=np.int64)
     column = integers(values)
     return np.asarray((column.fill_null(UNKNOWN) if column.null_count else column).to_numpy())
-
-
-def process_id(raw: object) -> int | None:
-    """Return the pid of an OS process; None for tracks with a name ("Spans") or a number that no process has."""
-    pid = integer(raw)
-    return pid if pid is not None and 0 < pid < 1 << 31 else None
 
 
 def integer(value: Any) -> int | None:

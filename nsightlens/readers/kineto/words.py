@@ -23,7 +23,6 @@ KIND_OF = {
 }
 GPU_ANNOTATIONS = frozenset(("gpu_user_annotation", "gpu_user_Annotation"))
 CAPITALISED = frozenset(("Kernel", "Memcpy", "Memset", "Runtime", "Operator"))
-HOST_TABLES = ("api_calls", "ranges", "allocations")
 FLOWS = frozenset(("ac2g", "fwdbwd", "async", "async_gpu", "async_cpu_to_gpu", "forward_backward"))
 # Every category that Kineto has written: one of them tells its trace from another Chrome trace.
 CATEGORIES = frozenset(TABLE_OF) | FLOWS | {
