@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,7 @@ from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
 from nsightlens.linking import Calls, Launched
-from nsightlens.normalise import MISSING, Int, Narrow, Places, nullable
+from nsightlens.normalise import MISSING, Int, Narrow, nullable
 from nsightlens.ranks import Selection, Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
@@ -111,9 +112,10 @@ class Assembly:
         spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
         return [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
 
-    def _take_work(self, table: str, kind: Codes) -> tuple[Places, Int, Int]:
+    def _take_work(self, table: str, kind: Codes) -> tuple[npt.NDArray[Any], Int, Int]:
         """Return process number, correlation id and start of each row of `table`."""
-        owner = self._process[table].astype(np.int32)
+        owner = self._process[table]
+        owner = owner.astype(np.min_scalar_type(int(owner.max(initial=0))))
         process = np.broadcast_to(owner[0], len(kind)) if len(owner) and (owner == owner[0]).all() else owner[kind]
         start = self._narrow.take(table, "start_ns")
         shifts = [w.shift for w in self.windows]
@@ -126,13 +128,7 @@ class Assembly:
         process, correlation, start = self._take_work("api_calls", kind)
         if self._attribution:
             self._attribution.add_calls(kind, start)
-        end = self._narrow.take("api_calls", "duration_ns")
-        if not end.flags.writeable:
-            end = end.copy()
-        known = (start != MISSING) & (end != MISSING)
-        np.add(end, start, out=end, where=known)
-        end[~known] = MISSING
-        return Calls(process, correlation, start, end)
+        return Calls(process, correlation, start, self._narrow.take("api_calls", "duration_ns", None))
 
     def _derive(self) -> None:
         self._attribution = self._begin_attribution() if self._narrow.rows("ranges") else None
@@ -316,6 +312,7 @@ class Assembly:
             row[name] = self._narrow.rows(name)
         sidecar = self.profile.sidecar
         row |= asdict(sidecar.selection if sidecar else Selection())
+        row["settings"] = [*(row.get("settings") or ()), *(sidecar.settings if sidecar else ())] or None
         return row | self._gpu_totals() | {
             "execution_id": sidecar.execution if sidecar else None,
             "simulated": sidecar.simulated if sidecar else False,

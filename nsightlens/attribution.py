@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from nsightlens.kinds import KIND, Kinds, expand
 from nsightlens.linking import Launched
-from nsightlens.nesting import Int, Places, at, codes, each_once
+from nsightlens.nesting import Int, Places, at, codes, each_once, stretches
 from nsightlens.normalise import MISSING, Narrow, nullable
 from nsightlens.origins import Origins
 from nsightlens.surroundings import Around, Gathered, traits
@@ -103,9 +103,12 @@ class Attribution:
 
     def add_calls(self, kind: Places, start: Int) -> None:
         """Take in the API calls: the kind and the start of each row."""
-        known = start != MISSING
-        track = np.where(known, self._call_track[kind], -1)
-        self._call = self.around.nest.innermost(track, start, np.where(known, start + 1, start))
+        self._call = np.empty(len(kind), dtype=np.int32)
+        for some in stretches(len(kind)):
+            begin = start[some]
+            known = begin != MISSING
+            track = np.where(known, self._call_track[kind[some]], -1)
+            self._call[some] = self.around.nest.innermost(track, begin, np.where(known, begin + 1, begin))
 
     def add_work(self, table: str, kind: Places, links: Launched) -> None:
         """Take in the GPU work of one table: the kind of each row, and its launching calls."""
@@ -117,9 +120,11 @@ class Attribution:
     def _by_external_id(self, table: str, group: Places, place: Places, time: Int) -> tuple[Places, Int]:
         """Return place and launch time, with those of the operator with its External id for work that has no operator."""
         external = self._narrow.take(table, "external_id")
-        open_ = np.flatnonzero((external != MISSING) & (self.around.operator_at(place) < 0))
         named = np.flatnonzero((self._external != MISSING) & (self.around.operator == np.arange(len(self._external))))
-        if not len(open_) or not len(named):
+        if not len(named):
+            return place, time
+        open_ = np.flatnonzero((external != MISSING) & (self.around.operator_at(place) < 0))
+        if not len(open_):
             return place, time
         owner = self.around.group[named]
         code = codes(np.concatenate([owner, group[open_]]), np.concatenate([self._external[named], external[open_]]))
@@ -203,9 +208,26 @@ class Attribution:
 
 def _paired(kind: Places, number: Places) -> _Pairs:
     """Return the distinct pairs of kind and number, and which each row has."""
+    numbers = int(number.max(initial=0)) + 1
+    size = (int(kind.max(initial=-1)) + 1) * numbers
+    if size <= 4 * len(kind):
+        return _paired_by_table(kind, number, size, numbers)
     both = pa.array((kind.astype(np.int64) << 32) | number).dictionary_encode()
     pairs, place = np.unique(both.dictionary.to_numpy(), return_inverse=True)
     return _Pairs(pairs, place.reshape(-1).astype(np.int32)[both.indices.to_numpy()])
+
+
+def _paired_by_table(kind: Places, number: Places, size: int, numbers: int) -> _Pairs:
+    """Return the same by marking the pairs that occur in a table of all `size` possible ones; `numbers`: of one kind."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    for some in stretches(len(kind)):
+        occurs[kind[some].astype(np.int64) * numbers + number[some]] = True
+    code_of = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    code = np.empty(len(kind), dtype=np.int32)
+    for some in stretches(len(kind)):
+        code[some] = code_of[kind[some].astype(np.int64) * numbers + number[some]]
+    kinds, inner = np.divmod(np.flatnonzero(occurs), numbers)
+    return _Pairs((kinds << 32) | inner, code)
 
 
 def _unless_inner(inner: Places, column: pa.Array, instead: str | None) -> pa.Array:

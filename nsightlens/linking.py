@@ -25,12 +25,12 @@ _PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The API calls of a profile: process, correlation id, start and end, in the order of their rows."""
+    """The API calls of a profile: process, correlation id, start and duration, in the order of their rows."""
 
     process: npt.NDArray[Any]
     correlation: Int
     start: Int
-    end: Int
+    duration: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: 
         call = call[linked]
         linked += first
         found.call[linked] = call
-        found.start[linked] = calls.start[call]
-        end, start = calls.end[call], work_start[linked]
-        known = (end != MISSING) & (start != MISSING)
-        found.queue_delay[linked[known]] = start[known] - end[known]
+        begin, duration, start = calls.start[call], calls.duration[call].astype(np.int64), work_start[linked]
+        found.start[linked] = begin
+        known = (begin != MISSING) & (duration != MISSING) & (start != MISSING)
+        found.queue_delay[linked[known]] = start[known] - (begin[known] + duration[known])
     return found
 
 

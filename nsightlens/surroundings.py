@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.autograd import Operators, forward_of
-from nsightlens.nesting import Int, Mask, Nest, Places, at, codes, each_once, nest
+from nsightlens.nesting import Int, Mask, Nest, Places, at, codes, each_once, nest, stretches
 from nsightlens.normalise import MISSING
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
@@ -196,7 +196,10 @@ class Steps:
 
     def at(self, group: Places, time: Int) -> Places:
         """Return the place in `rows` of the step that was open at each time, -1 where there is none or the time is MISSING."""
-        known = time != MISSING
-        found = self._nest.innermost(np.where(known, group, -1), np.where(known, time, 0), np.where(known, time, 0) + 1)
-        return at(self._nest.rows, found)
+        found = np.empty(len(time), dtype=np.int32)
+        for some in stretches(len(time)):
+            known = time[some] != MISSING
+            begin = np.where(known, time[some], 0)
+            found[some] = at(self._nest.rows, self._nest.innermost(np.where(known, group[some], -1), begin, begin + 1))
+        return found
 

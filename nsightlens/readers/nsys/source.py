@@ -14,7 +14,7 @@ import pyarrow as pa
 Kind = Literal["integer", "text", "name"]
 """What a column should hold; a name is an id of StringIds, or (by other tools' hands) plain text."""
 
-PIECE_ROWS = 1 << 16
+PIECE_ROWS = 1 << 15
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
