@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from nsightlens import operators
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.analyses.run_difference import WHAT
 
@@ -80,7 +81,9 @@ class Roofs:
         self._counted = _counted(ask(_COUNTED, [])) if known else {}
         uneven = ask(_UNEVEN, []).to_pylist() if known else []
         self._uneven = {(row["run"], row["process_id"], row["configuration"]) for row in uneven}
-        self._shapes, self._reasons = _by_launch(shape_work.analyse(ask))
+        works = shape_work.analyse(ask)
+        self._shapes, self._reasons = _by_launch(works)
+        self._calls, self._call_of = _by_call(works)
         self._alike = _by_configuration(ask(_KINETO, []), self._shapes)
         self._roofs: dict[tuple[Work, str | None, bool], Roof] = {}
 
@@ -108,6 +111,16 @@ class Roofs:
             if found.ns is not None:
                 break
         return found
+
+
+    def call_of(self, kernel_id: int, kineto_kernel_id: int | None) -> tuple[int, int] | None:
+        """Return the operator's call that a launch is of, and how many launches it has; None where it is not known."""
+        return self._call_of.get(kernel_id) or self._call_of.get(kineto_kernel_id or -1)
+
+    def of_call(self, call: int, device_id: str | None) -> Roof:
+        """Return the roof of a whole call of an operator, by its shapes."""
+        work, is_contraction = self._calls[call]
+        return roof(work, self._peaks.get(device_id), is_contraction)
 
 
 def roof(work: Work, peak: Peak | None, is_contraction: bool) -> Roof:
@@ -169,6 +182,22 @@ def _by_launch(table: pa.Table) -> tuple[dict[int, Work], dict[int, str]]:
             work = Work(((key, flop),), size, "shapes")
             works[kernel_id] = same.setdefault(work, work)
     return works, reasons
+
+
+def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], dict[int, tuple[int, int]]]:
+    """Return what the shapes tell of calls with several launches, whether they are products, and the call of each launch."""
+    calls: dict[int, tuple[Work, bool]] = {}
+    call_of: dict[int, tuple[int, int]] = {}
+    keys: dict[int, set[str]] = defaultdict(set)
+    names = ("kernel_id", "op_range_id", "op", "call_flop", "call_bytes", "call_launches", "peak_key")
+    for kernel_id, call, op, flop, size, launches, key in zip(*(table[name].to_pylist() for name in names), strict=True):
+        if launches is None or launches == 1 or size is None:
+            continue
+        keys[call] |= {key} - {None}
+        peak_key = next(iter(keys[call])) if len(keys[call]) == 1 else None
+        calls[call] = Work(((peak_key, flop),), size, "shapes"), op in operators.CONTRACTIONS
+        call_of[kernel_id] = call, launches
+    return calls, call_of
 
 
 def _by_configuration(launches: pa.Table, works: dict[int, Work]) -> dict[tuple[str, str], Work]:

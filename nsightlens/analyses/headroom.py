@@ -2,9 +2,10 @@
 
 The roof of a launch is the longer of its operations at the GPU's peak for their precision and its bytes at the bandwidth of its
 memory, by the datasheet. Work and bytes are what ncu counted of the same kernel, grid and block, else what the shapes of its
-operator tell (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. Of products,
-convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory operations and graphs of
-unknown kernels have no roof here.
+operator tell (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. A call whose
+kernels do its work together has a roof as a whole: per op, module, phase and step its kernels share it by their times. Of
+products, convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory operations and
+graphs of unknown kernels have no roof here.
 gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
@@ -40,12 +41,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, critical_path
-from nsightlens.analyses._roofs import Roofs
+from nsightlens.analyses._roofs import Roof, Roofs
 from nsightlens.analyses.run_difference import WHAT
 from nsightlens.errors import UsageError
 
@@ -57,6 +58,8 @@ _OTHER_ITEMS = {
     "kernel": "concat_ws(' ', kind, direction)", "key": "concat_ws(' ', kind, direction)", "family": "'memory operations'",
     "op": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
 }
+_OF_CALLS = ("op", "module", "phase", "step")
+"""Items that hold whole calls of operators."""
 _KERNELS = f"""
 SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns, duration_ns, name, kernel_id, family,
     kineto_kernel_id, {WHAT['kernel']} AS configuration, {{item}} AS item
@@ -102,9 +105,17 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None) -> p
         raise UsageError(f"headroom: by is one of {', '.join(_ITEMS)}, not {by!r}")
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)
     roofs, path = Roofs(ask, assume_gpu), Path(critical_path.analyse(ask))
+    calls: dict[tuple[int, int], list[Piece]] = defaultdict(list)
     for batch in ask(_KERNELS.format(item=_ITEMS[by]), []).to_batches():
         for row in batch.to_pylist():
-            _add(groups[tuple(row[name] for name in _WHO)], row, roofs, path)
+            piece = _piece(groups[tuple(row[name] for name in _WHO)], row, roofs, path)
+            call = roofs.call_of(row["kernel_id"], row["kineto_kernel_id"]) if by in _OF_CALLS else None
+            if call is None or piece.roof is None:
+                _settle(piece)
+            else:
+                calls[call].append(piece)
+    for (call_id, launches), pieces in calls.items():
+        _settle_call(pieces, launches, roofs.of_call(call_id, pieces[0].device_id))
     graph = "'CUDA graphs of unknown kernels'" if by in ("kernel", "key", "family") else "NULL"
     for row in ask(_OTHERS.format(item=_OTHER_ITEMS[by], graph=graph), []).to_pylist():
         group = groups[tuple(row[name] for name in _WHO)]
@@ -112,25 +123,59 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None) -> p
     return _table(groups)
 
 
-def _add(group: Group, row: dict[str, Any], roofs: Roofs, path: Path) -> None:
-    """Add one kernel to its row."""
+class Piece(NamedTuple):
+    """One kernel and the row it belongs to. roof: None for collectives, which have none."""
+
+    group: Group
+    spent: int
+    on_path: int | None
+    roof: Roof | None
+    device_id: str | None
+
+
+def _piece(group: Group, row: dict[str, Any], roofs: Roofs, path: Path) -> Piece:
+    """Return a kernel, counted in its row."""
+    roof = None if row["family"] == "collective" else roofs.of(
+        row["kernel_id"], row["run"], row["process_id"], row["device_id"], row["configuration"], row["family"],
+        row["kineto_kernel_id"])
     spent, on_path = row["duration_ns"], path.of(row)
     group.has_path |= on_path is not None
     group.sums.update(launches=1, gpu_ns=spent, path_ns=on_path or 0)
-    if row["family"] == "collective":
-        group.sums["no_roof_ns"] += spent
+    return Piece(group, spent, on_path, roof, row["device_id"])
+
+
+def _settle(piece: Piece) -> None:
+    """Divide the time of a kernel by its own roof."""
+    if piece.roof is None:
+        piece.group.sums["no_roof_ns"] += piece.spent
+    elif piece.roof.ns is None:
+        piece.group.sums["unknown_ns"] += piece.spent
+        piece.group.reasons[piece.roof.reason or ""] += piece.spent
+    else:
+        _divide(piece, min(piece.spent, piece.roof.ns), piece.roof, piece.roof.ns > piece.spent)
+
+
+def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> None:
+    """Divide the time of a call's kernels: by their own roofs where all have one, else by that of the call, shared by time."""
+    own = all(piece.roof is not None and piece.roof.ns is not None for piece in pieces)
+    if own or whole.ns is None or len(pieces) < launches:
+        for piece in pieces:
+            _settle(piece)
         return
-    roof = roofs.of(row["kernel_id"], row["run"], row["process_id"], row["device_id"], row["configuration"], row["family"],
-                    row["kineto_kernel_id"])
-    if roof.ns is None:
-        group.sums["unknown_ns"] += spent
-        group.reasons[roof.reason or ""] += spent
-        return
-    least = min(spent, roof.ns)
-    group.sums.update(at_roof_ns=least, headroom_ns=spent - least, above_roof=int(roof.ns > spent),
-                      gain_ns=spent - least if on_path is None else min(spent - least, on_path))
-    group.bounds[roof.bound or ""] += least
-    group.sources.add(roof.source or "")
+    rest = sum(piece.spent for piece in pieces)
+    left, is_above = min(whole.ns, rest), whole.ns > rest
+    for piece in pieces:
+        share = left * piece.spent // rest if rest else 0
+        _divide(piece, share, whole, is_above)
+        left, rest = left - share, rest - piece.spent
+
+
+def _divide(piece: Piece, at_roof: int, roof: Roof, is_above: bool) -> None:
+    above = piece.spent - at_roof
+    piece.group.sums.update(at_roof_ns=at_roof, headroom_ns=above, above_roof=int(is_above),
+                            gain_ns=above if piece.on_path is None else min(above, piece.on_path))
+    piece.group.bounds[roof.bound or ""] += at_roof
+    piece.group.sources.add(roof.source or "")
 
 
 class Path:

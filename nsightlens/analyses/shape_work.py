@@ -27,6 +27,9 @@ kernel did: padding of tiles, split-K and repeated reads make it more, caches ma
 @column precision        Type of the operands: fp64, fp32, bf16, fp16, fp8, int8, ...; NULL where not recorded.
 @column peak_key         Peak of the GPU that bounds it, in the words of roofline: tensor_bf16, fp32, ...; NULL where not known.
 @column work_definition  How the operations were counted.
+@column call_flop        Operations of the whole call; the same for all of its launches, to be counted once per op_range_id.
+@column call_bytes       Least bytes of the whole call, likewise.
+@column call_launches    Launches of the call.
 @column reason           Why work_flop or minimal_bytes is NULL; NULL where both are known.
 """
 
@@ -47,7 +50,8 @@ _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
     ("kernel_id", pa.int64()), ("op", pa.string()), ("op_range_id", pa.int64()), ("op_shapes", pa.string()),
     ("formula", pa.string()), ("work_flop", pa.int64()), ("minimal_bytes", pa.int64()), ("precision", pa.string()),
-    ("peak_key", pa.string()), ("work_definition", pa.string()), ("reason", pa.string()),
+    ("peak_key", pa.string()), ("work_definition", pa.string()), ("call_flop", pa.int64()), ("call_bytes", pa.int64()),
+    ("call_launches", pa.int64()), ("reason", pa.string()),
 ])
 _PROFILES = "SELECT DISTINCT profile_id FROM ranges WHERE kind = 'operator' AND tool <> 'ncu' AND shapes IS NOT NULL"
 _LAUNCHES = f"""
@@ -103,6 +107,9 @@ class Verdict(NamedTuple):
     precision: str | None = None
     peak_key: str | None = None
     work_definition: str | None = None
+    call_flop: int | None = None
+    call_bytes: int | None = None
+    call_launches: int | None = None
     reason: str | None = None
 
 
@@ -139,21 +146,30 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
     if calls.wrapped[place]:
         return [Verdict(reason="an operator inside this one has counted")] * len(group)
     work = calls.work(place)
-    together = Verdict(reason=f"{len(group)} kernels do the work of one call together")
+    unknown = Verdict(call_flop=work.flop, call_bytes=work.bytes, call_launches=len(group))
+    together = unknown._replace(reason=f"{len(group)} kernels do the work of one call together")
     if len(group) == 1:
         busy = [True]
     elif work.kind == "stream":
-        return [together] * len(group)
+        return [_known(launch, work, together) for launch in group]
     else:
         busy = [launch.family in _FAMILIES[work.kind] and not _HELPER.search(launch.names) for launch in group]
-    found = [Verdict(reason=f"a helper of {work.formula}, which does none of its multiply-adds")] * len(group)
+    found = [unknown._replace(reason=f"a helper of {work.formula}, which does none of its multiply-adds")] * len(group)
     does = [row for row, is_busy in enumerate(busy) if is_busy]
     for row in does:
+        found[row] = _known(group[row], work, unknown)
         if _is_certain(group, does, row, work):
-            found[row] = _verdict(group[row], work)
+            found[row] = _verdict(found[row], work)
         else:
-            found[row] = Verdict(reason=f"kernels of the call: {len(does)}, products: {max(1, len(work.parts))}; not told apart")
+            reason = f"kernels of the call: {len(does)}, products: {max(1, len(work.parts))}; not told apart"
+            found[row] = found[row]._replace(reason=reason)
     return found
+
+
+def _known(launch: Launch, work: Work, unknown: Verdict) -> Verdict:
+    """Return what is known of a launch that does work of a call, whether all of it or not."""
+    precision = _PRECISION.get(work.element or "")
+    return unknown._replace(precision=precision, peak_key=_peak(work, precision, launch.tensor_cores))
 
 
 def _is_certain(group: list[Launch], does: list[int], row: int, work: Work) -> bool:
@@ -180,15 +196,14 @@ def _side(launch: Launch) -> str | None:
     return None
 
 
-def _verdict(launch: Launch, work: Work) -> Verdict:
+def _verdict(known: Verdict, work: Work) -> Verdict:
     """Return what is said of a launch that does a whole product, or all of the call."""
     flop, size = (work.parts[0].flop, work.parts[0].bytes) if work.parts else (work.flop, work.bytes)
-    precision = _PRECISION.get(work.element or "")
     reason = None
     if flop is None or size is None:
         reason = "types of elements were not recorded" if work.reason is None or work.parts else work.reason
-    return Verdict(work.formula, flop, size, precision, _peak(work, precision, launch.tensor_cores),
-                   None if flop is None else f"from shapes: {work.definition}", reason)
+    definition = None if flop is None else f"from shapes: {work.definition}"
+    return known._replace(formula=work.formula, work_flop=flop, minimal_bytes=size, work_definition=definition, reason=reason)
 
 
 def _peak(work: Work, precision: str | None, tensor_cores: bool | None) -> str | None:

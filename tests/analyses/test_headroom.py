@@ -90,6 +90,20 @@ def test_time_is_at_the_roof_or_above_it_or_unknown_or_without_one() -> None:
     assert (known[None]["no_roof_ns"], known[None]["gpu_ns"], known[None]["gain_limit"]) == (700, 700, None)
 
 
+def test_kernels_that_do_a_call_together_share_its_roof_per_operator_and_have_none_alone() -> None:
+    kernels = [{"op_range_id": 0, "duration_ns": ns} for ns in (10_000, 20_000, 5)]
+    together = answered(kernels, by="op")[0]
+    assert (together["at_roof_ns"], together["headroom_ns"], together["unknown_ns"]) == (ROOF, 30_005 - ROOF, 0)
+    assert {(row["unknown_ns"] == row["gpu_ns"], row["reason"]) for row in answered(kernels)} == {
+        (True, "kernels of the call: 3, products: 1; not told apart")}
+
+
+def test_a_helper_of_a_product_is_above_the_roof_of_its_operator() -> None:
+    kernels = [{}, {"op_range_id": 0, "family": "memory"}]
+    assert (answered(kernels, by="op")[0]["at_roof_ns"], answered(kernels, by="op")[0]["headroom_ns"]) == (ROOF, 20_000 - ROOF)
+    assert [row["unknown_ns"] for row in answered(kernels, by="family") if row["item"] == "memory"] == [10_000]
+
+
 def test_the_gain_is_no_more_than_the_time_on_the_critical_path() -> None:
     """Both kernels run at once in two streams, and the longer one ends last: the other is in its shadow."""
     rows = answered([{"start_ns": 0, "duration_ns": 50_000}, {"start_ns": 0, "duration_ns": 20_000, "stream": 8}], by="key")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
+from nsightlens import views
 from nsightlens.analyses import shape_work
 from nsightlens.operators import work
 from tests.catalogues import catalogue
@@ -20,8 +21,8 @@ MM = ("[[3, 5], [5, 7]]", '["float", "float"]')
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "kineto"
 
 
-def worked(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str]], **told: Any) -> list[tuple[Any, ...]]:
-    """Return (op, work_flop, minimal_bytes, reason) per kernel (op, name, family). calls: id, parent, name, shapes, types."""
+def analysed(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str]], **told: Any) -> pa.Table:
+    """Return shape_work of kernels (op, name, family). calls: id, parent, name, shapes, types."""
     ranges = [{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q", "kind": "operator", "range_id": place,
                "op_parent_id": parent, "name": name, "shapes": shapes, "types": types} | told.get("ranges", {}).get(place, {})
               for place, parent, name, shapes, types in calls]
@@ -33,7 +34,15 @@ def worked(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str]]
     def ask(sql: str, values: Any) -> pa.Table:
         return connection.sql(sql, params=values).to_arrow_table()
 
-    return [(row["op"], row["work_flop"], row["minimal_bytes"], row["reason"]) for row in shape_work.analyse(ask).to_pylist()]
+    table = shape_work.analyse(ask)
+    assert table.column_names == [name for name, _ in views.known()["shape_work"].columns]
+    return table
+
+
+def worked(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str]], **told: Any) -> list[tuple[Any, ...]]:
+    """Return (op, work_flop, minimal_bytes, reason) per kernel."""
+    rows = analysed(calls, kernels, **told).to_pylist()
+    return [(row["op"], row["work_flop"], row["minimal_bytes"], row["reason"]) for row in rows]
 
 
 def test_the_innermost_product_counts_once() -> None:
@@ -59,6 +68,13 @@ def test_only_the_kernel_of_the_product_carries_it() -> None:
 def test_two_kernels_of_one_product_are_not_told_apart() -> None:
     rows = worked([(1, None, "aten::mm", *MM)], [(1, "winograd_data", "gemm"), (1, "sgemm", "gemm")])
     assert [row[1:] for row in rows] == [(None, None, "kernels of the call: 2, products: 1; not told apart")] * 2
+
+
+def test_the_work_of_the_whole_call_stands_at_all_of_its_launches() -> None:
+    kernels = [(1, "transpose", "memory"), (1, "winograd_data", "gemm"), (1, "sgemm", "gemm")]
+    table = analysed([(1, None, "aten::mm", *MM)], kernels)
+    found = {(row["call_flop"], row["call_bytes"], row["call_launches"], row["op_range_id"]) for row in table.to_pylist()}
+    assert found == {(210, 4 * 71, 3, 1)}
 
 
 def test_a_lone_kernel_carries_the_product_whatever_its_family() -> None:
@@ -135,7 +151,8 @@ def test_ncu_and_profiles_without_shapes_have_no_row() -> None:
 ])
 def test_the_peak_of_a_product(type_: str, tensor_cores: bool | None, peak: str | None) -> None:
     launch = shape_work.Launch("gemm", "gemm", tensor_cores, "aten::mm")
-    assert shape_work._verdict(launch, work("aten::mm", MM[0], json.dumps([type_] * 2), None)).peak_key == peak
+    found = work("aten::mm", MM[0], json.dumps([type_] * 2), None)
+    assert shape_work._known(launch, found, shape_work.Verdict()).peak_key == peak
 
 
 @pytest.mark.captures
