@@ -85,12 +85,15 @@ def _crossings(ask: Ask, processes: list[dict[str, Any]]) -> Iterator[_Crossing]
         known: dict[str, Recorded] = {}
         crossings = []
         for pair in some:
+            is_measured = pair[1]["tool"] == "ncu"
+            if is_measured and pair[0]["launches"] != pair[1]["launches"] and not measured.tells(ask, pair[1]):
+                continue
             for process in pair:
                 if _name(process) not in known:
                     known[_name(process)] = recorded(ask, process)
             one, other = (known[_name(process)] for process in pair)
             single = all(alone[process["profile_id"]] == 1 for process in pair)
-            crossings.append(_measured(ask, one, other, single) if pair[1]["tool"] == "ncu" else _timelines(one, other))
+            crossings.append(_measured(ask, one, other, single) if is_measured else _timelines(one, other))
         yield from _carried(crossings)
 
 

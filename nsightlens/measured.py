@@ -8,6 +8,7 @@ recorded the process from its start. Without either, two recordings are taken fo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,11 @@ from nsightlens.readers.ncu import nvtx
 from nsightlens.recordings import Ask, Bool, Int, Recorded, tokens
 
 _STATES = "SELECT nvtx_range, ncu_id FROM kernels WHERE process_id = ? AND profile_id = ? ORDER BY launch_index"
+_TELLS = """
+SELECT
+    EXISTS (FROM kernels WHERE process_id = ? AND profile_id = ? AND nvtx_range IS NOT NULL)
+    OR EXISTS (FROM profiles WHERE profile_id = ? AND kernel_filter IS NOT NULL) AS tells
+"""
 _NAMES = """
 SELECT DISTINCT domain, name FROM ranges
 WHERE process_id = ? AND profile_id = ? AND kind <> 'step' AND name IN (SELECT unnest(?::VARCHAR[]))
@@ -63,6 +69,12 @@ class Found:
 
     pairs: Int
     evidence: list[str]
+
+
+def tells(ask: Ask, process: dict[str, Any]) -> bool:
+    """Say whether ncu or its wrapper tells anything of where the launches of a process (keys as in `recorded`) stand."""
+    (row,) = ask(_TELLS, [process["process_id"], process["profile_id"], process["profile_id"]]).to_pylist()
+    return bool(row["tells"])
 
 
 def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Found:

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
+from nsightlens import crossing
 from nsightlens.errors import UsageError
 from nsightlens.store import Store
+from tests.catalogues import catalogue
 from tests.fixtures.simulated_run import FIXTURES, RUN
 
 sys.path.insert(0, str(FIXTURES))
@@ -161,3 +163,21 @@ def test_the_same_capture_in_two_runs_meets_itself(tmp_path: Path) -> None:
     for asked in ({"base": "a", "other": "a"}, {"base": "c", "other": "a"}, {"base": "a"}):
         with pytest.raises(UsageError):
             store.view("run_match", **asked)
+
+
+def _whole(tool: str, first: int, names: str) -> list[dict[str, Any]]:
+    return [{"run": "r", "tool": tool, "rank": 0, "profile_id": tool, "process_id": f"{tool}:0", "kernel_id": first + i,
+             "launch_index": i, "kernel_key": name, "grid_x": 1} for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(("timeline", "measured", "pairs"), [
+    ("abca", "abca", 4),     # from end to end
+    ("abca", "abc", 0),      # and no shorter: which end was left out?
+    ("abca", "abda", 0),
+    ("aab", "aab", 0),       # too little to tell
+])
+def test_without_evidence_recordings_are_the_same_from_end_to_end_or_not_at_all(timeline: str, measured: str, pairs: int) -> None:
+    connection = catalogue(kernels=[*_whole("nsys", 0, timeline), *_whole("ncu", 100, measured)])
+    found = crossing.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), ["r"]).to_pylist()
+    assert [(row["kernel_id"], row["other_kernel_id"]) for row in found] == [(i, 100 + i) for i in range(pairs)]
+    assert {row["evidence"] for row in found} <= {"whole recording"}
