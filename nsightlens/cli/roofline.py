@@ -90,11 +90,9 @@ def command(
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store) as opened:
         wanted = chosen(filters)
-        parameters = {"kernel_regex" if regex else "kernel": kernel, "assume_gpu": gpu}
-        if time == "ncu":
-            table = _ask(opened, "roofline", parameters, wanted)
-        else:
-            table = _ask(opened, "true_roofline", parameters | of_time | {"time": time}, wanted)
+        parameters: dict[str, Any] = {"kernel_regex" if regex else "kernel": kernel, "assume_gpu": gpu}
+        view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
+        table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
         if table.num_rows == 0:
             raise NsightlensError(_no_match(opened, kernel, wanted) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
@@ -122,10 +120,6 @@ def _check_ending(output: Path | None, points: Path | None) -> None:
             raise UsageError(f"{path}: the name must end in {' or '.join(endings)}")
 
 
-def _ask(store: Store, view: str, parameters: dict[str, Any], wanted: dict[str, list[object]]) -> pa.Table:
-    return store.view(view, **parameters_of(view, store.views, wanted), **parameters)
-
-
 def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
     """Return a line that names the tool which timed the same configurations undisturbed; None where none did."""
     key = ("run", "kernel_key", *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"))
@@ -140,9 +134,13 @@ def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
 def _tell_clock(table: pa.Table) -> None:
     """Say at what clock the roofs stand, where that is not of the same tool as the time."""
     if "roof_clock" in table.column_names:
-        rows = [row for row in table.to_pylist() if row["placed"] and row["roof_clock"]]
-        for clock in dict.fromkeys(f"{row['roof_clock']}, {row['measured_clock_hz'] / 1e9:.3g} GHz" for row in rows):
-            click.echo(f"roofs at the {clock}; the clock during the launches is not known", err=True)
+        clocks: dict[str, set[str]] = defaultdict(set)
+        for row in table.to_pylist():
+            if row["placed"] and row["roof_clock"]:
+                clocks[row["roof_clock"]].add(f"{row['measured_clock_hz'] / 1e9:.3g}")
+        for name, hz in clocks.items():
+            told = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
+            click.echo(f"roofs at the {name}, {told} GHz; the clock during the launches is not known", err=True)
 
 
 def _clock(row: dict[str, Any]) -> str | None:

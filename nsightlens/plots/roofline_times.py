@@ -26,8 +26,8 @@ def draw(axes: Axes, row: Row, colour: str, marker: str) -> None:
     """Draw the bar of a point's spread, ncu's own point (small and hollow), and a thin arrow from that to the point."""
     x, y, own = row["arithmetic_intensity"], row["performance_flop_per_s"], row.get("ncu_flop_per_s")
     if spread := _spread(row):
-        axes.errorbar([x], [y], yerr=[[max(0.0, y - spread[0])], [max(0.0, spread[1] - y)]], fmt="none", ecolor=colour,
-                      elinewidth=1.1, capsize=2.5, label="_spread", zorder=3.6)
+        axes.errorbar([x], [y], yerr=[[max(0.0, y - spread[0])], [max(0.0, spread[1] - y)]], fmt="none", ecolor="0.15",
+                      elinewidth=0.7, capsize=2.0, capthick=0.7, label="_spread", zorder=4.6)
     if not own:
         return
     axes.plot([x], [own], linestyle="none", marker=marker, markersize=_SMALL, markerfacecolor="white", markeredgecolor=colour,
