@@ -150,11 +150,12 @@ class Assembly:
         self.derived = self._narrow.names.derived()
         like = self._narrow.take("kernels", "configuration", np.uint64)
         like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
-        alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
-        del kind
         ncu_id = self._narrow.take("kernels", "ncu_id")
-        self.order = linking.launch_order(process, correlation, start, ncu_id, self.kernel_links, alike)
+        order = linking.launch_order(process, correlation, start, ncu_id, self.kernel_links)
         self.kernel_links = replace(self.kernel_links, start=start[:0].copy())  # no longer needed, and large
+        del start, correlation
+        alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
+        self.order = linking.number_launches(process, order, alike)
 
     def _begin_attribution(self) -> Attribution:
         windows = [(window.processes, window.shift) for window in self.windows]

@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.normalise import MISSING, Int, Places, mix
+from nsightlens.normalise import MISSING, Int, Places
 
 _KEY_BITS = 44
 _CHUNK = 1 << 18
 _TABLE_PER_CALL = 4
 """Entries, 4 bytes each, that a table by correlation id may have per call."""
-_PROCESS_SALT = np.uint64(0x70726F63_5F73616C)
-"""Keeps small numbers of processes from hashing like those of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,43 +174,51 @@ class Order:
     nth: Places
 
 
-def launch_order(
-    process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched, like: npt.NDArray[Any],
-) -> Order:
-    """Return the order of launch: by process, launch time, correlation id, start, ncu's ID, row.
+def launch_order(process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched) -> Places | None:
+    """Return the rows in the order of launch, None where they stand in it: by process, launch time, correlation id, start,
+    ncu's ID, row.
 
     A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
-    these ids grow with the calls; without a correlation id it takes its own start. `like`: a number or hash of key and
-    configuration.
+    these ids grow with the calls; without a correlation id it takes its own start.
     """
     time = _launch_time(process, correlation, start, launched)
     order = None
-    same, descends = _steps(process, time)
+    same, descends = _steps(process, time, order)
     if descends:  # rows of several processes often are in order within each
-        order = np.argsort(_narrow_codes(process), kind="stable")
-        same, descends = _steps(process[order], time[order])
+        order = np.argsort(_narrow_codes(process), kind="stable").astype(np.int32)
+        same, descends = _steps(process, time, order)
     if descends:
-        order = np.lexsort((time, process))
-        same, _ = _steps(process[order], time[order])
+        order = np.lexsort((time, process)).astype(np.int32)
+        same, _ = _steps(process, time, order)
     if same:
-        order = np.lexsort((ncu_id, start, correlation, time, process))
-    del time
+        order = np.lexsort((ncu_id, start, correlation, time, process)).astype(np.int32)
+    return order
+
+
+def number_launches(process: npt.NDArray[Any], order: Places | None, like: npt.NDArray[Any]) -> Order:
+    """Return the numbers of rows in the order of `launch_order`. like: a number or hash of key and configuration."""
     place = np.arange(len(process), dtype=np.int32)
     if order is not None:
         place[order] = np.arange(len(process), dtype=np.int32)
     if not len(process) or process.min() == process.max():
         return Order(place, place, _count_before(like, order))
-    before = np.cumsum(counts := np.bincount(process)) - counts
-    like = mix(like.astype(np.uint64) ^ mix(process.astype(np.uint64) ^ _PROCESS_SALT))
-    return Order(place, place - before.astype(np.int32)[process], _count_before(like, order))
+    before = (np.cumsum(counts := np.bincount(process)) - counts).astype(np.int32)
+    several = _codes(like).astype(np.int64)
+    several *= len(counts)
+    several += process
+    return Order(place, place - before[process], _count_before(several, order))
 
 
-def _steps(process: npt.NDArray[Any], time: Int) -> tuple[bool, bool]:
-    """Return whether two neighbours are equal in process and time, and whether one is greater than the next."""
-    together = process[1:] == process[:-1]
-    same = together & (time[1:] == time[:-1])
-    descends = (process[1:] < process[:-1]) | (together & (time[1:] < time[:-1]))
-    return bool(same.any()), bool(descends.any())
+def _steps(process: npt.NDArray[Any], time: Int, order: Places | None) -> tuple[bool, bool]:
+    """Return whether two neighbours in `order` are equal in process and time, and whether one is greater than the next."""
+    same = descends = False
+    for first in range(0, len(process) - 1, _CHUNK):
+        some = slice(first, first + _CHUNK + 1)
+        one, when = (process[some], time[some]) if order is None else (process[order[some]], time[order[some]])
+        together = one[1:] == one[:-1]
+        same |= bool((together & (when[1:] == when[:-1])).any())
+        descends |= bool(((one[1:] < one[:-1]) | (together & (when[1:] < when[:-1]))).any())
+    return same, descends
 
 
 def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
@@ -229,19 +235,25 @@ def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launch
     return time
 
 
-def _count_before(group: npt.NDArray[Any], order: Int | None) -> Places:
+def _count_before(group: npt.NDArray[Any], order: Places | None) -> Places:
     """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
-    encoded = pa.array(group if order is None else group[order]).dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    narrow = _narrow_codes(encoded)
-    sizes = np.bincount(encoded) if len(encoded) else np.zeros(0, dtype=np.int64)
+    encoded = _codes(group if order is None else group[order])
+    sizes = np.bincount(encoded)
+    by_group = np.argsort(_narrow_codes(encoded), kind="stable").astype(np.int32)
     del encoded
-    by_group = np.argsort(narrow, kind="stable")
     if order is not None:
         by_group = order[by_group]
-    before = np.arange(len(group), dtype=np.int32) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+    before = np.arange(len(group), dtype=np.int32)
+    before -= np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
     count = np.empty(len(group), dtype=np.int32)
     count[by_group] = before
     return count
+
+
+def _codes(values: npt.NDArray[Any]) -> Places:
+    """Return a number per value, equal for equal values, from 0."""
+    codes: Places = pa.array(values).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return codes
 
 
 def _narrow_codes(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -115,7 +115,7 @@ def configuration(batch: pa.RecordBatch) -> Hash:
     """Return a 64-bit hash of each row's launch configuration (grid and block)."""
     mixed: Hash = np.zeros(batch.num_rows, dtype=np.uint64)
     for column in _CONFIG_COLUMNS:
-        mixed = mix(np.bitwise_xor(mixed, integers(batch, column).astype(np.uint64)))
+        mixed = _mix(np.bitwise_xor(mixed, integers(batch, column).astype(np.uint64)))
     return mixed
 
 
@@ -123,10 +123,10 @@ def hash_of(texts: Sequence[str | None]) -> Hash:
     """Return a 64-bit hash per text: equal texts have equal hashes."""
     codes: dict[str | None, int] = {}
     numbers: Hash = np.array([codes.setdefault(text, len(codes)) for text in texts]).astype(np.uint64)
-    return mix(numbers ^ _NAME_SALT)
+    return _mix(numbers ^ _NAME_SALT)
 
 
-def mix(value: Hash) -> Hash:
+def _mix(value: Hash) -> Hash:
     """Return the finalizer of splitmix64: every input bit reaches every output bit."""
     value = value + np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -3,16 +3,22 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightlens.linking import Calls, Launched, launch_order, link
+from nsightlens.linking import Calls, Launched, Order, launch_order, link, number_launches
 from nsightlens.normalise import MISSING, hash_of
 
 Int = np.int64
+
+
+def ordered(process: Any, correlation: Any, start: Any, ncu_id: Any, links: Launched, like: Any) -> Order:
+    """Return the numbers of the launches in their order."""
+    return number_launches(process, launch_order(process, correlation, start, ncu_id, links), like)
 
 
 def _ints(*values: int | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -42,7 +48,7 @@ def test_launch_order_is_not_start_order() -> None:
     calls = Calls(_ints(0, 0, 0), _ints(1, 2, 3), _ints(10, 20, 30), _ints(1, 1, 1))
     process, correlation, start = _ints(0, 0, 0, 0), _ints(3, 1, 2, 1), _ints(40, 90, 50, 80)
     links = link(process, correlation, calls, start)
-    order = launch_order(process, correlation, start, _ints(None, None, None, None), links, hash_of(["a", "a", "b", "a"])[:4])
+    order = ordered(process, correlation, start, _ints(None, None, None, None), links, hash_of(["a", "a", "b", "a"])[:4])
     assert order.launch_index.tolist() == [3, 1, 2, 0], "graph launch 1 owns two kernels, ordered by start"
 
 
@@ -51,7 +57,7 @@ def test_a_kernel_without_its_call_is_placed_by_its_correlation_id() -> None:
     process, correlation = _ints(0, 0, 0, 0), _ints(30, 20, 10, 5)
     start = _ints(310, 305, 110, 1)
     links = link(process, correlation, calls, start)
-    order = launch_order(process, correlation, start, _ints(*[None] * 4), links, hash_of(["k"])[[0] * 4])
+    order = ordered(process, correlation, start, _ints(*[None] * 4), links, hash_of(["k"])[[0] * 4])
     assert order.launch_index.tolist() == [3, 2, 1, 0]
     assert order.nth.tolist() == [3, 2, 1, 0]
 
@@ -60,7 +66,7 @@ def test_ncu_rows_are_ordered_by_their_id() -> None:
     empty = _ints()
     process, none = _ints(0, 0, 1), _ints(None, None, None)
     links = link(process, none, Calls(empty, empty, empty, empty), none)
-    order = launch_order(process, none, none, _ints(7, 2, 0), links, hash_of(["k", "k", "k"]))
+    order = ordered(process, none, none, _ints(7, 2, 0), links, hash_of(["k", "k", "k"]))
     assert order.launch_index.tolist() == [1, 0, 0]
     assert order.place.tolist() == [1, 0, 2]
 
@@ -72,7 +78,7 @@ def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -
                   _ints(*[(c * 37) % 11 for _ in range(3) for c in range(1, 10)]), _ints(*[0] * 27))
     process, correlation, start = (_ints(*column) for column in (list(zip(*rows, strict=True)) or [()] * 4)[:3])
     kinds = [row[3] for row in rows]
-    order = launch_order(process, correlation, start, _ints(*[None] * len(rows)), link(process, correlation, calls, start),
+    order = ordered(process, correlation, start, _ints(*[None] * len(rows)), link(process, correlation, calls, start),
                          hash_of(["a", "b", "c", "d"])[np.array(kinds, dtype=np.int64)])
     def launch_time(row: tuple[int, int, int, int]) -> int:
         return (row[1] * 37) % 11 if row[1] else row[2]
@@ -117,7 +123,7 @@ def test_order_of_launch_is_by_process_then_time_whatever_the_order_of_rows() ->
         nothing = np.full(300, MISSING)
         links = Launched(np.full(300, -1, dtype=np.int32), nothing, nothing)
         like = np.array([source.randrange(4) for _ in range(300)])
-        order = launch_order(process, nothing, start, nothing, links, like)
+        order = ordered(process, nothing, start, nothing, links, like)
         rows = sorted(range(300), key=lambda row: (process[row], start[row], row))
         assert np.argsort(order.place).tolist() == rows
         counted: Counter[tuple[int, ...]] = Counter()
