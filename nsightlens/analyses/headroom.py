@@ -79,6 +79,7 @@ FROM (
 SEMI JOIN _timeline_tools AS t ON m.run = t.run AND m.tool = t.tool
 LEFT JOIN processes AS p ON m.profile_id = p.profile_id AND m.process_id = p.process_id
 GROUP BY ALL"""
+_BATCH = 1 << 14
 _WHO = ("run", "tool", "rank", "profile_id", "process_id", "item")
 _SUMS = ("launches", "gain_ns", "headroom_ns", "at_roof_ns", "unknown_ns", "no_roof_ns", "gpu_ns", "path_ns", "above_roof")
 _SCHEMA = pa.schema([
@@ -106,7 +107,7 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None) -> p
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)
     roofs, path = Roofs(ask, assume_gpu), Path(critical_path.analyse(ask))
     calls: dict[tuple[int, int], list[Piece]] = defaultdict(list)
-    for batch in ask(_KERNELS.format(item=_ITEMS[by]), []).to_batches():
+    for batch in ask(_KERNELS.format(item=_ITEMS[by]), []).to_batches(max_chunksize=_BATCH):
         for row in batch.to_pylist():
             piece = _piece(groups[tuple(row[name] for name in _WHO)], row, roofs, path)
             call = roofs.call_of(row["kernel_id"], row["kineto_kernel_id"]) if by in _OF_CALLS else None

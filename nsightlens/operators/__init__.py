@@ -15,6 +15,8 @@ CONTRACTIONS = frozenset(contractions.FORMULAS)
 """Operators made of matrix products: of those inside one another, the innermost counts."""
 KNOWN = CONTRACTIONS | frozenset(streams.FORMULAS)
 
+_IMPOSSIBLE = 1 << 63
+
 
 def work(name: str, shapes: str | None, types: str | None, concrete: str | None, output: Dims | None = None) -> Work:
     """Return the work of one call. shapes, types, concrete: columns of `ranges`; output: dims of its result where known."""
@@ -22,6 +24,10 @@ def work(name: str, shapes: str | None, types: str | None, concrete: str | None,
     if formula is None:
         return Work(name, reason="no formula for this operator")
     try:
-        return formula(parse(name, shapes, types, concrete, output))
+        found = formula(parse(name, shapes, types, concrete, output))
     except Unclear as exc:
         return Work(name, reason=str(exc))
+    numbers = (found.flop, found.bytes, *(part.flop for part in found.parts), *(part.bytes for part in found.parts))
+    if any(number is not None and not 0 <= number < _IMPOSSIBLE for number in numbers):
+        return Work(name, reason="the shapes are impossible")
+    return found

@@ -85,7 +85,7 @@ class Call:
         """Return `count` integers of a plain argument; a single one stands for all. None where they were not recorded."""
         try:
             found = json.loads(self.text(place) or "null")
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         many = [found] if isinstance(found, int) else found
         if not isinstance(many, list) or not all(type(one) is int for one in many):
@@ -107,7 +107,7 @@ def parse(name: str, shapes: str | None, types: str | None, concrete: str | None
 def _listed(text: str | None) -> list[object] | None:
     try:
         found = json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) else None
 

@@ -57,7 +57,7 @@ def _three(operand: Operand) -> tuple[int, int, int]:
 
 def _linear(call: Call) -> Work:
     rows, weight = call.tensor(0), call.tensor(1)
-    if not rows.dims or rows.dims[-1] != weight.dims[-1] or len(weight.dims) != 2:
+    if not rows.dims or len(weight.dims) != 2 or rows.dims[-1] != weight.dims[1]:
         raise Unclear("the shapes are not those of a linear layer")
     return _product(call, rows, weight, rows.like((*rows.dims[:-1], weight.dims[0])), weight.dims[1], call.optional(2))
 

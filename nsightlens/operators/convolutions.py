@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsightlens.operators.calls import Call, Dims, Operand, Unclear, total_bytes
@@ -136,20 +137,27 @@ def _result(call: Call, places: Forward, transposed: bool, data: Dims, weight: D
     count = len(data) - 2
     stride, padding = call.numbers(places.stride, count), call.numbers(places.padding, count)
     dilation = (1,) * count if places.dilation is None else call.numbers(places.dilation, count)
-    if stride is None or padding is None or dilation is None or not all(stride):
+    if stride is None or padding is None or dilation is None or min(stride) <= 0:
         fits = call.output is not None and len(call.output) == len(data) and call.output[0] == data[0]
         return call.output if fits and (transposed or call.output[1] == weight[0]) else None  # type: ignore[index]
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, weight[2:], strict=True)]
     if not transposed:
-        sizes = [(n + 2 * p - s) // step + 1 for n, p, s, step in zip(data[2:], padding, spans, stride, strict=True)]
-        return (data[0], weight[0], *sizes)
+        return (data[0], weight[0], *_possible(
+            (n + 2 * p - s) // step + 1 for n, p, s, step in zip(data[2:], padding, spans, stride, strict=True)))
     added = None if places.output_padding is None else call.numbers(places.output_padding, count)
     groups = _groups(call)
     if added is None or groups is None:
         return None
-    sizes = [(n - 1) * step - 2 * p + s + more
-             for n, p, s, step, more in zip(data[2:], padding, spans, stride, added, strict=True)]
-    return (data[0], weight[1] * groups, *sizes)
+    return (data[0], weight[1] * groups, *_possible(
+        (n - 1) * step - 2 * p + s + more for n, p, s, step, more in zip(data[2:], padding, spans, stride, added, strict=True)))
+
+
+def _possible(sizes: Iterable[int]) -> Dims:
+    """Return the sizes. Raises Unclear where one is negative: the kernel is larger than what it moves over."""
+    found = tuple(sizes)
+    if min(found) < 0:
+        raise Unclear("the kernel is larger than the input")
+    return found
 
 
 _GROUPS = {"aten::conv_transpose1d": 6, "aten::conv_transpose2d": 6, "aten::conv_transpose3d": 6, "aten::convolution": 8,

@@ -141,6 +141,8 @@ def _groups_of(call: Call, values: Operand) -> int:
 def _batch_norm(call: Call) -> Work:
     """Return the work of batch norm: 8 per element in training (mean 1, variance 3, x to (x - m) r w + b 4), else 4."""
     values, weight = call.tensor(0), call.optional(1)
+    if len(values.dims) < 2:
+        raise Unclear("the shapes are not those of a batch norm")
     training = call.flag(5)
     per_element = None if training is None else (8 if training else 4) - (0 if weight is not None else 2)
     beside = [call.optional(place) for place in range(1, 5)]
@@ -204,12 +206,16 @@ def _pooled(call: Call, dims: Dims, count: int, steps: tuple[int, int], dilation
     padding = call.numbers(steps[1], count)
     spread = (1,) * count if dilation is None else call.numbers(dilation, count)
     upwards = call.flag(ceil)
-    if window is None or stride is None or padding is None or spread is None or upwards is None or not all(stride):
+    if window is None or stride is None or padding is None or spread is None or upwards is None or len(dims) < count:
         raise Unclear("the window of the pool was not recorded")
+    if min(stride) <= 0:
+        raise Unclear("the window of the pool is impossible")
     sizes = []
     for n, k, s, p, d in zip(dims[-count:], window, stride, padding, spread, strict=True):
         room = n + 2 * p - d * (k - 1) - 1
         size = -(-room // s) + 1 if upwards else room // s + 1
+        if size < 0:
+            raise Unclear("the window of the pool is impossible")
         sizes.append(size - 1 if upwards and (size - 1) * s >= n + p else size)
     return (*dims[:-count], *sizes)
 

@@ -12,19 +12,19 @@ from nsightlens.operators import Work, work
 HALF, FLOAT = "c10::Half", "float"
 
 
+def written(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return shapes, types and plain values of arguments that are [dims], ([dims], type) or plain text."""
+    pairs = [([], "Scalar") if isinstance(one, str) else one if isinstance(one, tuple) else (one, FLOAT) for one in arguments]
+    return [one[0] for one in pairs], [one[1] for one in pairs], [one if isinstance(one, str) else "" for one in arguments]
+
+
 def call(name: str, *arguments: Any, output: tuple[int, ...] | None = None) -> Work:
-    """Return the work of a call whose arguments are [dims], ([dims], type) or plain text."""
-    dims, types, values = [], [], []
-    for one in arguments:
-        plain = isinstance(one, str)
-        shape, type_ = one if isinstance(one, tuple) else (one, FLOAT)
-        dims.append([] if plain else shape)
-        types.append("Scalar" if plain else type_)
-        values.append(one if plain else "")
-    return work(f"aten::{name}", json.dumps(dims), json.dumps(types), json.dumps(values), output)
+    """Return the work of a call; arguments as `written` takes them."""
+    shapes, types, values = (json.dumps(column) for column in written(arguments))
+    return work(f"aten::{name}", shapes, types, values, output)
 
 
-@pytest.mark.parametrize(("name", "arguments", "flop", "elements"), [
+PRODUCTS: list[tuple[str, tuple[Any, ...], int, int]] = [
     ("mm", ([3, 5], [5, 7]), 2 * 3 * 5 * 7, 15 + 35 + 21),
     ("mv", ([3, 5], [5]), 30, 15 + 5 + 3),
     ("bmm", ([2, 3, 5], [2, 5, 7]), 420, 30 + 70 + 42),
@@ -36,7 +36,10 @@ def call(name: str, *arguments: Any, output: tuple[int, ...] | None = None) -> W
     ("linear", ([5], [7, 5], ""), 70, 5 + 35 + 7),
     ("matmul", ([4, 1, 3, 5], [2, 5, 7]), 2 * 8 * 3 * 5 * 7, 60 + 70 + 8 * 21),
     ("matmul", ([3, 5], [5]), 30, 15 + 5 + 3),
-])
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "flop", "elements"), PRODUCTS)
 def test_products(name: str, arguments: tuple[Any, ...], flop: int, elements: int) -> None:
     found = call(name, *arguments)
     assert (found.flop, found.bytes, found.kind, found.element, found.reason) == (flop, 4 * elements, "gemm", "float", None)
@@ -56,14 +59,17 @@ CONVOLUTION = ([8, 3, 224, 224], [64, 3, 7, 7])
 RESULT = 8 * 64 * 112 * 112
 
 
-@pytest.mark.parametrize(("name", "rest"), [
+CONVOLUTIONS = [
     ("conv2d", ("", "[2, 2]", "[3, 3]", "[1, 1]", "1")),
     ("conv2d", ("", "[2]", "[3]", "[1]", "1")),
     ("convolution", ("", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1")),
     ("_convolution", ("", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1", "False", "False", "True", "True")),
     ("cudnn_convolution", ("[3, 3]", "[2, 2]", "[1, 1]", "1", "False", "False", "True")),
     ("miopen_convolution", ("", "[3, 3]", "[2, 2]", "[1, 1]", "1", "False", "False")),
-])
+]
+
+
+@pytest.mark.parametrize(("name", "rest"), CONVOLUTIONS)
 def test_a_convolution_by_every_name_that_it_has_on_the_way(name: str, rest: tuple[str, ...]) -> None:
     found = call(name, *CONVOLUTION, *rest)
     assert found.flop == 2 * RESULT * 3 * 7 * 7

@@ -8,8 +8,7 @@ import pytest
 
 from tests.operators.test_contractions import HALF, call
 
-
-@pytest.mark.parametrize(("name", "arguments", "flop", "size"), [
+CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("add", ([4, 6], [4, 6], "1"), 24, 3 * 96),
     ("add", ([4, 6], [6], "0.5"), 48, 96 + 24 + 96),  # a factor is one more operation
     ("add_", (([4, 6], HALF), ([4, 6], "float"), "1"), 24, 48 + 96 + 48),
@@ -47,7 +46,10 @@ from tests.operators.test_contractions import HALF, call
     ("embedding", (([100, 8], HALF), ([5], "long int"), "-1", "False", "False"), 0, 40 + 80 + 80),
     ("embedding", (([3, 8], HALF), ([5], "long int"), "-1", "False", "False"), 0, 40 + 48 + 80),
     ("index_select", ([4, 6], "1", ([2], "long int")), 0, 16 + 32 + 32),
-])
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "flop", "size"), CALLS)
 def test_known_answers(name: str, arguments: tuple[Any, ...], flop: int | None, size: int) -> None:
     found = call(name, *arguments)
     assert (found.flop, found.bytes, found.kind) == (flop, size, "stream")
