@@ -128,6 +128,9 @@ class Assembly:
         process, correlation, start = self._take_work("api_calls", kind)
         if self._attribution:
             self._attribution.add_calls(kind, start)
+        if self.profile.tool == "kineto" and len(process) and (process != process[0]).any():
+            # its GPU work does not tell whose it is: an id that calls of several processes have leads to none of them
+            correlation = np.where(linking.used_by_several(process, correlation), 0, correlation)
         return Calls(process, correlation, start, self._narrow.take("api_calls", "duration_ns", None))
 
     def _derive(self) -> None:

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.kinds import KIND, Kinds, expand
-from nsightlens.linking import Launched
+from nsightlens.linking import Launched, used_by_several
 from nsightlens.nesting import Int, Places, at, codes, each_once, stretches
 from nsightlens.normalise import MISSING, Narrow, nullable
 from nsightlens.origins import Origins
@@ -86,6 +86,14 @@ class Attribution:
         self._allocation = self.around.operator_at(self.around.nest.innermost(tracks[2], at, at + 1))
         self._step_number = narrow.take("ranges", "step")[self.around.steps.rows]
         self._external = narrow.take("ranges", "external_id")[self.around.nest.rows]
+        if narrow.tool == "kineto":
+            self._forget_shared_ids(every)
+
+    def _forget_shared_ids(self, every: int) -> None:
+        """Forget the External ids that operators of several processes have: GPU work does not tell whose it is."""
+        window, process = np.divmod(self.around.group, every)
+        if len(process) and (process != process[0]).any():
+            self._external[used_by_several(process, codes(window, self._external))] = MISSING
 
     def _surround(self, track: Places, shifts: Sequence[int]) -> Around:
         narrow, kinds = self._narrow, self._kinds["ranges"]

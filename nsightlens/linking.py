@@ -65,6 +65,13 @@ def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: 
     return found
 
 
+def used_by_several(owner: npt.NDArray[Any], ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which rows have an id that rows of another owner have too."""
+    order = np.lexsort((owner, ids))
+    again = (ids[order][1:] == ids[order][:-1]) & (owner[order][1:] != owner[order][:-1])
+    return np.isin(ids, ids[order][1:][again])
+
+
 Directory = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Places]
 """Processes and correlation ids -> the row of the call of each, -1 where there is none."""
 

@@ -242,6 +242,20 @@ def _nsys(folder: Path, ranges: list[dict[str, Any]], calls: list[dict[str, Any]
     return nl.ingest(path, store=folder / "store")
 
 
+def test_ids_that_two_processes_use_lead_to_neither(tmp_path: Path) -> None:
+    """GPU work of a trace does not tell its process: where calls or operators of two have its id, nothing is known."""
+    first = [_op("aten::a", 0, 50, **{"External id": 5}), *_launch(1, 10), *_launch(2, 20)]
+    calls = [_op("aten::b", 0, 50, **{"External id": 5}), _launch(1, 10)[0], _launch(3, 30)[0]]
+    second = [event | {"pid": 78} for event in calls]
+    lost = _kernel(9, 2000, **{"External id": 5})
+    store = _store(tmp_path, [*first, *second, _kernel(3, 1500), lost])
+    rows = store.sql("SELECT correlation_id, launch_id IS NOT NULL AS is_linked, op FROM kernels ORDER BY start_ns").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(1, False, None), (2, True, "aten::a"), (3, False, None), (9, False, None)]
+    assert store.sql("SELECT message FROM diagnostics WHERE code = 'several_processes'").num_rows == 1
+    alone = _store(tmp_path / "alone", [*first, lost]).sql("SELECT op FROM kernels ORDER BY start_ns")["op"].to_pylist()
+    assert alone == ["aten::a"] * 3
+
+
 def test_nvtx_ranges_by_thread(tmp_path: Path) -> None:
     one, two = global_pid(7) + 1, global_pid(7) + 2
     store = _nsys(tmp_path, [

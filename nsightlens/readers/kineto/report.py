@@ -123,7 +123,8 @@ class Trace:
                              tally.untimed)
         if len(tally.pids) > 1 and tally.gpu_rows:
             yield diagnostic("warning", "several_processes", "The trace holds several processes. Its GPU work does not tell "
-                             "whose it is, and is recorded under the one that calls the GPU's API first.", len(tally.pids))
+                             "whose it is, and is recorded under the one that calls the GPU's API first; where calls of several "
+                             "have its correlation id, its call and operator stay unknown.", len(tally.pids))
         if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
             yield diagnostic("info", "no_epoch", "The trace does not tell its epoch: its times are relative only.")
         if tally.unstored:
