@@ -21,7 +21,7 @@ from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.star import Part
 
 STORAGE_VERSION = "v1.2.0"
-WRITE_MEMORY = "192MB"
+WRITE_MEMORY = "128MB"
 """What DuckDB may take while it writes: more makes it no faster."""
 _PRIVATE = """
 CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);

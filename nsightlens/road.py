@@ -94,6 +94,7 @@ def ingest(
         change.files += plan.gone
         nothing = not (known.files or report.outcomes or report.refused)
         if not nothing and (change.added or change.removed or change.files != _rows_known(known, change)):
+            workers.give_back()
             writing.commit(change)
     return report
 

@@ -100,6 +100,15 @@ def return_memory() -> None:
         libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
+def give_back() -> None:
+    """Give all freed memory back at once, for another library is about to take much."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+
+
 def available() -> int:
     """Return the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
