@@ -111,10 +111,18 @@ class Calls:
         it is that of the operator which it calls.
         """
         while place >= 0 and "conv" in (self.name(place) or ""):
-            text = self._results.get(int(self.ids[place]))
-            found = json.loads(text) if text else None
-            first = found[0] if isinstance(found, list) and found else None
-            if isinstance(first, list) and all(type(size) is int for size in first):
-                return tuple(first)
+            dims = _first_dims(self._results.get(int(self.ids[place])))
+            if dims is not None:
+                return dims
             place = int(self.parent[place])
         return None
+
+
+def _first_dims(shapes: str | None) -> Dims | None:
+    """Return the dims of the first tensor, None where the text holds none."""
+    try:
+        found = json.loads(shapes or "null")
+    except (ValueError, RecursionError):
+        return None
+    first = found[0] if isinstance(found, list) and found else None
+    return tuple(first) if isinstance(first, list) and all(type(size) is int for size in first) else None

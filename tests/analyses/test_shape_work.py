@@ -141,6 +141,13 @@ def test_a_forward_convolution_finds_its_result_at_the_backward_call() -> None:
     assert "stride" in worked(calls, [(2, "implicit_gemm", "convolution")])[0][3]
 
 
+@pytest.mark.parametrize("shapes", ["[", "{}", "[[1.5]]", "[3]", "[" * 100_000])
+def test_a_backward_call_whose_shapes_are_none_tells_nothing(shapes: str) -> None:
+    calls: list[Call] = [(1, None, "aten::cudnn_convolution", "[[2, 4, 9, 9], [8, 4, 3, 3]]", '["float", "float"]'),
+                         (2, None, "ConvolutionBackward0", shapes, None)]
+    assert worked(calls, [(1, "conv", "convolution")], ranges={2: {"forward_id": 1}})[0][1] is None
+
+
 def test_ncu_and_profiles_without_shapes_have_no_row() -> None:
     assert worked([(1, None, "aten::mm", None, None)], [(1, "sgemm", "gemm")]) == []
 
