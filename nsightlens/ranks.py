@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from nsightlens.schema import setting
+
 SIDECAR_SUFFIX = ".run.json"
 _MAX_SIDECAR_BYTES = 1 << 20
 _MAX_PROBLEM = 300
+# What of a sidecar tells how a run was made: the same in all its ranks, and different where two runs are not the same.
+_SETTINGS = ("command", "git_commit", "launcher", "driver_version", "cuda_version", "torch_version", "torch_cuda_version",
+             "python_version")
+_GPU_SETTINGS = ("max_sm_clock_mhz", "max_memory_clock_mhz", "power_limit_w")
 MAX_NAME = 240
 """Longest name of a run, percent-encoded as in a folder's name."""
 
@@ -48,6 +54,7 @@ class Sidecar:
     exit_code: int | None = None
     problems: tuple[str, ...] = ()
     selection: Selection = Selection()
+    settings: tuple[tuple[str, str], ...] = ()
 
     def complaints(self) -> list[str]:
         """Return what the wrapper saw go wrong while it recorded, a sentence each."""
@@ -98,7 +105,19 @@ def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
         exit_code=_code(content.get("exit_code")),
         problems=_problems(content.get("problems")),
         selection=_selection(content),
+        settings=_settings(content),
     )
+
+
+def _settings(content: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Return (name, value) of what the sidecar tells of how the run was made."""
+    told = {name: setting(content.get(name)) for name in _SETTINGS}
+    gpus = content.get("gpus")
+    listed = [gpu for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list) else []
+    for name in _GPU_SETTINGS:
+        values = {value for gpu in listed if (value := setting(gpu.get(name))) is not None}
+        told[f"gpu {name}"] = ", ".join(sorted(values)) or None
+    return tuple((name, value) for name, value in told.items() if value is not None)
 
 
 # Options of ncu beside the wrapper's own that leave the choice of launches as it is, and options of nsys that delay its start.

@@ -6,7 +6,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 Log of SCHEMA_VERSION
 1  first version
 2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels: tensor_cores;
-   tables step_times and matches; profiles: kernel_filter, launch_skip, launch_count, from_start
+   tables step_times and matches; profiles: kernel_filter, launch_skip, launch_count, from_start, settings
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ INT64 = pa.int64()
 FLOAT64 = pa.float64()
 BOOL = pa.bool_()
 METRICS = pa.map_(pa.string(), pa.float64())
+SETTINGS = pa.map_(pa.string(), pa.string())
 PACKED_METRICS = pa.map_(TEXT, pa.float64())
 """METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
+_MAX_SETTING = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +467,7 @@ PROFILES = Table(
         _c("launch_skip", INT64, "ingest", "Launches that its filter finds and that it passed over, likewise."),
         _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
         _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, as far as the wrapper's sidecar tells."),
+        _c("settings", SETTINGS, "reader", "How the run was made, as sidecars tell: versions, command, clocks; workload.NAME."),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
 )
@@ -550,6 +553,16 @@ def rows_to_batch(rows: Iterable[dict[str, object]], schema: pa.Schema, table: s
             raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
     arrays = [pa.array([row.get(f.name) for row in listed], type=_plain(f.type)) for f in schema]
     return conform(pa.RecordBatch.from_arrays(arrays, names=schema.names), schema, table)
+
+
+def setting(value: object) -> str | None:
+    """Return a scalar, or a list of words, as the column `settings` holds it, in one line; None for other things."""
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        value = " ".join(value)
+    if value is None or not isinstance(value, str | int | float) or value == "":
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return "".join(c if c.isprintable() else "?" for c in text[:_MAX_SETTING])
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

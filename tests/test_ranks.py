@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsightlens.processes import Process, identify_devices, merge, resolve_ranks
-from nsightlens.ranks import Selection, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_path
+from nsightlens.ranks import Selection, Sidecar, natural_key, rank_from_name, read_sidecar, sidecar_of, sidecar_path
 from nsightlens.schema import PROCESSES
 
 
@@ -131,3 +131,13 @@ def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[
     path = tmp_path / "a.run.json"
     path.write_text(json.dumps({"tool": tool, "options": options}))
     assert read_sidecar(path).selection == expected
+
+
+def test_a_sidecar_tells_how_the_run_was_made(tmp_path: Path) -> None:
+    gpus = [{"index": 0, "max_sm_clock_mhz": 1980, "power_limit_w": 700.0}, {"max_sm_clock_mhz": 1980, "power_limit_w": None}, 7]
+    told = {"command": ["train.py", "--batch", "32\n"], "driver_version": "550.1", "git_commit": None, "torch_version": {},
+            "options": {"secret": 1}, "gpus": gpus}
+    assert sidecar_of(tmp_path, told).settings == (
+        ("command", "train.py --batch 32?"), ("driver_version", "550.1"), ("gpu max_sm_clock_mhz", "1980"),
+        ("gpu power_limit_w", "700.0"))
+    assert sidecar_of(tmp_path, {"gpus": "none", "command": [1]}).settings == ()

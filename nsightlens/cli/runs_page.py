@@ -16,8 +16,10 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
     """Print how the two runs differ in how they were made."""
     differ = [row for row in rows if row["same"] is False]
     heading("Comparable?", f"{sum(row['same'] is True for row in rows)} properties are the same")
+    unknown = [] if {"command", "driver_version"} & {row["property"] for row in rows} else [
+        "The driver, library versions and batch size are not known: captures hardly tell them, and no sidecar does."]
     if not differ:
-        lines(["Nothing that the captures tell differs. They do not tell the driver, library versions, clocks and batch size."])
+        lines(["Nothing that is known of both differs.", *unknown])
         return
     grid([
         Column("differs", [row["property"] for row in differ], 9, text=True),
@@ -25,6 +27,7 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
         Column(base, [row["base_value"] or MISSING for row in differ], 8, text=True, flexible=True),
         Column(other, [row["other_value"] or MISSING for row in differ], 8, text=True, flexible=True),
     ])
+    lines(unknown)
 
 
 def step_time(row: Row, rate: float, threshold_pct: float) -> None:

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -46,10 +46,6 @@ class _Window(msgspec.Struct):
     end_epoch_ns: _Count | None = None
 
 
-class _Workload(msgspec.Struct):
-    name: str | None = None
-
-
 class _Log(msgspec.Struct):
     tool: str
     windows: list[_Window]
@@ -59,7 +55,7 @@ class _Log(msgspec.Struct):
     rank: _Number | None = None
     local_rank: _Number | None = None
     world_size: _Number | None = None
-    workload: _Workload | None = None
+    workload: dict[str, Any] | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Log)
@@ -85,13 +81,15 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
     origin = _origin(log)
     steps = sum(len(window.steps) for window in log.windows)
     yield "profiles", schema.batch_of("profiles", [{
-        "format": KIND, "origin_epoch_ns": origin, "events": steps, "events_lost": 0, "truncated": False, "link_method": "none"}])
+        "format": KIND, "origin_epoch_ns": origin, "events": steps, "events_lost": 0, "truncated": False, "link_method": "none",
+        "settings": [(f"workload.{name}", value) for name, given in (log.workload or {}).items()
+                     if (value := schema.setting(given)) is not None]}])
     source = "content:steps" if log.rank is not None else None
     yield "processes", schema.batch_of("processes", [{
         "process_index": 0, "host": log.host, "rank": log.rank, "rank_source": source, "local_rank": log.local_rank,
         "world_size": log.world_size}])
     common = {"process_index": 0, "recorded_under": _UNDER.get(log.tool, log.tool),
-              "workload": log.workload.name if log.workload else None}
+              "workload": schema.setting((log.workload or {}).get("name"))}
     backwards = 0
     for number, window in enumerate(log.windows):
         about = common | {

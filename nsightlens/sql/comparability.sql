@@ -1,7 +1,8 @@
 -- Whether two runs can be compared: what was the same and what differed in how they were made and captured, differences
 -- first. A row is one property under one tool; what only one of the runs has been captured with is a difference as well.
 -- @assumes Texts that are equal mean the same: versions, names of GPUs and hosts are compared as the captures print them.
--- @assumes Equal rows do not make runs comparable: driver, library versions, clocks and batch size are not in the store.
+-- @assumes Equal rows do not make runs comparable: a capture alone hardly tells the driver, library versions and batch size.
+-- @assumes Those come from sidecars (rankNNNN.run.json, and rankNNNN.steps.json for the workload's options), where there are any.
 -- @param  base        Run that is the measure; NULL: the first of the store, by name.
 -- @param  other       Run that is compared with it; NULL: the last.
 -- @column property    What is compared.
@@ -25,6 +26,14 @@ WITH named AS (
     SELECT run, tool, 'compute capability', compute_capability FROM devices
     UNION ALL
     SELECT run, tool, 'SMs', sm_count::VARCHAR FROM devices
+    UNION ALL
+    SELECT run, tool, 'GPU core clock (MHz)', round(core_clock_hz / 1e6)::BIGINT::VARCHAR FROM devices
+    UNION ALL
+    SELECT run, tool, 'GPU memory clock (MHz)', round(memory_clock_hz / 1e6)::BIGINT::VARCHAR FROM devices
+    UNION ALL
+    SELECT run, tool, 'GPU memory (bytes)', memory_bytes::VARCHAR FROM devices
+    UNION ALL
+    SELECT run, tool, setting.key, setting.value FROM (SELECT run, tool, unnest(map_entries(settings)) AS setting FROM profiles)
     UNION ALL
     SELECT run, tool, 'host', host FROM processes
     UNION ALL

@@ -108,6 +108,18 @@ def test_the_waterfall_is_drawn(two: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0 and "before to after, kineto" in (tmp_path / "x.svg").read_text()
 
 
+def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
+    for run, batch in (("before", 32), ("after", 64)):
+        kineto(tmp_path / run / "rank0.json", rank=0)
+        told = {"run": run, "command": ["train.py", "--batch", str(batch)], "driver_version": "550.1"}
+        (tmp_path / run / "rank0.run.json").write_text(json.dumps(told))
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store").close()
+    asked = ["runs", "before", "after", "--store", str(tmp_path / "store")]
+    page = CliRunner().invoke(command, asked, env={"COLUMNS": "120"}).stdout
+    assert re.search(r"command +kineto +train.py --batch 32 +train.py --batch 64", page), page
+    assert "driver_version" not in page and "batch size are not known" not in page
+
+
 def test_where_the_step_time_went(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=6, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))

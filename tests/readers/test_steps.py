@@ -43,6 +43,7 @@ def test_rows_are_exact(tmp_path: Path) -> None:
     assert common == {("none", "resnet18", 3, "steps")}
     assert tables["profiles"].to_pylist()[0]["origin_epoch_ns"] == BEGAN
     assert tables["profiles"].to_pylist()[0]["execution_id"] == "e-plain"
+    assert tables["profiles"].to_pylist()[0]["settings"] == [("workload.name", "resnet18"), ("workload.batch_size", "2")]
     (process,) = tables["processes"].to_pylist()
     assert [process[c] for c in ("host", "rank", "rank_source", "local_rank", "world_size")] == ["n1", 3, "content:steps", 1, 4]
 
