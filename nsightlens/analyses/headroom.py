@@ -3,7 +3,7 @@
 The roof of a launch is the longer of its operations at the GPU's peak for their precision and its bytes at the bandwidth of its
 memory, by the datasheet. Work and bytes are what ncu counted of the same kernel, grid and block, else what the shapes of its
 operator tell (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. A call whose
-kernels do its work together has a roof as a whole: per op, module, phase and step its kernels share it by their times. Of
+kernels do its work together has a roof as a whole: per operator, module, phase and step its kernels share it by their times. Of
 products, convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory operations and
 graphs of unknown kernels have no roof here.
 gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
@@ -12,7 +12,7 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
-@param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
+@param  by            kernel (key and launch configuration), key, family, operator, module, phase or step.
 @param  assume_gpu    Product name for the peaks, where the capture does not tell it.
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto: the undisturbed tool of the run.
@@ -51,14 +51,14 @@ from nsightlens.analyses.run_difference import WHAT
 from nsightlens.errors import UsageError
 
 _ITEMS = {
-    "kernel": WHAT["kernel"], "key": "kernel_key", "family": "family", "op": "known_op", "module": "known_module",
+    "kernel": WHAT["kernel"], "key": "kernel_key", "family": "family", "operator": "known_op", "module": "known_module",
     "phase": "known_phase", "step": "CAST(known_step AS VARCHAR)",
 }
 _OTHER_ITEMS = {
     "kernel": "concat_ws(' ', kind, direction)", "key": "concat_ws(' ', kind, direction)", "family": "'memory operations'",
-    "op": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
+    "operator": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
 }
-_OF_CALLS = ("op", "module", "phase", "step")
+_OF_CALLS = ("operator", "module", "phase", "step")
 """Items that hold whole calls of operators."""
 _KERNELS = f"""
 SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns, duration_ns, name, kernel_id, family,

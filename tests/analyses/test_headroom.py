@@ -92,7 +92,7 @@ def test_time_is_at_the_roof_or_above_it_or_unknown_or_without_one() -> None:
 
 def test_kernels_that_do_a_call_together_share_its_roof_per_operator_and_have_none_alone() -> None:
     kernels = [{"op_range_id": 0, "duration_ns": ns} for ns in (10_000, 20_000, 5)]
-    together = answered(kernels, by="op")[0]
+    together = answered(kernels, by="operator")[0]
     assert (together["at_roof_ns"], together["headroom_ns"], together["unknown_ns"]) == (ROOF, 30_005 - ROOF, 0)
     assert {(row["unknown_ns"] == row["gpu_ns"], row["reason"]) for row in answered(kernels)} == {
         (True, "kernels of the call: 3, products: 1; not told apart")}
@@ -100,7 +100,8 @@ def test_kernels_that_do_a_call_together_share_its_roof_per_operator_and_have_no
 
 def test_a_helper_of_a_product_is_above_the_roof_of_its_operator() -> None:
     kernels = [{}, {"op_range_id": 0, "family": "memory"}]
-    assert (answered(kernels, by="op")[0]["at_roof_ns"], answered(kernels, by="op")[0]["headroom_ns"]) == (ROOF, 20_000 - ROOF)
+    row = answered(kernels, by="operator")[0]
+    assert (row["at_roof_ns"], row["headroom_ns"]) == (ROOF, 20_000 - ROOF)
     assert [row["unknown_ns"] for row in answered(kernels, by="family") if row["item"] == "memory"] == [10_000]
 
 
@@ -129,7 +130,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return nl.ingest(RUN, store=tmp_path_factory.mktemp("headroom") / "store")
 
 
-@pytest.mark.parametrize("by", ["kernel", "family", "op", "module", "phase", "step"])
+@pytest.mark.parametrize("by", ["kernel", "family", "operator", "module", "phase", "step"])
 def test_the_books_of_the_simulated_run_balance(simulated: Store, by: str) -> None:
     table = simulated.view("headroom", by=by)
     assert not unbalanced(table, simulated.views["headroom"].balances)
@@ -166,4 +167,4 @@ def test_work_from_shapes_is_what_ncu_counted_in_the_simulated_run(simulated: St
 def test_the_view_is_documented_in_its_page() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "headroom.md").read_text()
     assert all(f"`{name}`" in page for name in ("headroom", "shape_work", "shape_agreement"))
-    assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "op", "module", "phase", "step"])
+    assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "operator", "module", "phase", "step"])
