@@ -168,3 +168,27 @@ def test_the_view_is_documented_in_its_page() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "headroom.md").read_text()
     assert all(f"`{name}`" in page for name in ("headroom", "shape_work", "shape_agreement"))
     assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "operator", "module", "phase", "step"])
+
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "kineto"
+
+
+@pytest.mark.captures
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+def test_no_real_launch_that_no_cache_can_hold_is_faster_than_its_roof(tmp_path: Path) -> None:
+    """Two models on an H100: 66.9 TFLOP/s, 989.4 on tensor cores, 3352 GB/s, 50 MB of L2. A formula too high would show."""
+    names = ("AMD-AGI__TraceLens__h100__owlv2-large.json.gz", "AMD-AGI__TraceLens__h100__Qwen1.5-0.5B.json.gz")
+    store = nl.ingest([DATA / name for name in names], store=tmp_path / "store")
+    spent = dict(zip(*store.sql("SELECT kernel_id, duration_ns FROM kernels").to_pydict().values(), strict=True))
+    peaks = {"fp32": 66.9e12, "tensor_bf16": 989.4e12, None: float("inf")}
+    shares = []
+    for row in store.view("shape_work").to_pylist():
+        if (row["minimal_bytes"] or 0) > 60e6 or (row["work_flop"] or 0) > 1e10:
+            least = max(1e9 * (row["work_flop"] or 0) / peaks[row["peak_key"]], 1e9 * (row["minimal_bytes"] or 0) / 3352e9)
+            shares.append(least / spent[row["kernel_id"]])
+    assert len(shares) > 700 and max(shares) < 1 and sorted(shares)[len(shares) // 2] > 0.3
+    table = store.view("headroom")
+    assert not unbalanced(table, store.views["headroom"].balances)
+    top = next(row for row in table.to_pylist() if "SoftMaxForward" in row["item"])
+    assert (top["bound_by"], top["unknown_ns"], top["launches"]) == ("memory", 0, 120)
+    assert top["at_roof_ns"] == 120 * round(1e9 * 2 * 2 * 16 * 5185 * 5185 / 3352e9) and top["gain_ns"] > 0.7 * top["gpu_ns"]
