@@ -10,24 +10,40 @@ from contextlib import closing
 from pathlib import Path
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch
-from nsightlens.readers.kineto.probing import probe, sniff
-from nsightlens.readers.kineto.reading import PIECE_BYTES, Reading
-from nsightlens.readers.kineto.stream import Source
+from nsightlens.readers import Batch, Probe
 
 __all__ = ["TOOL", "probe", "read", "sniff"]
 
 TOOL = "kineto"
 
+# The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 
-def read(paths: Sequence[Path], *, jobs: int = 1, piece_bytes: int = PIECE_BYTES) -> Iterator[Batch]:
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Say whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
+    from nsightlens.readers.kineto import probing
+
+    return probing.sniff(path, head)
+
+
+def probe(path: Path) -> Probe:
+    """Return what a cheap look tells. Raises ReadError, or UnknownFormatError for JSON of another kind."""
+    from nsightlens.readers.kineto import probing
+
+    return probing.probe(path)
+
+
+def read(paths: Sequence[Path], *, jobs: int = 1, piece_bytes: int | None = None) -> Iterator[Batch]:
     """Yield the tables of one trace, in an order that depends on the file alone.
 
     piece_bytes: how much is decoded at once. jobs: processes for a large file, this one included. Raises ReadError.
     """
+    from nsightlens.readers.kineto.reading import PIECE_BYTES, Reading
+    from nsightlens.readers.kineto.stream import Source
+
     (path,) = paths
     try:
         with closing(Source(path)) as source:
-            yield from Reading(path, source, jobs, piece_bytes).trace()
+            yield from Reading(path, source, jobs, piece_bytes or PIECE_BYTES).trace()
     except OSError as exc:
         raise ReadError(path, f"it cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc

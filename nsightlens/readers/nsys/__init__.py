@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import Batch, Probe
-from nsightlens.readers.nsys.parquetdir import ParquetSource, tables_in
-from nsightlens.readers.nsys.processes import hints
-from nsightlens.readers.nsys.reading import Reading
-from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns
-from nsightlens.readers.nsys.source import Source, is_report
-from nsightlens.readers.nsys.sqlite import MAGIC, SqliteSource
+
+# The rest is imported by the functions that need it: to look at files of other tools costs nothing.
+if TYPE_CHECKING:
+    from nsightlens.readers.nsys.source import Source
 
 TOOL = "nsys"
+_MAGIC = b"SQLite format 3\0"
 
 
 def sniff(path: Path, head: bytes) -> bool:
     """Say whether this is an SQLite file (also another program's: `probe` names it) or a directory of nsys's Parquet files."""
-    if head.startswith(MAGIC):
+    if head.startswith(_MAGIC):
         return True
     try:
-        return not head and path.is_dir() and is_report(tables_in(path))
+        if head or not path.is_dir():
+            return False
+        from nsightlens.readers.nsys.parquetdir import tables_in
+        from nsightlens.readers.nsys.source import is_report
+
+        return is_report(tables_in(path))
     except OSError:
         return False
 
 
 def probe(path: Path) -> Probe:
     """Return what the report says of itself. Raises ReadError; UnknownFormatError for another program's database."""
+    from nsightlens.readers.nsys.processes import hints
+    from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns
+
     with closing(_open(path)) as source:
         report = describe(source)
         digest = fingerprint(source, report.base_ns)
@@ -48,6 +56,8 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
 
     `paths`: exactly one SQLite file or parquetdir. Raises ReadError where nothing can be read.
     """
+    from nsightlens.readers.nsys.reading import Reading
+
     if len(paths) != 1:
         raise UsageError(f"an nsys report is one file or directory, not {len(paths)}")
     with closing(_open(paths[0])) as source:
@@ -55,6 +65,9 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
 
 
 def _open(path: Path) -> Source:
+    from nsightlens.readers.nsys.parquetdir import ParquetSource
+    from nsightlens.readers.nsys.sqlite import SqliteSource
+
     try:
         return ParquetSource(path) if path.is_dir() else SqliteSource(path)
     except OSError as exc:

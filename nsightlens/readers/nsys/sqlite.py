@@ -32,8 +32,6 @@ from nsightlens.readers.nsys.source import (
     is_unread,
 )
 
-MAGIC = b"SQLite format 3\0"
-
 _ERRORS = (sqlite3.Error, sqlite3.Warning, adbc_driver_manager.Error, OSError, pa.ArrowException, UnicodeDecodeError)
 _STRINGS_PER_QUERY = 20_000
 _LAST_ROWID = (1 << 63) - 1
