@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
 from nsightlens.kinds import KIND, Codes, Kinds, expand
-from nsightlens.linking import Calls, Launched
+from nsightlens.linking import Calls
 from nsightlens.normalise import MISSING, Int, Narrow, nullable
 from nsightlens.ranks import Selection, Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
-from nsightlens.staging import Spool
+from nsightlens.staging import Shelf, Spool, Stretches
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
 _ID_BITS = 32
@@ -74,12 +74,14 @@ def stored_kind_schema(table: Table) -> pa.Schema:
 class Assembly:
     """Spooled rows -> rows of the stored tables."""
 
-    def __init__(self, profile: Profile, windows: list[Window], narrow: Narrow, kinds: dict[str, Kinds]) -> None:
+    def __init__(self, profile: Profile, windows: list[Window], narrow: Narrow, kinds: dict[str, Kinds], shelf: Shelf) -> None:
         self.profile = profile
         self.windows = windows
         self.base = id_base(profile.profile_id)
         self._narrow = narrow
         self._kinds = kinds
+        self._shelf = shelf
+        self._links: dict[str, tuple[Stretches, Stretches]] = {}
         self._align()
         self.processes, places = processes.merge(profile.profile_id, [w.small["processes"] for w in windows])
         for window, place in zip(windows, places, strict=True):
@@ -138,31 +140,35 @@ class Assembly:
         calls = self._calls()
         kind = self._narrow.take("memory_ops", "kind", np.int32)
         process, correlation, start = self._take_work("memory_ops", kind)
-        self.memory_links = linking.link(process, correlation, calls, start)
+        links = linking.link(process, correlation, calls, start)
         if self._attribution:
-            self._attribution.add_work("memory_ops", kind, self.memory_links)
-        self.memory_links = replace(self.memory_links, start=start[:0].copy())  # no longer needed, and large
+            self._attribution.add_work("memory_ops", kind, links)
+        self._links["memory_ops"] = self._shelf.keep(links.call), self._shelf.keep(links.queue_delay)
         kind = self._narrow.take("kernels", "kind", np.int32)
         process, correlation, start = self._take_work("kernels", kind)
-        self.kernel_links = linking.link(process, correlation, calls, start)
+        links = linking.link(process, correlation, calls, start)
         del calls
         if self._attribution:
-            self._attribution.add_work("kernels", kind, self.kernel_links)
+            self._attribution.add_work("kernels", kind, links)
             self._attribution.finish()
+        self._links["kernels"] = self._shelf.keep(links.call), self._shelf.keep(links.queue_delay)
+        time = linking.launch_time(process, correlation, start, links)
+        del links
         self.codes = self._narrow.take("kernels", "name", np.int32)
         self.derived = self._narrow.names.derived()
         like = self._narrow.take("kernels", "configuration", np.uint64)
         like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
         ncu_id = self._narrow.take("kernels", "ncu_id")
-        order = linking.launch_order(process, correlation, start, ncu_id, self.kernel_links)
-        self.kernel_links = replace(self.kernel_links, start=start[:0].copy())  # no longer needed, and large
-        del start, correlation
+        order = linking.launch_order(process, time, correlation, start, ncu_id)
+        del start, correlation, time
         alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
-        self.order = linking.number_launches(process, order, alike)
+        numbers = linking.number_launches(process, order, alike)
+        self._place = numbers.place
+        self._launch_index, self._nth = self._shelf.keep(numbers.launch_index), self._shelf.keep(numbers.nth)
 
     def _begin_attribution(self) -> Attribution:
         windows = [(window.processes, window.shift) for window in self.windows]
-        return Attribution(self._narrow, self._kinds, self._process, windows, self.base)
+        return Attribution(self._narrow, self._kinds, self._process, windows, self.base, self._shelf)
 
     def rows(self, table: Table) -> Iterator[pa.RecordBatch]:
         """Yield the stored rows of one table."""
@@ -215,14 +221,14 @@ class Assembly:
             columns["start_ns"] = pc.add(columns["start_ns"], window.shift)
         rows = slice(done, done + batch.num_rows)
         if table.name == "kernels":
-            columns["kernel_id"] = pa.array(self.order.place[rows].astype(np.int64) + self.base)
-            columns["launch_index"] = pa.array(self.order.launch_index[rows].astype(np.int64))
-            columns["nth"] = pa.array(self.order.nth[rows].astype(np.int64))
-            self._add_links(columns, self.kernel_links, rows)
+            columns["kernel_id"] = pa.array(self._place[rows].astype(np.int64) + self.base)
+            columns["launch_index"] = pa.array(self._launch_index[rows].astype(np.int64))
+            columns["nth"] = pa.array(self._nth[rows].astype(np.int64))
+            self._add_links(columns, "kernels", rows)
         else:
             columns[str(table.row_id)] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int64) + self.base)
         if table.name == "memory_ops":
-            self._add_links(columns, self.memory_links, rows)
+            self._add_links(columns, "memory_ops", rows)
         if self._attribution:
             self._attribution.add_columns(table.name, columns, rows)
         return _conformed(columns, stored_schema(table), table.name)
@@ -239,7 +245,7 @@ class Assembly:
             self._add_process(columns, window.processes[process.to_numpy(zero_copy_only=False)])
         if kernel_row is not None:
             first = self._narrow.first_row("kernels", index)
-            columns["kernel_id"] = pa.array(self.order.place[kernel_row.to_numpy() + first].astype(np.int64) + self.base)
+            columns["kernel_id"] = pa.array(self._place[kernel_row.to_numpy() + first].astype(np.int64) + self.base)
         for time in ("start_ns", "at_ns"):
             if window.shift and time in columns:
                 columns[time] = pc.add(columns[time], window.shift)
@@ -289,10 +295,11 @@ class Assembly:
         both = pc.add(columns["static_shared_bytes"], columns["dynamic_shared_bytes"])
         columns["shared_bytes"] = pc.coalesce(columns["shared_bytes"], both)
 
-    def _add_links(self, columns: dict[str, pa.Array], links: Launched, rows: slice) -> None:
-        call = links.call[rows].astype(np.int64)
+    def _add_links(self, columns: dict[str, pa.Array], table: str, rows: slice) -> None:
+        calls, delays = self._links[table]
+        call = calls[rows].astype(np.int64)
         columns["launch_id"] = nullable(np.where(call >= 0, call + self.base, MISSING))
-        columns["queue_delay_ns"] = nullable(links.queue_delay[rows])
+        columns["queue_delay_ns"] = nullable(delays[rows])
 
     def _small(self, table: Table) -> pa.RecordBatch:
         listed: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {

@@ -34,6 +34,7 @@ from nsightlens.linking import Launched, used_by_several
 from nsightlens.nesting import Int, Places, at, codes, each_once, stretches
 from nsightlens.normalise import MISSING, Narrow, nullable
 from nsightlens.origins import Origins
+from nsightlens.staging import Shelf, Stretches
 from nsightlens.surroundings import Around, Gathered, traits
 
 TABLES = ("kernels", "memory_ops")
@@ -66,10 +67,13 @@ class Attribution:
 
     def __init__(
         self, narrow: Narrow, kinds: dict[str, Kinds], processes: dict[str, Int], windows: Sequence[tuple[Int, int]], base: int,
+        shelf: Shelf,
     ) -> None:
         """processes: the number of the process of each kind, by table. windows: of each, the numbers of its processes and what to
-        add to its starts. base: the first id of the profile's rows."""
+        add to its starts. base: the first id of the profile's rows. shelf: for what is needed again when the rows are written."""
         self._base = base
+        self._shelf = shelf
+        self._kept: dict[str, tuple[Stretches, ...]] = {}
         self._narrow = narrow
         self._kinds = kinds
         self._work: dict[str, _Work] = {}
@@ -150,8 +154,12 @@ class Attribution:
         used = each_once(np.concatenate([work.place for work in self._work.values()]))
         self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
         for table, work in self._work.items():
-            self._pairs[table] = _paired(work.kind, self.origins.of(work.place))
-            self._work[table] = replace(work, kind=work.kind[:0].copy())  # no longer needed
+            pairs = _paired(work.kind, self.origins.of(work.place))
+            self._kept[table] = tuple(self._shelf.keep(column) for column in (pairs.code, work.place, work.step))
+            self._pairs[table] = replace(pairs, code=pairs.code[:0].copy())
+        self._work.clear()
+        self._kept["api_calls"] = (self._shelf.keep(self._call),)
+        self._call = self._call[:0].copy()
         self._external = self._external[:0].copy()
         self.around.forget()
 
@@ -166,16 +174,16 @@ class Attribution:
         columns = expand(kinds, (found.pairs[some] >> 32).astype(np.int32) - first)
         columns[KIND] = pa.array(np.arange(some.start, some.stop, dtype=np.int32))
         numbers = found.numbers(some)
-        if table in self._work:
+        if table in TABLES:
             return columns | self.origins.columns(numbers)
         return columns | {"kind": _unless_inner(numbers, columns["kind"], INNER_STEP)}
 
     def add_columns(self, table: str, columns: dict[str, pa.Array], rows: slice) -> None:
         """Add to the columns of some rows of a table those of this stage; under KIND, the kinds that are stored."""
-        if table in self._work:
+        if table in TABLES:
             columns |= self._work_columns(table, rows)
         elif table == "api_calls":
-            columns |= self._ranges_at(self._call[rows])
+            columns |= self._ranges_at(self._kept["api_calls"][0][rows])
         elif table == "allocations":
             columns["op_range_id"] = self._ids(self.around.row(self._allocation[rows]))
         elif table == "ranges":
@@ -187,11 +195,10 @@ class Attribution:
                             "step": _unless_inner(inner, columns["step"], None)}
 
     def _work_columns(self, table: str, rows: slice) -> dict[str, pa.Array]:
-        work, pairs = self._work[table], self._pairs[table]
-        code, place, step = pairs.code[rows], work.place[rows], work.step[rows]
+        code, place, step = (column[rows] for column in self._kept[table])
         return {
             KIND: pa.array(code),
-            **self.origins.columns(pairs.numbers(code)),
+            **self.origins.columns(self._pairs[table].numbers(code)),
             **self._ranges_at(place),
             "step": nullable(at(self._step_number, step, MISSING)),
             "step_id": self._ids(at(self.around.steps.rows, step)),

@@ -181,14 +181,9 @@ class Order:
     nth: Places
 
 
-def launch_order(process: npt.NDArray[Any], correlation: Int, start: Int, ncu_id: Int, launched: Launched) -> Places | None:
+def launch_order(process: npt.NDArray[Any], time: Int, correlation: Int, start: Int, ncu_id: Int) -> Places | None:
     """Return the rows in the order of launch, None where they stand in it: by process, launch time, correlation id, start,
-    ncu's ID, row.
-
-    A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
-    these ids grow with the calls; without a correlation id it takes its own start.
-    """
-    time = _launch_time(process, correlation, start, launched)
+    ncu's ID, row."""
     order = None
     same, descends = _steps(process, time, order)
     if descends:  # rows of several processes often are in order within each
@@ -228,7 +223,12 @@ def _steps(process: npt.NDArray[Any], time: Int, order: Places | None) -> tuple[
     return same, descends
 
 
-def _launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
+def launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
+    """Return the launch time of each kernel: when its call began.
+
+    A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
+    these ids grow with the calls; without a correlation id it takes its own start.
+    """
     unlinked = launched.start == MISSING
     if not unlinked.any():
         return launched.start

@@ -17,7 +17,7 @@ from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
 from nsightlens.normalise import Narrow
 from nsightlens.readers import READERS, Batch
 from nsightlens.schema import TABLES, Table
-from nsightlens.staging import Spool, gathered, write_part
+from nsightlens.staging import Shelf, Spool, gathered, write_part
 
 __all__ = ["Profile", "write"]
 
@@ -40,7 +40,7 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
     for index, paths in enumerate(profile.windows):
         windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow, kinds))
         narrow.end_window()
-    assembly = Assembly(profile, windows, narrow, kinds)
+    assembly = Assembly(profile, windows, narrow, kinds, Shelf(directory))
     with ThreadPoolExecutor(min(jobs, _SIDE_BY_SIDE)) as threads:
         written = list(threads.map(lambda table: _write_table(table, assembly, directory), TABLES.values()))
     for spool in [*(s for window in windows for s in window.spools.values()), *(k.spool for k in kinds.values())]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightlens.linking import Calls, Launched, Order, launch_order, link, number_launches
+from nsightlens.linking import Calls, Launched, Order, launch_order, launch_time, link, number_launches
 from nsightlens.normalise import MISSING, hash_of
 
 Int = np.int64
@@ -18,7 +18,8 @@ Int = np.int64
 
 def ordered(process: Any, correlation: Any, start: Any, ncu_id: Any, links: Launched, like: Any) -> Order:
     """Return the numbers of the launches in their order."""
-    return number_launches(process, launch_order(process, correlation, start, ncu_id, links), like)
+    time = launch_time(process, correlation, start, links)
+    return number_launches(process, launch_order(process, time, correlation, start, ncu_id), like)
 
 
 def _ints(*values: int | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
