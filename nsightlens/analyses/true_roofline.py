@@ -5,10 +5,11 @@ time here is the median of the launches of the same kernel key, grid and block i
 (on all ranks where that is not known, or has none). Where the launches of a configuration take very different times (95th
 percentile above 1.5 times the 5th) they may differ in work: then only those count that are known to be the ones that ncu counted
 (pairs of grade launch), and without such pairs the point is not placed. Roofs stand at the rated clock of the GPU where a tool
-states one above ncu's: the clock during the launches themselves is in no capture. The roof of DRAM and that of L2 have clocks
-of their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per kernel that nothing
-counted, configuration, operator and shapes, whose operations and least bytes follow from these shapes (shape_work): at level
-dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks unless each is asked for.
+(or else a sidecar) states one above ncu's: the clock during the launches themselves is in no capture. The roof of DRAM and that
+of L2 have clocks of their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per
+kernel that nothing counted, configuration, operator and shapes, whose operations and least bytes follow from these shapes
+(shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks
+unless each is asked for.
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.
 @assumes The SM clock during undisturbed launches is at most the rated one, so that the compute roof drawn is an upper bound.
@@ -73,7 +74,7 @@ dram only, under the datasheet's roofs, with an intensity that is an upper bound
 @column measured_ridge             Intensity at which the two meet.
 @column measured_share_pct         Performance in % of the lower of the two; above 100 where the peaks are not the whole truth.
 @column measured_clock_hz          SM clock of the roofs.
-@column roof_clock                 What clock that is: rated (as which tool states it), or the one under ncu, locked or not.
+@column roof_clock                 Whose clock that is: the rated or highest one, with who states it, or ncu's, locked or not.
 @column ncu_clock_hz               SM clock while ncu measured.
 @column datasheet_flop_per_s       Dense compute roof of the datasheet; scaled by SMs for a slice of a GPU.
 @column datasheet_bytes_per_s      Memory roof of the datasheet; NULL for L1, and for a slice of a GPU.

@@ -145,7 +145,7 @@ def _tell_clock(table: pa.Table) -> None:
 
 def _clock(row: dict[str, Any]) -> str | None:
     """Return the clock of a row's roofs in short: '1.41 GHz, rated', '1.1 GHz, locked by ncu'."""
-    known = {"rated": "rated", "locked": "locked by ncu", "clock": "under ncu"}
+    known = {"rated": "rated", "highest": "highest", "locked": "locked by ncu", "clock": "under ncu"}
     named = row["roof_clock"] and known[row["roof_clock"].split()[0]]
     return named and f"{row['measured_clock_hz'] / 1e9:.3g} GHz, {named}"
 

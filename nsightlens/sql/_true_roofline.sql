@@ -60,7 +60,7 @@
 -- @column measured_ridge             Intensity at which the two meet.
 -- @column measured_share_pct         Performance in % of the lower of the two; above 100 where the peaks are not the whole truth.
 -- @column measured_clock_hz          SM clock of the roofs.
--- @column roof_clock                 What clock that is: rated (as which tool states it), or the one under ncu, locked or not.
+-- @column roof_clock                 Whose clock that is: the rated or highest one, with who states it, or ncu's, locked or not.
 -- @column ncu_clock_hz               SM clock while ncu measured.
 -- @column datasheet_flop_per_s       Dense compute roof of the datasheet; scaled by SMs for a slice of a GPU.
 -- @column datasheet_bytes_per_s      Memory roof of the datasheet; NULL for L1, and for a slice of a GPU.
@@ -76,7 +76,7 @@ CREATE MACRO _true_roofline(
 WITH joined AS (
     SELECT
         r.* EXCLUDE (rank, launches, duration_ns, min_duration_ns, max_duration_ns, caution), t.* EXCLUDE (configuration_id),
-        r.launches AS ncu_launches, r.duration_ns AS ncu_duration_ns, r.measured_clock_hz AS ncu_clock_hz, c.stated_by,
+        r.launches AS ncu_launches, r.duration_ns AS ncu_duration_ns, r.measured_clock_hz AS ncu_clock_hz, c.stated,
         c.rated_hz, coalesce(lower(r.gpu) <> lower(t.time_gpu), false) AS is_other_gpu, r.caution AS counters_caution,
         -- ncu's own duration is not needed here.
         CASE WHEN NOT (starts_with(r.not_placed_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
@@ -116,7 +116,7 @@ SELECT
     CASE WHEN not_placed_reason IS NULL AND measured_flop_per_s > 0 AND measured_bytes_per_s > 0 THEN 1e11 / ns
         * greatest(work_flop / measured_flop_per_s, traffic_bytes / measured_bytes_per_s) END AS measured_share_pct,
     measured_clock_hz,
-    CASE WHEN ncu_clock_hz IS NULL THEN NULL WHEN faster > 1 THEN 'rated clock, as stated by ' || stated_by
+    CASE WHEN ncu_clock_hz IS NULL THEN NULL WHEN faster > 1 THEN stated
         WHEN clock_control = 'base' THEN 'locked clock of ncu' WHEN clock_control = 'none' THEN 'clock under ncu, not locked'
         ELSE 'clock under ncu' END AS roof_clock,
     ncu_clock_hz, datasheet_flop_per_s, datasheet_bytes_per_s, datasheet_ridge,

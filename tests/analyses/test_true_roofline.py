@@ -49,8 +49,9 @@ def rated(hz: float, tool: str = "nsys", name: str = "A100") -> dict[str, Any]:
 
 
 def ask(kernels: list[dict[str, Any]], level: str = "dram", matches: Sequence[dict[str, Any]] = (),
-        devices: Sequence[dict[str, Any]] = (), **parameters: object) -> list[dict[str, Any]]:
-    connection = catalogue(kernels=kernels, matches=list(matches), devices=list(devices))
+        devices: Sequence[dict[str, Any]] = (), profiles: Sequence[dict[str, Any]] = (),
+        **parameters: object) -> list[dict[str, Any]]:
+    connection = catalogue(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles))
 
     def run(sql: str, values: Sequence[object]) -> pa.Table:
         return connection.sql(sql, params=list(values)).to_arrow_table()
@@ -161,6 +162,17 @@ def test_the_compute_roof_stands_at_the_rated_clock_and_that_of_dram_stays() -> 
     assert (row["measured_clock_hz"], row["ncu_clock_hz"]) == (1.5e9, 1e9)
     assert row["roof_clock"] == "rated clock, as stated by nsys"
     assert row["measured_share_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 us"
+
+
+def test_else_at_the_highest_clock_that_a_sidecar_tells() -> None:
+    kernels = [kernel(1, "ncu", 500), kernel(2, "nsys", 1000)]
+    profile = {"run": "base", "tool": "nsys", "profile_id": "nsys", "settings": [("gpu max_sm_clock_mhz", "1980")]}
+    (row,) = ask(kernels, devices=[rated(0.0)], profiles=[profile])
+    assert (row["roof_clock"], row["measured_clock_hz"]) == ("highest clock, as stated by the sidecar of nsys", 1.98e9)
+    (row,) = ask(kernels, devices=[rated(1.5e9)], profiles=[profile])
+    assert row["measured_clock_hz"] == 1.5e9
+    two = profile | {"settings": [("gpu max_sm_clock_mhz", "1410, 1980")]}
+    assert ask(kernels, devices=[rated(0.0)], profiles=[two])[0]["roof_clock"] == "clock under ncu"
 
 
 @pytest.mark.parametrize(("devices", "control", "said"), [
