@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from nsightlens import staging
@@ -15,7 +17,7 @@ from nsightlens.staging import Shelf
 @pytest.mark.parametrize("rows", [0, 1, 1000])
 def test_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type, rows: int) -> None:
     monkeypatch.setattr(staging, "_SHELVED_BYTES", 1)
-    values = np.arange(rows).astype(kind)
+    values: npt.NDArray[Any] = np.arange(rows).astype(kind)
     kept = Shelf(tmp_path).keep(values)
     for first, end in ((0, rows), (0, 1), (rows // 3, rows // 2), (rows, rows + 5)):
         some = kept[first:end]
