@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nsightlens import schema
+from nsightlens import schema, workers
 from nsightlens.assembly import SMALL, Assembly, Profile, Window, stored_kind_schema, stored_schema
 from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
 from nsightlens.normalise import Narrow
@@ -40,6 +40,7 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
     for index, paths in enumerate(profile.windows):
         windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow, kinds))
         narrow.end_window()
+    workers.give_back()
     assembly = Assembly(profile, windows, narrow, kinds, Shelf(directory))
     with ThreadPoolExecutor(min(jobs, _SIDE_BY_SIDE)) as threads:
         written = list(threads.map(lambda table: _write_table(table, assembly, directory), TABLES.values()))
