@@ -9,6 +9,7 @@ that began last before, which is the one that the profiler draws its fwdbwd arro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ class Operators:
 
     row: Places
     process: Places
-    thread: Int
+    thread: npt.NDArray[Any]
     sequence: Int
     start: Int
 
@@ -45,7 +46,11 @@ def forward_of(backward: Operators, forward: Operators) -> Places:
         return found
     node = codes(np.concatenate([backward.process, forward.process]), np.concatenate([backward.sequence, forward.sequence]))
     back, fore = node[: len(backward.row)], node[len(backward.row) :]
-    number, system = _candidates(backward, forward, back, fore)
+    is_asked = np.zeros(int(node.max()) + 1, dtype=np.bool_)
+    is_asked[back] = True
+    kept = is_asked[fore]
+    fore, forward = fore[kept], forward.take(kept)
+    number, system = _candidates(forward, back, fore)
     thread = _threads_of_numbers(backward, number, system)
     known = np.flatnonzero(thread >= 0)
     every = codes(np.concatenate([thread[known], forward.thread]), np.concatenate([back[known], fore]))
@@ -53,9 +58,9 @@ def forward_of(backward: Operators, forward: Operators) -> Places:
     return found
 
 
-def _candidates(backward: Operators, forward: Operators, back: Int, fore: Int) -> tuple[Int, Int]:
+def _candidates(forward: Operators, back: Places, fore: Places) -> tuple[Int, Int]:
     """Return pairs: a backward operator, and a thread that has forward operators of its process and sequence number."""
-    pairs = each_once((fore << 32) | forward.thread)
+    pairs = each_once((fore.astype(np.int64) << 32) | forward.thread)
     node, thread = pairs >> 32, pairs & 0xFFFFFFFF
     low, high = np.searchsorted(node, back, side="left"), np.searchsorted(node, back, side="right")
     number = np.repeat(np.arange(len(back)), high - low)
@@ -65,7 +70,7 @@ def _candidates(backward: Operators, forward: Operators, back: Int, fore: Int) -
 
 def _threads_of_numbers(backward: Operators, number: Int, thread: Int) -> Int:
     """Return the forward thread of each backward operator, -1 where it is not known."""
-    told = codes(backward.process.astype(np.int64), backward.thread)
+    told = codes(backward.process, backward.thread).astype(np.int64)
     found = np.full(len(backward.row), -1, dtype=np.int64)
     alone = np.bincount(number, minlength=len(found))[number] == 1
     found[number[alone]] = thread[alone]
@@ -80,7 +85,7 @@ def _threads_of_numbers(backward: Operators, number: Int, thread: Int) -> Int:
     return np.where(chosen >= 0, chosen, found)
 
 
-def _latest(back: Int, back_start: Int, fore: Int, forward: Operators) -> Places:
+def _latest(back: Places, back_start: Int, fore: Places, forward: Operators) -> Places:
     """Return for each backward operator the row of the forward operator of the same code that began last before it."""
     code, start = np.concatenate([back, fore]), np.concatenate([back_start, forward.start])
     is_forward = np.arange(len(code)) >= len(back)

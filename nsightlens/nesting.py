@@ -138,18 +138,24 @@ def each_once(places: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return once
 
 
-def codes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Int:
+def codes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Places:
     """Return a number per pair of integers, equal for equal pairs, from 0, in the order of the pairs."""
-    return _ranks((_ranks(one) << 32) | _ranks(other))
+    pairs = _ranks(one).astype(np.int64)
+    pairs <<= 32
+    pairs |= _ranks(other)
+    return _ranks(pairs)
 
 
-def _ranks(values: npt.NDArray[Any]) -> Int:
+def _ranks(values: npt.NDArray[Any]) -> Places:
     """Return the place of each integer among the distinct ones in order, from 0."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low <= _DENSE * len(values):  # as ids mostly are: no sort is needed
-        offset = values.astype(np.int64) - low
+        offset = (values - values.dtype.type(low)).astype(np.int32)
         is_there = np.zeros(high - low + 1, dtype=np.bool_)
         is_there[offset] = True
-        return (np.cumsum(is_there) - 1)[offset]
-    ranks: Int = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        rank_of = np.cumsum(is_there, dtype=np.int32)
+        rank_of -= 1
+        ranks: Places = rank_of[offset]
+    else:
+        ranks = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int32)
     return ranks

@@ -146,18 +146,26 @@ class Around:
         sequence = ranges.sequence[nested.rows]
         numbered = np.flatnonzero((sequence >= 0) & traits_.operator[self.kind]).astype(np.int32)
         found = np.full(len(nested.rows), -1, dtype=np.int32)
-        if not len(numbered):
-            return found
         is_backward = traits_.backward[self.kind[numbered]]
+        if not is_backward.any():
+            return found
         within, part = self._recomputed_in(traits_.backward[self.kind], sequence, numbered)
-        thread = np.where(is_backward, traits_.forward_thread[self.kind[numbered]], ranges.track[nested.rows[numbered]])
-        every = Operators(numbered, self.group[numbered], thread, sequence[numbered], nested.start[numbered])
-        forward, told = ~is_backward & ~part, is_backward & (thread >= 0)
-        untold = is_backward & ~told
-        found[numbered[told]] = forward_of(every.take(told), every.take(forward))
-        # Without a thread, what is recomputed within a backward operator and what is not are told apart by that operator.
-        apart = replace(every, process=codes(every.process, within).astype(np.int32))
-        found[numbered[untold]] = forward_of(apart.take(untold), apart.take(forward))
+        is_told = is_backward & (traits_.forward_thread[self.kind[numbered]] >= 0)
+        is_forward = ~is_backward & ~part
+        group = self.group[numbered]
+
+        def operators(which: Mask) -> Operators:
+            places = numbered[which]
+            thread = ranges.track[nested.rows[places]] if which is is_forward else traits_.forward_thread[self.kind[places]]
+            return Operators(places, group[which], thread, sequence[places], nested.start[places])
+
+        if is_told.any():
+            found[numbered[is_told]] = forward_of(operators(is_told), operators(is_forward))
+        untold = is_backward & ~is_told
+        if untold.any():
+            # Without a thread, what is recomputed within a backward operator and what is not are told apart by that operator.
+            group = codes(group, within)
+            found[numbered[untold]] = forward_of(operators(untold), operators(is_forward))
         return found
 
     def _recomputed_in(self, is_backward: Mask, sequence: Int, numbered: Places) -> tuple[Places, Mask]:
