@@ -8,13 +8,15 @@ import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nsightlens as nl
-from nsightlens.analyses.run_difference import judged
+from nsightlens.analyses.run_difference import analyse, judged
 from nsightlens.errors import UsageError
 from tests.captures import kineto
+from tests.catalogues import catalogue, fill
 from tests.fixtures.simulated_run import FIXTURES
 
 sys.path.insert(0, str(FIXTURES))
@@ -91,6 +93,34 @@ def test_two_runs_of_a_store(tmp_path: Path) -> None:
     assert abs(sum(row["base_ns"] for row in rows) * 8 * 2 - total["ns"][0].as_py()) < 16 * len(rows)
     families = store.view("run_difference", base="base", other="other", skip_steps=1, what="family").to_pylist()
     assert abs(sum(row["base_ns"] for row in families) - sum(row["base_ns"] for row in rows)) < len(rows)
+
+
+def test_a_rank_without_a_step_halves_nothing_and_what_has_no_operator_is_a_row() -> None:
+    connection = catalogue()
+    kernels, ranges = [], []
+    for run in ("a", "b"):
+        for rank in (0, 1):
+            where = {"run": run, "tool": "nsys", "profile_id": run, "process_id": f"{run}{rank}", "window_index": 0}
+            for step in range(6 if rank == 0 else 4):
+                ranges.append(where | {"range_id": 10 * rank + step, "kind": "step", "step": step, "start_ns": 100 * step,
+                                       "duration_ns": 100, "name": "step"})
+                kernels += [where | {"step": step, "start_ns": 100 * step, "duration_ns": 10, "kernel_key": "k", "op": op}
+                            for op in ("mm", None)]
+    fill(connection, kernels=kernels, ranges=ranges)
+
+    def rows(**asked: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = analyse(
+            lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table(), **asked).to_pylist()
+        return found
+
+    assert [(row["item"], row["base_ns"], row["low_ns"], row["high_ns"]) for row in rows(what="op")] == [
+        (None, 10, 0, 0), ("mm", 10, 0, 0)]
+    (step,) = rows(what="step")
+    assert [step[name] for name in ("item", "unit", "base_ns", "base_median_ns", "base_total_ns", "base_launches")] == [
+        "step", "per step", 100, 100, 1000, 10]
+    (later,) = rows(what="key", skip_steps=4)
+    assert [later[name] for name in ("base_launches", "base_total_ns", "base_median_ns", "base_replicates", "verdict")] == [
+        4, 40, 10, 2, "no interval"]
 
 
 def test_runs_without_steps_are_compared_in_blocks(tmp_path: Path) -> None:

@@ -132,12 +132,14 @@ def analyse(
     ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "family", per: str = "run",
     under: str | None = None, skip_steps: int = 0, rate: float = 0.01, threshold_pct: float = 1.0,
 ) -> pa.Table:
-    """Return a row per item (and rank), the largest change first."""
+    """Return a row per item (and rank), the largest change first; none where a run has no timeline. Raises UsageError."""
     if per not in ("run", "rank"):
         raise UsageError(f"per is run or rank, not {per!r}")
     runs = named(ask, base, other)
     tool, _ = common_tool(ask, *runs, under)
-    sides = [_read(ask, run, tool, what, skip_steps) for run in runs]
+    sides = [side for run in runs if (side := _read(ask, run, tool, what, skip_steps)) is not None]
+    if len(sides) < len(runs):
+        return _SCHEMA.empty_table()
     stepped = sides[0].stepped and sides[1].stepped
     alike = ask(_WORLDS, [*runs, tool])["sizes"][0].as_py() < 2
     rows: list[dict[str, Any]] = []
@@ -159,12 +161,17 @@ def called(row: Mapping[str, Any]) -> str:
     return str(item) if item in (kind, "memset") or str(item).startswith("memcpy") else f"{kind}: {item}"
 
 
-def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side:
-    """Return the steps of a run without the first `skip` of each owner. Raises UsageError where none is left."""
+def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side | None:
+    """Return the steps of a run without the first `skip` of each owner; None where nothing is on a timeline.
+
+    Raises UsageError where no step is left.
+    """
     table = ask(_QUERY, [run, tool, what])
     (at,) = [place for place, kind in enumerate(table["kind"].to_pylist()) if kind is None]
     names = [process if rank is None else rank for rank, process in zip(table["ranks"][at].as_py() or (),
                                                                         table["processes"][at].as_py() or (), strict=True)]
+    if not names:
+        return None
     known = np.array(table["stepped"][at].as_py() or (), dtype=bool)
     stepped = bool(known.any())
     order: dict[int | str, int] = {}
@@ -175,7 +182,7 @@ def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side:
         seen[names[place]] += 1
     kept = np.flatnonzero(nth >= 0)
     if not len(kept):
-        raise UsageError(f"{run} has no step left under {tool}" if stepped else f"{run} has no timeline under {tool}")
+        raise UsageError(f"{run} has no step left under {tool}: it has {max(seen.values())} per rank")
     new = np.full(len(names), -1, dtype=np.int64)
     new[kept] = np.arange(len(kept))
     items: dict[Key, tuple[Int, Int]] = {}

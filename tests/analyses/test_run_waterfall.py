@@ -169,6 +169,12 @@ def test_warm_up_can_be_left_out_but_not_everything(empty: duckdb.DuckDBPyConnec
         waterfall(empty, *processes, skip_steps=3)
 
 
+def test_durations_without_a_timeline_have_no_waterfall(empty: duckdb.DuckDBPyConnection) -> None:
+    a, b = run("a", [(0, 9)], [("gemm", 0, 5)]), run("b", [], [("gemm", 0, 5)])
+    b["kernels"][0]["start_ns"] = None
+    assert waterfall(empty, a, b) == []
+
+
 def test_two_tools_are_never_compared(empty: duckdb.DuckDBPyConnection) -> None:
     a, b = run("a", [(0, 9)], [("gemm", 0, 5)], tool="nsys"), run("b", [(0, 9)], [("gemm", 0, 5)])
     with pytest.raises(UsageError, match="no timeline of one tool in common"):
