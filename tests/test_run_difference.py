@@ -97,7 +97,8 @@ def test_two_runs_of_a_store(tmp_path: Path) -> None:
 
 def test_a_rank_without_a_step_halves_nothing_and_what_has_no_operator_is_a_row() -> None:
     connection = catalogue()
-    kernels, ranges = [], []
+    kernels: list[dict[str, Any]] = []
+    ranges: list[dict[str, Any]] = []
     for run in ("a", "b"):
         for rank in (0, 1):
             where = {"run": run, "tool": "nsys", "profile_id": run, "process_id": f"{run}{rank}", "window_index": 0}
@@ -115,8 +116,8 @@ def test_a_rank_without_a_step_halves_nothing_and_what_has_no_operator_is_a_row(
 
     assert [(row["item"], row["base_ns"], row["low_ns"], row["high_ns"]) for row in rows(what="op")] == [
         (None, 10, 0, 0), ("mm", 10, 0, 0)]
-    (step,) = rows(what="step")
-    assert [step[name] for name in ("item", "unit", "base_ns", "base_median_ns", "base_total_ns", "base_launches")] == [
+    (whole,) = rows(what="step")
+    assert [whole[name] for name in ("item", "unit", "base_ns", "base_median_ns", "base_total_ns", "base_launches")] == [
         "step", "per step", 100, 100, 1000, 10]
     (later,) = rows(what="key", skip_steps=4)
     assert [later[name] for name in ("base_launches", "base_total_ns", "base_median_ns", "base_replicates", "verdict")] == [
