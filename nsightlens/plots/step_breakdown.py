@@ -17,12 +17,14 @@ CATEGORIES = {  # in the order of priority of the view, GPU first
 }
 _NAMES = {"data_loader": "data loader", "cpu_exec": "CPU exec"}
 _MOST_STEPS = 200
+_ALIKE = 10
 
 
 def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process of `table` (rows of the view `step_breakdown`), a bar per step, stacked by category.
 
-    All panels of a run under one tool have one unit and scale; processes with a single row each share one, a bar per process.
+    Panels have one unit and scale, unless the longest steps of two runs are ten times apart: then each run has its own.
+    Processes with a single row each share one panel, a bar per process.
     `gpus`: product name per (run, tool), for the titles. Raises NsightlensError where there are no rows.
     """
     rows = frame.rows_of(table, "no steps, operators or GPU work in the rows of step_breakdown")
@@ -32,22 +34,23 @@ def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     height = math.ceil(len(shown) / columns)
     figure = Figure(figsize=(max(7.2, 3.4 * columns), 1.2 + 3.0 * height), layout="constrained")
     runs = frame.by_tool(row for *_, members in shown for row in members)
-    units = {key: frame.time_unit(max(row["step_ns"] or 0 for row in members)) for key, members in runs.items()}
-    grid = list(figure.subplots(height, columns, squeeze=False, sharey=len(runs) == 1).flat)
+    longest = {key: max(row["step_ns"] or 0 for row in members) for key, members in runs.items()}
+    alike = max(longest.values()) <= _ALIKE * min(longest.values())
+    grid = list(figure.subplots(height, columns, squeeze=False, sharey=alike).flat)
     first: dict[tuple[str, str], Axes] = {}
     for axes, (title, names, members) in zip(grid, shown, strict=False):
         run = members[0]["run"], members[0]["tool"]
-        factor, unit = units[run]
+        factor, unit = frame.time_unit(max(longest.values()) if alike else longest[run])
         _draw(axes, names, members, factor)
         axes.set_title(title, loc="left", fontsize=9)
-        if len(runs) > 1:
+        if not alike:
             axes.set_ylabel(unit, fontsize=9)
             if first.setdefault(run, axes) is not axes:
                 axes.sharey(first[run])
                 axes.autoscale(axis="y")
     for axes in grid[len(shown):]:
         axes.set_visible(False)
-    figure.supylabel(f"Time ({unit})" if len(runs) == 1 else "Time", fontsize=10)
+    figure.supylabel(f"Time ({unit})" if alike else "Time", fontsize=10)
     figure.suptitle(_title(rows, gpus), fontsize=10, x=0.01, ha="left")
     used = {_NAMES.get(name, name): colour for name, colour in CATEGORIES.items() if any(row[f"{name}_ns"] for row in rows)}
     left_out = f"{len(panels) - len(shown)} more processes are not drawn" if len(panels) > len(shown) else ""
