@@ -42,7 +42,9 @@ def by_surroundings(measured: Launches, timeline: Launches) -> Int:
     """Return the place in `timeline` (perhaps a hole) of each measured launch, -1 where it is not certain.
 
     In its step a measured launch is the one launch with its token and ranges, or n measured ones are the n launches alike in
-    their order, holes among them. One whose step is not known is looked for between places found so far.
+    their order, holes among them. One whose step is not known is looked for between places found so far. Launches in the same
+    ranges are believed together: all of them have their place, in the order of the timeline, but for neighbours. Else the two ran
+    different kernels there.
     """
     place = np.full(len(measured.token), -1, dtype=np.int64)
     search = _Search(measured, timeline)
@@ -113,6 +115,23 @@ class _Search:
                 found = np.sort(np.concatenate([launches, holes]))
                 place[alike] = found
                 self.taken[found] = True
+        self._doubt(place, first, last, told)
+
+    def _doubt(self, place: Int, first: Int, last: Int, told: Bool) -> None:
+        """Take the places back that were given in ranges where not every launch has one, or where they are in another order."""
+        rows = np.flatnonzero(told)
+        _, group = np.unique(np.stack([self.ranges[rows], first[rows], last[rows]], axis=1), axis=0, return_inverse=True)
+        order = np.argsort(group.reshape(-1), kind="stable")
+        rows, group = rows[order], group.reshape(-1)[order]
+        bad = place[rows] < 0
+        highest = place[rows].copy()
+        for i in range(1, len(rows)):
+            if group[i] == group[i - 1]:
+                highest[i] = max(highest[i], highest[i - 1])
+        bad |= place[rows] < highest - MARGIN
+        wrong = rows[np.isin(group, group[bad])]
+        self.taken[place[wrong][place[wrong] >= 0]] = False
+        place[wrong] = -1
 
     def _alike(self, token: int, ranges: int, first: int, last: int) -> Int:
         """Return the places from first to last of launches with that token around which the ranges may be these."""

@@ -46,6 +46,10 @@ def launches(text: str) -> Launches:
     ("bp1 aq. bp2", "aq1 bp1 cr1 cr1 cr1 aq1 bp2", [1, -1, 6]),    # neighbours may be swapped
     ("ap2", "ap2 ap1", [-1]),                          # steps that do not rise
     ("ap2 ap2", "ap2", [-1, -1]),
+    ("ap2 bp2", "bp2 cp2 cp2 cp2 ap2", [-1, -1]),      # each is alone, but their order is another: the kernels were swapped
+    ("ap2 bp2", "bp2 ap2", [1, 0]),                    # so may neighbours be
+    ("ap2 cp2", "ap2 bp2", [-1, -1]),                  # in these ranges the two ran different kernels
+    ("ap2 cq2", "ap2 bq2", [0, -1]),
     ("", "ap1", []), ("ap1", "", [-1]),
 ])
 def test_by_surroundings(measured: str, timeline: str, expected: list[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib
+import re
 import shutil
 import sys
 from collections import Counter
@@ -119,6 +120,21 @@ def test_ncu_is_placed_by_what_it_tells_and_not_without(tmp_path: Path, seed: in
     assert wrong == []
     for pair in (("nsys", "ncu"), ("kineto", "ncu")):
         assert right[pair] >= 0.95 * true[pair] > 0 if told else right[pair] == 0, (pair, right, true)
+
+
+@pytest.mark.parametrize(("filtered", "borrowed", "found"), [
+    ("norm|relu", (), True), ("gemm|xmma|conv", OTHER_CHOICES, False),
+])
+def test_steps_alone_tell_the_place_where_all_in_them_fits(
+    tmp_path: Path, filtered: str, borrowed: tuple[tuple[str, str], ...], found: bool,
+) -> None:
+    """Only steps are known of each launch: two kernels that were exchanged leave as many of each, in another order."""
+    generator.make(tmp_path / "run", seed=11, dropped=0.0, filter=(filtered, 0, 400), borrowed=borrowed, late_nsys=True)
+    page = tmp_path / "run/ncu/rank0.raw.csv"
+    page.write_text(re.sub(r'  ""<default domain>:(?!step )[^"]*""', "", page.read_text()))
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    assert wrong == []
+    assert right["nsys", "ncu"] > 0.3 * true["nsys", "ncu"] > 20 if found else right["nsys", "ncu"] == 0
 
 
 def test_the_report_accounts_for_every_launch(simulated: Store) -> None:
