@@ -87,7 +87,7 @@ class Assembly:
         for window, place in zip(windows, places, strict=True):
             window.processes = np.array(place, dtype=np.int64)
         self._process = {name: self._processes_of_kinds(name) for name in kinds}
-        for number in {n for name in _GPU_WORK for n in np.unique(self._process[name]).tolist()}:
+        for number in {n for name in _GPU_WORK for n in np.flatnonzero(np.bincount(self._process[name])).tolist()}:
             self.processes[number].works = True
         self.warnings = processes.resolve_ranks(self.processes, profile.sidecar, profile.rank_hint)
         self.devices = processes.identify_devices(self.processes, [w.small["devices"] for w in windows], places)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 
 from nsightlens.readers.ncu import details, wide
@@ -15,6 +17,9 @@ from nsightlens.readers.ncu.page import Page
 from nsightlens.readers.ncu.summary import Summary, SummaryRows, summaries
 from nsightlens.readers.ncu.text import Header, blocks
 from nsightlens.readers.ncu.wide import WideCells, WideRows
+
+_SMALL = 1 << 18
+"""Bytes up to which a file is remembered."""
 
 Rows = LongRows | WideRows | SummaryRows
 
@@ -30,10 +35,25 @@ class Content:
 
 
 def content_of(path: Path, decimal: str | None = None, *, threads: bool = False) -> Content:
-    """Return what a file holds. Raises ReadError where it has no row.
+    """Return what a file holds: not to be changed, for small files are remembered. Raises ReadError where it has no row.
 
     decimal: "." or "," overrides what the numbers of the file tell about their format.
     """
+    try:
+        if path.stat().st_size <= _SMALL:
+            return _remembered(path, blake2b(path.read_bytes()).digest(), decimal)
+    except OSError:
+        pass  # told by whoever reads it
+    return _read(path, decimal, threads=threads)
+
+
+@lru_cache(maxsize=64)
+def _remembered(path: Path, digest: bytes, decimal: str | None) -> Content:
+    """Return what a small file holds: each page of a report is compared with each other one, and then read."""
+    return _read(path, decimal, threads=False)
+
+
+def _read(path: Path, decimal: str | None, *, threads: bool) -> Content:
     content = Content()
     found = tables(blocks(path, content.notes), lambda header: _rows_of(header, threads), content.notes, content.log)
     headers = [rows.header.cells for rows in found]

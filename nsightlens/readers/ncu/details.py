@@ -12,7 +12,19 @@ from nsightlens.readers.ncu import labels
 from nsightlens.readers.ncu.long import Kind, LongCells
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Floats, Ints, parse
-from nsightlens.readers.ncu.page import TEXTS, Entries, Label, Name, Page, codes_of, distinct, is_untimed, resolve, table_of
+from nsightlens.readers.ncu.page import (
+    TEXTS,
+    Entries,
+    Label,
+    Name,
+    Page,
+    codes_of,
+    distinct,
+    is_untimed,
+    occurring,
+    resolve,
+    table_of,
+)
 from nsightlens.readers.ncu.units import base_unit
 
 
@@ -71,10 +83,10 @@ class _Meanings:
         printed_raw = [name is not None and one.label.endswith((name, f"({name})")) for name, one in zip(raw, found, strict=True)]
         return cls(raw, found, ~np.array(printed_raw, dtype=np.bool_), codes)
 
-    def untimed(self, launch: Ints, present: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
-        """Return the launches whose duration is `present`, but in a unit that is none of time."""
+    def untimed(self, launch: Ints, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
+        """Return the launches whose duration is `known`, but in a unit that is none of time."""
         odd = np.array([is_untimed(name, one.unit) for name, one in zip(self.raw, self.labels, strict=True)], dtype=np.bool_)
-        return np.unique(launch[odd[self.codes] & present])
+        return occurring(launch[odd[self.codes] & known])
 
     def text_name(self, code: int) -> str:
         """Return the raw name, or section and label."""

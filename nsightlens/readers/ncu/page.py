@@ -204,6 +204,11 @@ def table_of(schema: pa.Schema, columns: Sequence[Any]) -> pa.Table:
                      for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
+def occurring(codes: Ints) -> Ints:
+    """Return the distinct ones of codes from 0, rising. (np.unique would import numpy.ma, which takes longer than most files.)"""
+    return np.flatnonzero(np.bincount(codes))
+
+
 def distinct(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """Return the distinct ones of codes below `size`, rising, and the position among them of each."""
     if size > 2**22:

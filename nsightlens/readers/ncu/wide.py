@@ -12,7 +12,18 @@ import pyarrow.compute as pc
 from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence, Floats, Ints, Parsed, decimals, parse, shifted, step_sizes
-from nsightlens.readers.ncu.page import TEXTS, Entries, IdColumns, Launch, Page, codes_of, is_untimed, resolve, table_of
+from nsightlens.readers.ncu.page import (
+    TEXTS,
+    Entries,
+    IdColumns,
+    Launch,
+    Page,
+    codes_of,
+    is_untimed,
+    occurring,
+    resolve,
+    table_of,
+)
 from nsightlens.readers.ncu.text import Header
 from nsightlens.readers.ncu.units import Unit, base_unit
 
@@ -171,8 +182,8 @@ class _Columns:
         pairs = enumerate(zip(self.cells.names, self.cells.units, strict=True))
         odd = [i for i, (name, unit) in pairs if is_untimed(name, unit.base)]
         found = [of_row[self.cells.columns[i].is_valid().to_numpy(zero_copy_only=False)] for i in odd]
-        launches = np.unique(np.concatenate([of_row[:0], *found]))
-        return launches[launches >= 0]
+        launches = np.concatenate([of_row[:0], *found])
+        return occurring(launches[launches >= 0])
 
     def _matrix(self, order: Ints, plain: Callable[[int, Ints], Floats], mixed: Callable[[Ints, Ints], Floats]) -> Floats:
         found = np.empty((len(self.cells.launches), len(self.cells.names)))
@@ -203,7 +214,7 @@ def _entries(columns: _Columns, count: int, of_row: Ints, notes: Notes) -> tuple
     def steps() -> Floats:
         return columns.steps(order)[mask]
 
-    if len(names) == len(code) and len(np.unique(of_row)) == len(of_row):
+    if len(names) == len(code) and count + (of_row < 0).any() == len(of_row):
         return Entries.of(names, count, launch, metric, value), steps
     step = steps()
     kept, lost = resolve(launch * len(names) + metric, value, step)
