@@ -131,7 +131,7 @@ class Around:
         nested, traits_ = self.nest, ranges.traits
         forward = self._link(ranges)
         says = traits_.phase[self.kind]
-        says[self._of_linked(forward, ranges.sequence[nested.rows])] = FORWARD
+        says[self._of_linked(forward, ranges)] = FORWARD
         saying = nested.nearest(says > 0)
         phase = at(says, saying, missing=0)
         phase[(phase == FORWARD) & (nested.nearest(says == BACKWARD) >= 0)] = BACKWARD
@@ -143,13 +143,12 @@ class Around:
     def _link(self, ranges: Gathered) -> Places:
         """Return the place of the forward operator of each backward operator."""
         nested, traits_ = self.nest, ranges.traits
-        sequence = ranges.sequence[nested.rows]
-        numbered = np.flatnonzero((sequence >= 0) & traits_.operator[self.kind]).astype(np.int32)
+        numbered = np.flatnonzero((ranges.sequence >= 0)[nested.rows] & traits_.operator[self.kind]).astype(np.int32)
         found = np.full(len(nested.rows), -1, dtype=np.int32)
         is_backward = traits_.backward[self.kind[numbered]]
         if not is_backward.any():
             return found
-        within, part = self._recomputed_in(traits_.backward[self.kind], sequence, numbered)
+        within, part = self._recomputed_in(ranges, numbered)
         is_told = is_backward & (traits_.forward_thread[self.kind[numbered]] >= 0)
         is_forward = ~is_backward & ~part
         group = self.group[numbered]
@@ -157,7 +156,7 @@ class Around:
         def operators(which: Mask) -> Operators:
             places = numbered[which]
             thread = ranges.track[nested.rows[places]] if which is is_forward else traits_.forward_thread[self.kind[places]]
-            return Operators(places, group[which], thread, sequence[places], nested.start[places])
+            return Operators(places, group[which], thread, self._sequence(ranges, places), nested.start[places])
 
         if is_told.any():
             found[numbered[is_told]] = forward_of(operators(is_told), operators(is_forward))
@@ -168,25 +167,30 @@ class Around:
             found[numbered[untold]] = forward_of(operators(untold), operators(is_forward))
         return found
 
-    def _recomputed_in(self, is_backward: Mask, sequence: Int, numbered: Places) -> tuple[Places, Mask]:
+    def _sequence(self, ranges: Gathered, places: Places) -> Int:
+        """Return the sequence number at each place (those of all places would be large)."""
+        return at(ranges.sequence, self.row(places), missing=MISSING)
+
+    def _recomputed_in(self, ranges: Gathered, numbered: Places) -> tuple[Places, Mask]:
         """Return for each of these operators the innermost backward operator around it that has another number, and whether it
         runs, without being one itself, within one of its own number: it is then a part of that."""
+        is_backward = ranges.traits.backward[self.kind]
         outer = at(self.nest.nearest(is_backward), self.nest.above)
-        within = outer[numbered]
-        own = (within >= 0) & (at(sequence, within) == sequence[numbered])
+        within, sequence = outer[numbered], self._sequence(ranges, numbered)
+        own = (within >= 0) & (self._sequence(ranges, within) == sequence)
         part, todo = own & ~is_backward[numbered], np.flatnonzero(own)
         while len(todo):
             within[todo] = outer[within[todo]]
-            todo = todo[(within[todo] >= 0) & (at(sequence, within[todo]) == sequence[numbered[todo]])]
+            todo = todo[(within[todo] >= 0) & (self._sequence(ranges, within[todo]) == sequence[todo])]
         return within, part
 
-    def _of_linked(self, forward: Places, sequence: Int) -> Places:
+    def _of_linked(self, forward: Places, ranges: Gathered) -> Places:
         """Return the places of the forward operators that are linked, and of those around them with their number."""
         found = [each_once(forward)]
         while len(found[-1]):
             places = found[-1]
             above = self.nest.above[places]
-            same = (above >= 0) & (at(sequence, above) == sequence[places])
+            same = (above >= 0) & (self._sequence(ranges, above) == self._sequence(ranges, places))
             found.append(each_once(above[same]))
         return each_once(np.concatenate(found))
 
