@@ -155,7 +155,7 @@ def called(row: Mapping[str, Any]) -> str:
     if kind == "idle":
         return "idle, nothing recorded" if item == "nothing recorded" else f"idle, host: {item}"
     if item is None:
-        return f"{kind}, of what is not known"
+        return f"{kind}, unattributed"
     if kind == "compute":
         return f"{item} kernels" if item in ("memory", "collective") else str(item)
     return str(item) if item in (kind, "memset") or str(item).startswith("memcpy") else f"{kind}: {item}"

@@ -220,7 +220,7 @@ def test_a_waterfall_leads_from_one_step_to_the_other() -> None:
     (axes,) = figure.axes
     assert spans(axes) == [(0, 100), (60, 100), (60, 65), (65, 70), (70, 70), (0, 70)]
     assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "before", "gemm", "idle, host: data loader", "collective, of what is not known", "1 more, together", "after"]
+        "before", "gemm", "idle, host: data loader", "collective, unattributed", "1 more, together", "after"]
     assert "before to after" in titles(figure) and "mean of 2 and 2 processes" in titles(figure)
 
 
