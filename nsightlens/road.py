@@ -338,7 +338,8 @@ def _read_or_partial(plan: _Plan, row: dict[str, Any]) -> str:
     part = plan.folder(row["profile_id"]) / "profiles.parquet"
     if not part.is_file():
         return next((r["outcome"] for r in plan.known.files if r["path"] == row["path"]), "read")
-    row = pq.read_table(part, columns=["truncated", "events_lost"]).to_pylist()[0]
+    with pq.ParquetFile(part) as file:
+        row = file.read(columns=["truncated", "events_lost"]).to_pylist()[0]
     return "partial" if row["truncated"] and row["events_lost"] != 0 else "read"
 
 

@@ -205,7 +205,7 @@ def table_of(schema: pa.Schema, columns: Sequence[Any]) -> pa.Table:
 
 
 def occurring(codes: Ints) -> Ints:
-    """Return the distinct ones of codes from 0, rising. (np.unique would import numpy.ma, which takes longer than most files.)"""
+    """Return the distinct ones of codes from 0, rising."""
     return np.flatnonzero(np.bincount(codes))
 
 
