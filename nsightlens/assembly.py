@@ -255,6 +255,8 @@ class Assembly:
             named = columns["name"].dictionary.to_pylist()
             keys = [names.kernel_key(name, self.profile.tool) for name in named]
             columns["kernel_key"] = normalise.lookup(columns["name"].indices.to_numpy(zero_copy_only=False), keys)
+            on_tensor_cores = [names.tensor_cores(name, names.family(name)) for name in named]
+            columns["tensor_cores"] = pa.array(on_tensor_cores, pa.bool_()).take(columns["name"].indices)
         return _conformed(columns, stored_schema(table), table.name)
 
     def _stamp(self, columns: dict[str, pa.Array], rows: int, window: int) -> None:

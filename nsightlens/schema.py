@@ -5,7 +5,7 @@ This is the only place where a column is defined. Readers produce the columns ma
 
 Log of SCHEMA_VERSION
 1  first version
-2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels: tensor_cores;
+2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels, metric_summaries: tensor_cores;
    tables step_times and matches; profiles: kernel_filter, launch_skip, launch_count, from_start, settings
 """
 
@@ -352,6 +352,7 @@ METRIC_SUMMARIES = Table(
         _c("device", INT32, "reader", "Device ordinal."),
         _c("name", TEXT, "reader", "Kernel name as ncu prints it."),
         _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
+        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where that does not tell."),
         _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
         _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
         _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from nsightlens import views
+from nsightlens import names, views
 from tests.catalogues import catalogue
 
 CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
@@ -38,6 +38,7 @@ def launch(metrics: Mapping[str, float | None], number: int = 0, **more: Any) ->
         "block_x": 128, "block_y": 1, "block_z": 1, "duration_ns": 1000, "metrics": list(metrics.items()),
     }
     row["kernel_key"] = more.get("name", "kernel")
+    row["tensor_cores"] = names.tensor_cores(row["kernel_key"], more.get("family", "other"))
     return row | more
 
 

@@ -10,6 +10,7 @@
 -- @column short_name          Base name of the kernel; NULL for summaries.
 -- @column kernel_key          Canonical name.
 -- @column family              Family of the kernel; NULL for summaries.
+-- @column tensor_cores        Whether it runs on tensor cores, by its name; NULL where that does not tell.
 -- @column grid_x              Grid size, x.
 -- @column grid_y              Grid size, y.
 -- @column grid_z              Grid size, z.
@@ -31,19 +32,20 @@ WITH gpus AS (
         max(sm_count) AS sm_count
     FROM devices WHERE tool = 'ncu' GROUP BY profile_id, process_id, device
 ), summary_metrics AS (
-    SELECT profile_id, process_id, device, run, rank, name, kernel_key, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+    SELECT profile_id, process_id, device, run, rank, name, kernel_key, tensor_cores,
+        grid_x, grid_y, grid_z, block_x, block_y, block_z,
         metric, max(invocations) AS launches, median(average) AS value, min(minimum) AS minimum, max(maximum) AS maximum
     FROM metric_summaries GROUP BY ALL
 ), summaries AS (
-    SELECT profile_id, process_id, device, run, rank, name, kernel_key, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-        max(launches) AS launches,
+    SELECT profile_id, process_id, device, run, rank, name, kernel_key, tensor_cores,
+        grid_x, grid_y, grid_z, block_x, block_y, block_z, max(launches) AS launches,
         map(list(metric ORDER BY metric), list(value ORDER BY metric)) AS metrics,
         map(list(metric ORDER BY metric), list(minimum ORDER BY metric)) AS minimum,
         map(list(metric ORDER BY metric), list(maximum ORDER BY metric)) AS maximum
     FROM summary_metrics WHERE metric IS NOT NULL GROUP BY ALL
 ), rows_of_both AS (
     SELECT kernel_id, run, rank, profile_id, process_id, device, gpu AS gpu_of_kernel, name, short_name, kernel_key, family,
-        grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control,
+        tensor_cores, grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control,
         false AS summarised, 1 AS launches, duration_ns, metrics, metrics AS minimum, metrics AS maximum
     FROM kernels WHERE tool = 'ncu'
     UNION ALL BY NAME
@@ -53,7 +55,8 @@ SELECT lower(to_hex(hash(r.run, r.rank, coalesce(r.kernel_key, r.name), r.grid_x
         r.block_x, r.block_y, r.block_z, r.clock_control, r.cache_control, coalesce(r.gpu_of_kernel, g.gpu), g.compute_capability, r.summarised))
     ) AS configuration_id,
     r.kernel_id, r.run, r.rank, coalesce(r.gpu_of_kernel, g.gpu) AS gpu, g.compute_capability, g.sm_count, r.name, r.short_name,
-    coalesce(r.kernel_key, r.name) AS kernel_key, r.family, r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z,
+    coalesce(r.kernel_key, r.name) AS kernel_key, r.family, r.tensor_cores,
+    r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z,
     r.clock_control, r.cache_control, r.summarised, r.launches, r.duration_ns, coalesce(p.simulated, false) AS simulated,
     r.metrics, r.minimum, r.maximum
 FROM rows_of_both AS r
