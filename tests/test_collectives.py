@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.analyses import collective_match
 from nsightlens.collectives import NAMED, NUMBERED, ORDERED, TIMED, Call, clocks, fit, match
 from nsightlens.store import Store
+from tests.catalogues import catalogue
 from tests.fixtures.simulated_run import FIXTURES, RUN, truth
 
 sys.path.insert(0, str(FIXTURES))
@@ -193,6 +195,22 @@ def test_a_wrong_host_label_is_seen_through(tmp_path: Path) -> None:
     store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
     rows = [row for row in store.view("rank_clock").to_pylist() if row["rank"] == 1]
     assert rows and all(row["same_host"] and not row["shares_clock"] for row in rows)
+
+
+@pytest.mark.parametrize(("gate", "last"), [(None, None), (100, 1), (900, None)])
+def test_where_no_clock_could_be_fitted_only_a_gate_names_a_rank(gate: int | None, last: int | None) -> None:
+    """Two calls are too few for a clock: the files' clocks may differ by anything."""
+    kernels = [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "process_id": f"q{rank}", "rank": rank,
+                "kernel_id": 2 * rank + n, "start_ns": 10_000 * n + 900 * rank, "duration_ns": 5_000 - 900 * rank, "family": "collective", "stream": 7,
+                "collective": "allreduce", "message_bytes": 64, "group_name": "g", "group_size": 2, "group_seq": n}
+               for rank in range(2) for n in range(2)]
+    profiles = [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "execution_id": "e"} for rank in range(2)]
+    connection = catalogue(kernels=kernels, profiles=profiles)
+    table = collective_match.analyse(
+        lambda sql, values: connection.sql(sql, params=values).to_arrow_table(), clock="recorded", gate=gate)
+    assert table["gate_ns"].to_pylist() == [gate] * 4
+    assert table["last_rank"].to_pylist() == [last] * 4
+    assert table["arrival_ns"].to_pylist() == [0, 900, 0, 900]
 
 
 @pytest.mark.skipif(not MEGATRON.is_dir(), reason="the real captures are not here")

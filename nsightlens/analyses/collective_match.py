@@ -25,7 +25,7 @@ later than the second last by more than the clocks can be wrong; else last_rank 
 @column transfer_ns    From the last rank's start to its own end: time that the data took.
 @column last_rank      The rank that all others waited for; NULL: cannot tell.
 @column lead_ns        How much later the last rank came than the second last.
-@column gate_ns        Lead above which the last rank is named.
+@column gate_ns        Lead above which the last rank is named; NULL where it cannot be told: then none is named.
 @column ranks          Ranks whose part of the call is known.
 """
 
@@ -147,7 +147,7 @@ def _rows(
     if len(order) > 1:
         lead = starts[order[-1]] - starts[order[-2]]
         limit = gate if gate is not None else _uncertainty(execution, order[-1], order[-2])
-        last = order[-1] if lead > limit else None
+        last = order[-1] if limit is not None and lead > limit else None
     step = execution.rows[calls[min(calls)].row]["step"]
     rows = []
     for rank, call in sorted(calls.items()):
@@ -165,7 +165,7 @@ def _rows(
     return rows
 
 
-def _uncertainty(execution: Execution, one: int, other: int) -> int:
-    """Return by how many ns two ranks' times may be misplaced against each other."""
-    found = [execution.clocks.get(rank) for rank in (one, other)]
-    return sum(round(clock.uncertainty) for clock in found if clock is not None)
+def _uncertainty(execution: Execution, *ranks: int) -> int | None:
+    """Return by how many ns the ranks' times may be misplaced against each other; None where a clock could not be fitted."""
+    clocks = [execution.clocks[rank] for rank in ranks if rank in execution.clocks]
+    return sum(round(clock.uncertainty) for clock in clocks) if len(clocks) == len(ranks) else None
