@@ -240,3 +240,11 @@ def test_distinct(size: int) -> None:
     assert present.tolist() == sorted(set(codes_in.tolist()))
     assert present[position].tolist() == codes_in.tolist()
     assert distinct(codes_in[:0], 1)[0].tolist() == []
+
+
+def test_a_small_page_that_changes_is_read_again(tmp_path: Path) -> None:
+    """Pages are remembered by content: one path and size do not make them the same."""
+    first = save(tmp_path, raw([("a__b.sum", "")], ("11",)), "first.csv")
+    for value, agrees in (("11", True), ("12", False), ("11", True)):
+        second = save(tmp_path, raw([("a__b.sum", "")], (value,)), "second.csv")
+        assert ncu.mergeable([first, second]) is agrees
