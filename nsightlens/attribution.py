@@ -102,8 +102,8 @@ class Attribution:
     def _surround(self, track: Places, shifts: Sequence[int]) -> Around:
         narrow, kinds = self._narrow, self._kinds["ranges"]
         kind = narrow.take("ranges", "kind", np.int32)
-        start = _shifted(narrow, "ranges", narrow.take("ranges", "start_ns"), shifts)
-        ranges = Gathered(kind, track[kind], self._groups["ranges"][kind].astype(np.int32), start,
+        ranges = Gathered(kind, track[kind], self._groups["ranges"][kind].astype(np.int32),
+                          _shifted(narrow, "ranges", narrow.take("ranges", "start_ns"), shifts),
                           narrow.take("ranges", "duration_ns"), narrow.take("ranges", "sequence"),
                           traits(batch for _, _, batch in kinds.read()))
         around = Around(ranges, unclosed=narrow.tool == "nsys")

@@ -68,7 +68,7 @@ def _traits(batch: pa.RecordBatch) -> Traits:
     return Traits(operator, module, is_kind("step"), is_kind("nvtx_mark"), phase, backward, forward_thread)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gathered:
     """The ranges of a profile, a value per row but for the traits (per kind). track: window, process and thread as one number,
     -1 for ranges on no thread. group: window and process as one number. Unknown times and numbers are MISSING."""
@@ -81,12 +81,17 @@ class Gathered:
     sequence: Int
     traits: Traits
 
+    def forget_times(self) -> None:
+        """Drop the times once they stand in a nest."""
+        self.start = self.duration = self.start[:0].copy()
+
 
 class Around:
     """What lies around what, in one profile. Places are those of `nest`; rows are those of `ranges`; -1 is none."""
 
     def __init__(self, ranges: Gathered, *, unclosed: bool) -> None:
-        """unclosed: a range without a duration was open to the end (nsys); else it is not known when it ended (Kineto)."""
+        """Takes the times out of `ranges`. unclosed: a range without a duration was open to the end (nsys); else it is not known
+        when it ended (Kineto)."""
         known = (ranges.track >= 0) & (ranges.start != MISSING)
         closed = ranges.duration != MISSING
         spans = known & ~ranges.traits.moment[ranges.kind] & (closed | unclosed)
@@ -99,6 +104,8 @@ class Around:
         self.operator = self.nest.nearest(ranges.traits.operator[self.kind])
         self.steps = Steps(ranges, self.nest)
         self.parent, self.depth, self.operator_parent = self._by_row(ranges)
+        del known, closed, spans, end
+        ranges.forget_times()
         self.forward = np.full(len(ranges.kind), -1, dtype=np.int32)
         self.phase, self.module = self._phase_and_module(ranges)
 
