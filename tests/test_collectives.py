@@ -202,7 +202,8 @@ def test_where_no_clock_could_be_fitted_only_a_gate_names_a_rank(gate: int | Non
     """Two calls are too few for a clock: the files' clocks may differ by anything."""
     kernels = [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "process_id": f"q{rank}", "rank": rank,
                 "kernel_id": 2 * rank + n, "start_ns": 10_000 * n + 900 * rank, "duration_ns": 5_000 - 900 * rank,
-                "family": "collective", "stream": 7, "collective": "allreduce", "message_bytes": 64, "group_name": "g", "group_size": 2, "group_seq": n}
+                "family": "collective", "stream": 7, "collective": "allreduce", "message_bytes": 64,
+                "group_name": "g", "group_size": 2, "group_seq": n}
                for rank in range(2) for n in range(2)]
     profiles = [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "execution_id": "e"} for rank in range(2)]
     connection = catalogue(kernels=kernels, profiles=profiles)
