@@ -5,8 +5,9 @@ This is the only place where a column is defined. Readers produce the columns ma
 
 Log of SCHEMA_VERSION
 1  first version
-2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id; kernels, metric_summaries: tensor_cores;
-   tables step_times and matches; profiles: kernel_filter, launch_skip, launch_count, from_start, settings
+2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id;
+   kernels, metric_summaries: tensor_cores; tables step_times and matches;
+   profiles: kernel_filter, launch_skip, launch_count, from_start, settings
 """
 
 from __future__ import annotations

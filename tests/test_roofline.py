@@ -212,6 +212,15 @@ def test_kernels_of_the_cuda_cores_are_placed(name: str, family: str, metrics: d
     assert bool(row["caution"]) is cautious
 
 
+@pytest.mark.parametrize(("on_tensor_cores", "precision"), [(True, "tensor"), (False, "fp32"), (None, "fp32")])
+def test_summaries_tell_tensor_kernels_by_their_name_too(on_tensor_cores: bool | None, precision: str) -> None:
+    summary = {"run": "base", "tool": "ncu", "profile_id": "p", "process_id": "q", "device": 0, "name": "k", "kernel_key": "k",
+               "tensor_cores": on_tensor_cores, "grid_x": 1, "invocations": 4}
+    counted = [summary | {"metric": metric, "average": value} for metric, value in (FP32 | DRAM).items()]
+    (row,) = (row for row in ask(catalogue(metric_summaries=counted, devices=[device("9.0")])) if row["is_main"])
+    assert row["precision"] == precision and row["summarised"]
+
+
 def test_main_precision_is_that_of_most_operations() -> None:
     rows = ask(catalogue(kernels=[launch({**FP32, **DRAM, TENSOR.format("src_bf16_dst_fp32"): 231.0})]))
     assert {row["precision"]: row["is_main"] for row in rows} == {"fp32": False, "tensor_bf16_dst_fp32": True}

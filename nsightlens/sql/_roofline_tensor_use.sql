@@ -10,8 +10,9 @@ WITH pipe AS (
     WHERE contains(metric, 'pipe_tensor') AND NOT regexp_matches(metric, '[.]peak_(sustained|burst)')
     GROUP BY configuration_id
 ), named AS (
-    SELECT configuration_id, bool_or(tensor_cores) AS tensor_cores, min(family) AS family FROM _ncu_launch GROUP BY configuration_id
+    SELECT configuration_id, bool_or(tensor_cores) AS by_name, min(family) AS family FROM _ncu_launch GROUP BY configuration_id
 )
-SELECT configuration_id, CASE WHEN busiest > 0 THEN true WHEN whole_pipe = 0 THEN false WHEN tensor_cores IS NOT NULL THEN tensor_cores
-    WHEN family IN ('gemm', 'convolution', 'attention') THEN NULL ELSE false END AS uses_tensor
+SELECT configuration_id, CASE WHEN busiest > 0 THEN true WHEN whole_pipe = 0 THEN false
+    WHEN by_name IS NOT NULL THEN by_name WHEN family IN ('gemm', 'convolution', 'attention') THEN NULL
+    ELSE false END AS uses_tensor
 FROM named LEFT JOIN pipe USING (configuration_id);
