@@ -38,7 +38,7 @@ def launch(metrics: Mapping[str, float | None], number: int = 0, **more: Any) ->
         "block_x": 128, "block_y": 1, "block_z": 1, "duration_ns": 1000, "metrics": list(metrics.items()),
     }
     row["kernel_key"] = more.get("name", "kernel")
-    row["tensor_cores"] = names.tensor_cores(row["kernel_key"], more.get("family", "other"))
+    row["tensor_cores"] = names.tensor_cores(str(row["kernel_key"]), more.get("family", "other"))
     return row | more
 
 
