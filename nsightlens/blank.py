@@ -19,16 +19,19 @@ _KEPT = 4
 """Blank catalogues in the cache: those of several versions may be in use."""
 
 
-def place(target: Path, scratch: Path, *, materialise: bool, cached: bool = True) -> None:
+def place(
+    target: Path, scratch: Path, *, materialise: bool, memory: str | None = catalogue.WRITE_MEMORY, cached: bool = True,
+) -> None:
     """Put a catalogue without rows at `target`. Raises duckdb.Error, OSError.
 
-    scratch: where DuckDB may write meanwhile. cached: whether one from the cache will do.
+    scratch: where DuckDB may write meanwhile. memory: how much it may take; None: what it takes by itself.
+    cached: whether one from the cache will do.
     """
     kept = _kept(materialise) if cached else None
     if kept is not None and kept.is_file():
         shutil.copyfile(kept, target)
         return
-    with contextlib.closing(catalogue.open_for_writing(target, scratch, catalogue.WRITE_MEMORY)) as connection:
+    with contextlib.closing(catalogue.open_for_writing(target, scratch, memory)) as connection:
         with catalogue.transaction(connection):
             catalogue.create(connection, materialise)
             catalogue.make_views(connection)

@@ -280,7 +280,7 @@ class Writing:
         if old.is_file():
             shutil.copyfile(old, fresh)
         else:
-            blank.place(fresh, self.staging, materialise=self._materialise, cached=memory is not None)
+            blank.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         with contextlib.closing(catalogue.open_for_writing(fresh, self.staging, memory)) as connection:
             with catalogue.transaction(connection):
                 catalogue.make_views(connection)

@@ -117,6 +117,7 @@ def test_parts_of_many_profiles_in_one_statement_keep_their_kinds(tmp_path: Path
 
 
 def test_a_catalogue_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(catalogue, "WRITE_MEMORY", "1MB")
     nl.ingest([RUN / "nsys"], store=tmp_path / "store")
     with nl.open(tmp_path / "store") as opened:
@@ -135,13 +136,16 @@ def test_views_are_made_anew_when_they_changed_and_only_then(tmp_path: Path, mon
         create(connection)
 
     monkeypatch.setattr(views, "create", counted)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     nl.ingest([run], store=tmp_path / "store")
     shutil.copytree(RUN / "nsys", run / "nsys")
     nl.ingest([run], store=tmp_path / "store")  # it brings columns that the view of kernels did not have
     shutil.copytree(RUN / "nsys", run / "other")
     nl.ingest([run], store=tmp_path / "store")
-    assert len(made) == 2
+    nl.ingest([run], store=tmp_path / "beside")
+    assert len(made) == 1
     known = views.load()
+    monkeypatch.setattr(catalogue, "signature_of_views", lambda: "of other views")
     monkeypatch.setattr(views, "load", lambda: {name: view for name, view in known.items() if name != "top_kernels"})
     shutil.copytree(RUN / "torch", run / "torch")
     nl.ingest([run], store=tmp_path / "store")
