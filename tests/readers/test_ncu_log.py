@@ -133,6 +133,7 @@ FOREIGN = {
     '"Type","Time(%)","Time","Calls","Avg","Min","Max","Name"\n,%,ms,,ms,us,ms,': "nvprof summary csv",
     '==99== NVPROF\n"Device","Kernel","Invocations","Metric Name","Metric Description","Min","Max","Avg"': "nvprof metrics csv",
     '"Device","Kernel","Invocations","Event Name","Min","Max","Avg","Total"': "nvprof events csv",
+    "Time(%),Time,Calls,Avg,Min,Max,Name\n47.79%,542.36ms,45,12.052ms,12.007ms,12.110ms,[CUDA memcpy HtoD]": "nvprof summary csv",
     '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Registers Per Thread","Name","Correlation_ID"': "nvprof trace csv",
     "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name": "nsys stats csv",
     "Time(%),Total Time (ns),Instances,Average,Minimum,Maximum,Name": "nsys stats csv",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,7 +11,7 @@ from nsightlens.readers import Batch
 from nsightlens.readers.kineto import columns
 from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
 from nsightlens.readers.kineto.fields import Fields
-from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD
+from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD, NO_VALUE
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
 from nsightlens.readers.kineto.stream import Frame, slice_end
 from nsightlens.readers.kineto.tally import Places, Tally
@@ -18,7 +19,7 @@ from nsightlens.readers.kineto.times import InexactTime
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 # In a well-formed string a quote has a backslash before it, so this can only match behind a key.
-_BARE = re.compile(rb'(?<=[^\\]")(\s*:\s*)(?:[+-]?(?:inf(?:inity)?|nan)(?:\([a-z]*\))?|N/A)(?=\s*[,}])', re.IGNORECASE)
+_BARE = re.compile(rb'(?<=[^\\]")(\s*:\s*+)([+-]?(?:inf(?:inity)?|nan)(?:\([a-z]*\))?|N/A|)(?=\s*[,}])', re.IGNORECASE)
 SLICE_BYTES = 1 << 20  # the events in so many bytes fit into the cache of a processor
 _GAP_BYTES = 4096
 _OPENING = ord("[")
@@ -129,9 +130,9 @@ def _listed(framed: memoryview, reader: Decoder) -> list[Event]:
 
 
 def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
-    """Return the events if all that is wrong with the buffer are bare words and single backslashes, else None.
+    """Return the events if all that is wrong with the buffer are bare words, missing values and single backslashes, else None.
 
-    Old builds wrote these into every kernel, or every Python frame on Windows: too many to mend one by one.
+    Builds wrote these into every kernel, every collective, or every Python frame on Windows: too many to mend one by one.
     """
     malformed = Places()
 
@@ -141,11 +142,17 @@ def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found |
         malformed.note(at + string.start(), BACKSLASH)
         return string[0].replace(b"\\", b"\\\\")
 
+    def null(bare: re.Match[bytes]) -> bytes:
+        counts[BARE_WORD if bare[2] else NO_VALUE] += 1
+        return bare[1] + b"null"
+
+    counts: Counter[str] = Counter()
     bare = _BARE.search(buffer)
     text = _ESCAPED_STRING.sub(literal, buffer)
     if bare:
-        text, count = _BARE.subn(rb"\1null", text)
-        malformed.note(at + bare.end(1), BARE_WORD, count)
+        text = _BARE.sub(null, text)
+        for kind, count in counts.items():
+            malformed.note(at + bare.end(1), kind, count)
     if not malformed.count:
         return None
     try:

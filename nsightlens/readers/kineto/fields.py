@@ -23,6 +23,8 @@ from nsightlens.readers.kineto.times import UNKNOWN, Ns
 Mask = npt.NDArray[np.bool_]
 Told = dict[str, Any]
 _MAX_PID = 1 << 31
+_ENOUGH_LABELS = 2
+_MAX_TRACKS = 1 << 10
 
 
 class Fields:
@@ -37,6 +39,8 @@ class Fields:
         for table, rows in sort(events, self.tally).items():
             if rows:
                 are_typed = isinstance(events[0], typed.Known)
+                if not are_typed:
+                    self._note_labels(rows)
                 without = typed.NO_ARGS[table] if are_typed else _NO_ARGS
                 args = [row.args or without for row in rows]
                 self._slices.setdefault(table, []).append(_TABLES[table](rows, args, are_typed))
@@ -48,6 +52,12 @@ class Fields:
         self._note_processes(found)
         return found
 
+    def _note_labels(self, rows: list[Event]) -> None:
+        """Note the labels of pids such as "[TP00] 4711"; a trace needs two of them to be one of several processes."""
+        for pid in {row.pid for row in rows if isinstance(row.pid, str)}:
+            if len(self.tally.labels) < _ENOUGH_LABELS and (label := pid.rstrip("0123456789").strip()) not in ("", "-"):
+                self.tally.labels.add(label)
+
     def _note_processes(self, tables: dict[str, Told]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
         on_host: Counter[int] = Counter()
@@ -58,6 +68,8 @@ class Fields:
                 on_host.update(_counted(pid))
                 if on_gpu is not None:
                     on_host.subtract(_counted(pid[on_gpu]))
+        if "kernels" in tables and len(self.tally.tracks) < _MAX_TRACKS:
+            self.tally.tracks.update(_tracks(tables["kernels"]))
         callers = _counted(tables["api_calls"]["pid"]) if "api_calls" in tables else {}
         pids = [pid for pid, count in on_host.items() if count and 0 < pid < _MAX_PID]
         ordered = sorted(pids, key=lambda pid: (pid not in callers, -on_host[pid], str(pid)))
@@ -69,6 +81,14 @@ def _counted(pids: Ns) -> dict[int, int]:
         return {int(pids[0]): len(pids)} if len(pids) else {}
     distinct, counts = np.unique(pids, return_counts=True)
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+def _tracks(kernels: Told) -> set[tuple[int, int]]:
+    """Return the distinct (device, pid), where both are told."""
+    device, pid = kernels["device"], kernels["pid"]
+    if np.array_equal(device, pid):
+        return {(one, one) for one in _counted(device) if one != UNKNOWN}
+    return {(one, track) for one, track in set(zip(device.tolist(), pid.tolist(), strict=True)) if UNKNOWN not in (one, track)}
 
 
 def _joined(slices: list[Told]) -> Told:

@@ -41,6 +41,13 @@ def refusal(path: Path, head: bytes) -> ReadError:
     return UnknownFormatError(path, what, "Leave it out, or export the trace with torch.profiler's export_chrome_trace")
 
 
+def merged(path: Path, labels: set[str]) -> ReadError:
+    """Return why a trace whose processes bear these labels cannot be read: ids and devices mean something in one process."""
+    named = " and ".join(repr(label[:40]) for label in sorted(labels))
+    what = f"trace of several processes, merged by another program: it labels their ids, with {named} among others"
+    return UnknownFormatError(path, what, "Read the traces that it was merged from, one of each process")
+
+
 def is_foreign(head: bytes) -> bool:
     """Say whether `head` begins a file that `refusal` can name."""
     return any(pattern.search(head, 0, _HEAD_BYTES) for pattern, _, _ in _KINDS)

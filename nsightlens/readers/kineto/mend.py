@@ -1,8 +1,8 @@
 """Malformed JSON of one value -> valid JSON text of the same value, as far as that can be done without inventing anything.
 
-What Kineto's writers get wrong: quotes, backslashes and control characters that are not escaped, bare inf/nan/N/A, commas
-before a closing bracket. Numbers stay as written. A string with an escape that JSON does not know was written without
-escaping, so all its backslashes are taken literally.
+What Kineto's writers get wrong: quotes, backslashes and control characters that are not escaped, bare inf/nan/N/A, values
+that are missing or not quoted, commas before a closing bracket. Numbers stay as written. A string with an escape that JSON
+does not know was written without escaping, so all its backslashes are taken literally.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import re
 from collections import Counter
 
 BARE_WORD = "bare inf, nan or N/A, taken as unknown"
+BARE_TEXT = "texts without quotes, taken as unknown"
+NO_VALUE = "values that are missing, taken as unknown"
 BACKSLASH = "backslashes that are not escaped, taken literally"
 _MAX_DEPTH = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,}\]]|$)")
 _WORD = re.compile(r"[^\s,{}\[\]\":]+")
+_TEXT = re.compile(r"[^\n,{}\[\]\":]+")
 _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = rf'\\["\\/bfnrt]|{_PAIR}|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}}'
 _PLAIN_STRING = re.compile(rf'"(?:[^"\\\x00-\x1f]|{_ESCAPE})*+"')
@@ -94,7 +97,12 @@ class Mender:
             raise self._stop("no key")
         key = self._string(_AFTER_KEY)
         self._skip_to(self.at)
-        return f"{key}: {self.value(self.at + 1, depth + 1)}"
+        colon = self.at
+        self._skip_to(colon + 1)
+        if self._text[self.at : self.at + 1] in (",", "}"):
+            self._note(NO_VALUE, colon + 1)
+            return f"{key}: null"
+        return f"{key}: {self.value(self.at, depth + 1)}"
 
     def _item(self, depth: int) -> str:
         if self._text[self.at : self.at + 1] == '"':
@@ -109,10 +117,12 @@ class Mender:
         word = _WORD.match(self._text, self.at)
         if not word:
             raise self._stop("no value")
-        if word[0] not in ("true", "false", "null"):
-            self._note(BARE_WORD, self.at)
-        self.at = word.end()
-        return word[0] if word[0] in ("true", "false", "null") else "null"
+        text = _TEXT.match(self._text, self.at)
+        whole = text[0].rstrip() if text else word[0]
+        if whole not in ("true", "false", "null"):
+            self._note(BARE_WORD if whole == word[0] else BARE_TEXT, self.at)
+        self.at += len(whole)
+        return whole if whole in ("true", "false", "null") else "null"
 
     def _string(self, after: re.Pattern[str]) -> str:
         plain = _PLAIN_STRING.match(self._text, self.at)

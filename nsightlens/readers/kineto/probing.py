@@ -59,6 +59,8 @@ def _probe(path: Path, source: Source) -> Probe:
     known = tally.marks or any(envelope.tells_kineto(text) for text in (opening.header, end))
     if not known and (tally.complete or tally.passed):
         raise foreign.refusal(path, begun)
+    if len(tally.labels) > 1:
+        raise foreign.merged(path, tally.labels)
     name = generation(header, clock, tally.marks, begin[: 1 << 16])
     pid = next(iter(tally.pids or tally.cpu_pids), None)
     host = header.host or host_in_name(path, pid)

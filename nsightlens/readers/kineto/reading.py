@@ -70,6 +70,8 @@ class Reading:
         known = self._tally.marks or envelope.tells_kineto(opening.header) or envelope.tells_kineto(tail)
         if not known and (self._tally.complete or self._tally.passed):
             raise foreign.refusal(self._path, begun)
+        if len(self._tally.labels) > 1:
+            raise foreign.merged(self._path, self._tally.labels)
         whole = Trace(self._path, header, clock, self._tally, self._closed, self._cut_at, self._source.problems,
                       begin[: 1 << 16])
         yield from whole.batches()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.readers import Batch, diagnostic, program_name
+from nsightlens.readers.kineto import words
 from nsightlens.readers.kineto.envelope import Clock, Header
 from nsightlens.readers.kineto.generation import generation, vendor
 from nsightlens.readers.kineto.identity import host_in_name
@@ -125,6 +126,15 @@ class Trace:
             yield diagnostic("warning", "several_processes", "The trace holds several processes. Its GPU work does not tell "
                              "whose it is, and is recorded under the one that calls the GPU's API first; where calls of several "
                              "have its correlation id, its call and operator stay unknown.", len(tally.pids))
+        if tally.shared_devices:
+            yield diagnostic("warning", "shared_devices", "Kernels of one device number stand under several process ids: the "
+                             "trace seems merged from those of several processes, whose devices count as one here. Read the "
+                             "traces that it was merged from instead.", tally.shared_devices)
+        unknown = Counter({cat: count for cat, count in tally.unstored.items() if cat not in words.IDLE_CATEGORIES})
+        if unknown and not tally.gpu_rows:
+            yield diagnostic("warning", "no_gpu_work", "The trace has no work of a GPU in the categories that we know. If these "
+                             f"events are the work of an accelerator, it is in no table and in no sum: {_listed(unknown)}.",
+                             unknown.total())
         if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
             yield diagnostic("info", "no_epoch", "The trace does not tell its epoch: its times are relative only.")
         if tally.unstored:

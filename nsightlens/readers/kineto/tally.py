@@ -39,7 +39,8 @@ class Tally:
     complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by
     category (flows) or name. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or repeats the
     correlation id. pids: of CPU-side rows. cpu_pids: those labelled CPU. ended: the last event was the marker
-    that Kineto writes last; None where there was no event.
+    that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels, which are one number in what Kineto
+    writes. labels: the text before the number in pids that are text, where Kineto writes numbers.
     """
 
     complete: int = 0
@@ -58,6 +59,8 @@ class Tally:
     cpu_pids: dict[int, None] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
     devices: set[int] = field(default_factory=set)
+    tracks: set[tuple[int, int]] = field(default_factory=set)
+    labels: set[str] = field(default_factory=set)
     marks: set[str] = field(default_factory=set)
     ended: bool | None = None
 
@@ -69,9 +72,14 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("malformed", "replaced", "lost"):
             getattr(self, name).add(getattr(later, name))
-        for name in ("pids", "cpu_pids", "process_names", "devices", "marks"):
+        for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "marks"):
             getattr(self, name).update(getattr(later, name))
         self.ended = self.ended if later.ended is None else later.ended
+
+    @property
+    def shared_devices(self) -> int:
+        """Return how many devices have kernels under several pids: someone put traces of several processes together."""
+        return sum(count > 1 for count in Counter(device for device, _ in self.tracks).values())
 
 
 def _bounded(counts: Counter[str]) -> Counter[str]:

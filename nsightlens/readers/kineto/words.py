@@ -30,6 +30,11 @@ CATEGORIES = frozenset(TABLE_OF) | FLOWS | {
     "mtia_counters", "cuda_sync", "cuda_event", "glow_runtime", "cuda_profiler_range", "hpu_op", "collective_comm",
     "xpu_scope_profiler", "xpu_sync", "hardware_counters",
 }
+# Categories that no table takes and that are never the work of an accelerator.
+IDLE_CATEGORIES = frozenset((
+    "Trace", "cpu_instant_event", "external_correlation", "overhead", "python_function", "cuda_sync", "cuda_event", "xpu_sync",
+    "mtia_runtime", "cuda_profiler_range",
+))
 MODULE = "nn.Module: "
 MEMORY = "[memory]"
 END_MARKER = "Record Window End"
@@ -47,6 +52,7 @@ DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})")
 _VERSION = re.compile(r"_v\d+$")
 _DIRECTION = re.compile(r"(?<![A-Za-z])(HtoD|DtoH|DtoD|HtoH|PtoP|HtoA|AtoH|AtoA|AtoD|DtoA)(?![A-Za-z])")
+_INTEL_DIRECTION = re.compile(r"(?<![A-Za-z0-9])([MHD])2([MHD])(?![A-Za-z0-9])")
 _LONG_DIRECTION = re.compile(r"(Host|Device|Peer|Array)To(Host|Device|Peer|Array)(?![a-z])")
 _MEMORIES = re.compile(r"\(\s*([\w ]+?)\s*(?:->\s*([\w ]+?)\s*)?\)\s*$")
 _MEMORY = {
@@ -67,10 +73,16 @@ def api_name(name: str) -> str:
 
 
 def direction(label: str) -> str | None:
-    """Return HtoD and the like out of "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice" or "HtoD"."""
+    """Return HtoD and the like out of "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice", "HtoD" or Intel's "Memcpy M2D".
+
+    Intel's M is memory of the system, H memory of the host that its runtime allocated; S, shared memory, has no side.
+    """
     short = _DIRECTION.search(label)
     if short:
         return short[1]
+    intel = _INTEL_DIRECTION.search(label)
+    if intel:
+        return "to".join(side.replace("M", "H") for side in intel.groups())
     long = _LONG_DIRECTION.search(label)
     found = f"{long[1][0]}to{long[2][0]}" if long else ""
     return found if _DIRECTION.fullmatch(found) else None

@@ -37,7 +37,7 @@ def recognise_foreign_csv(head_text: str) -> tuple[str, str, str] | None:
 
 def _nvprof(cells: list[str]) -> tuple[str, str, str] | None:
     names = set(cells)
-    if cells[0] == "Type" and {"Time(%)", "Calls", "Name"} <= names:
+    if {"Time(%)", "Time", "Calls", "Name"} <= names:
         what = "summary"
     elif cells[0] == "Device" and {"Kernel", "Invocations"} <= names and names & {"Metric Name", "Event Name"}:
         what = "metrics" if "Metric Name" in names else "events"
