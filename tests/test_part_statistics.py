@@ -21,7 +21,7 @@ def test_columns_without_values_are_told_from_those_with_some(tmp_path: Path, na
     table = TABLES[name]
     target, path = stored_schema(table), tmp_path / "part.parquet"
     some = [each for each in table.varying if each != "metrics"][::2]
-    rows = [dict.fromkeys(some, 7 if number == 3 else None) for number in range(5)]
+    rows: list[dict[str, object]] = [dict.fromkeys(some, 7 if number == 3 else None) for number in range(5)]
     write_part(path, target, iter([schema.rows_to_batch(rows, target, name)]))
     assert star._filled(path, table) == some
 

@@ -29,8 +29,8 @@ def counted(run: Callable[[], Any], path: Path) -> tuple[int, int]:
     inner = [one for one in calls if not any(inside(other, one) for other in calls if other is not one)]
     found = Counter[str]()
     for event in inner:
-        told = [json.dumps(event["args"].get(key)) for key in ("Input Dims", "Input type", "Concrete Inputs")]
-        known = work(event["name"], *told)
+        dims, types, concrete = (json.dumps(event["args"].get(key)) for key in ("Input Dims", "Input type", "Concrete Inputs"))
+        known = work(event["name"], dims, types, concrete)
         assert known.flop is not None and known.bytes, (event["name"], known.reason)
         found[event["name"]] += known.flop
     return mode.get_total_flops(), sum(found.values())
