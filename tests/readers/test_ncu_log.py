@@ -140,6 +140,8 @@ FOREIGN = {
     "Time (%),Total Time (ns),Num Calls,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name": "nsys stats csv",
     "Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation": "nsys stats csv",
     "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,DymSMem (MB),Device,Ctx,Strm,Name": "nsys stats csv",
+    "ID;Process ID;Process Name;Host Name;Kernel Name;Context;Stream;Metric Name;Metric Value": "ncu csv, saved again",
+    '"ID"\t"Process ID"\t"Process Name"\t"Host Name"\t"Kernel Name"': "ncu csv, saved again",
     "dataset,implementation,k,Memory Throughput (%),Occupancy (%),L1 Hit Rate (%),IPC": "hand-made counter csv",
     "kernel,dram__bytes.sum,sm__throughput": "hand-made counter csv",
 }

@@ -14,7 +14,23 @@ from hypothesis import strategies as st
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence, parse, percentage
 from nsightlens.readers.ncu.units import base_unit
-from tests.readers.ncu_text import DURATION, SOL, codes, details, ids, line, metrics, raw, read, rule, save, told
+from tests.readers.ncu_text import (
+    COMMAND,
+    DURATION,
+    METRIC,
+    SOL,
+    SUMMARY,
+    codes,
+    details,
+    ids,
+    line,
+    metrics,
+    raw,
+    read,
+    rule,
+    save,
+    told,
+)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +194,35 @@ def test_ambiguous_files_say_so_and_can_be_overridden(
     for decimal, value in ((".", point), (",", comma)):
         tables = read(path, decimal=decimal)
         assert (tables["kernels"][0]["metrics"], codes(tables)) == ({"a__b.sum": value}, {})
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(
+    ("printed", "unit", "value"),
+    [
+        ("117.344", "ns", 117344), ("117.344", "byte", 117344), ("117.344", "sector", 117344), ("117,344", "inst", 117344),
+        ("117.344", "us", 117344), ("117,344", "us", 117344), ("117.344", "Kbyte", 117344), ("117,344", "Mbyte", 117344000),
+        ("117.344", "%", 117.344), ("117.344", "", 117.344), ("117,344", "", 117344), ("117.344", "byte/s", 117.344),
+        ("117.344", "never seen", 117.344),
+    ],
+)
+def test_units_say_what_an_only_sign_most_likely_is(tmp_path: Path, printed: str, unit: str, value: float, wide: bool) -> None:
+    """A count has no decimals, and a value that ncu scaled is below 1000."""
+    tables = read(save(tmp_path, raw([("a__b.sum", unit)], (printed,)) if wide else metrics(("a__b.sum", unit, printed))))
+    assert tables["kernels"][0]["metrics"] == {"a__b.sum": value}
+    assert codes(tables)["number_locale_guessed"] == 1
+
+
+def test_units_are_asked_only_where_no_number_tells(tmp_path: Path) -> None:
+    tables = read(save(tmp_path, metrics(("a__b.sum", "ns", "117.344"), ("a__c.avg", "%", "65.77"))))
+    assert tables["kernels"][0]["metrics"] == {"a__b.sum": 117.344, "a__c.avg": 65.77}
+
+
+def test_units_weigh_in_summaries_too(tmp_path: Path) -> None:
+    row = ("7", "app", "127.0.0.1", "k", "(32, 1, 1)", "(4, 1, 1)", "0", "8.0", "2", COMMAND, "a__b.sum", "ns", *["117.344"] * 3)
+    text = [line((*SUMMARY, *METRIC[:3], "Minimum", "Maximum", "Average")), line(row)]
+    found = read(save(tmp_path, text))["metric_summaries"][0]
+    assert (found["minimum"], found["average"]) == (117344, 117344)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -357,3 +357,12 @@ def test_many_launches_come_in_several_batches(tmp_path: Path) -> None:
     tables = read(save(tmp_path, raw(columns, *rows)))
     assert [k["ncu_id"] for k in tables["kernels"]] == list(range(700))
     assert all(set(k["metrics"].values()) == {k["ncu_id"] + 0.5} and len(k["metrics"]) == 200 for k in tables["kernels"])
+
+
+def test_a_wide_table_without_its_row_of_units_says_so(tmp_path: Path) -> None:
+    header, units, row = raw([("gpu__time_duration.sum", "us"), ("a__b.sum", "")], ("5.50", "7"))
+    tables = read(save(tmp_path, [header, row]))
+    (kernel,) = tables["kernels"]
+    assert kernel["duration_ns"] is None and kernel["metrics"] == {"gpu__time_duration.sum": 5.5, "a__b.sum": 7}
+    assert codes(tables)["no_units"] == 1 and "(gpu__time_duration.sum, ...)" in told(tables, "no_units")
+    assert "no_units" not in codes(read(save(tmp_path, [header, units, row])))

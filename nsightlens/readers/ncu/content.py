@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from nsightlens.readers.ncu import details, wide
@@ -70,6 +71,9 @@ def _read(path: Path, decimal: str | None, *, threads: bool) -> Content:
         else:
             rows.see(evidence)
             parts.append(rows)
+    if evidence.is_open:
+        for unit, texts in chain.from_iterable(part.printed() for part in parts):
+            evidence.weigh(texts, unit)
     decimal = decimal or evidence.decimal(content.notes)
     for part in parts:
         if isinstance(part, LongCells):

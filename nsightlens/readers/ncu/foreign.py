@@ -10,6 +10,8 @@ _NSYS_TODO = (
 )
 _NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
 _HAND_TODO = "Ingest ncu's own output: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv."
+_RESAVED_TODO = "Ingest the file as ncu wrote it, or export it again: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv."
+_OTHER_SEPARATORS = ";\t|"
 _NSYS_FIRST = {"Time (%)", "Time(%)", "Start (ns)", "Start(nsec)", "Start Time (ns)", "Total (MB)", "Total", "Duration (ns)"}
 _NSYS_OTHER = re.compile(
     r"(Total Time|Avg|Med|Min|Max|StdDev|Duration|Proj Start|Orig Start|Device Time|QDur|ADur|KDur) \((ns|MB|nsec)\)"
@@ -23,6 +25,8 @@ _COUNTER_WORDS = re.compile(
 def recognise_foreign_csv(head_text: str) -> tuple[str, str, str] | None:
     """Return (kind, reason, what to do) of a CSV that another tool or a person made, from its first lines; None if unknown."""
     for line in head_text.removeprefix("﻿").splitlines()[:200]:
+        if any({"Process ID", "Kernel Name"} <= {cell.strip('" ') for cell in line.split(sign)} for sign in _OTHER_SEPARATORS):
+            return "ncu csv, saved again", "a table of ncu that another program saved: no commas part its cells", _RESAVED_TODO
         if "," not in line or line.startswith("=="):
             continue
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Ints
 from nsightlens.readers.ncu.page import RULES, IdColumns, Launch, distinct, table_of
 from nsightlens.readers.ncu.text import Header, cells
+from nsightlens.readers.ncu.units import Unit, base_unit
 
 _METRIC = ("Section Name", "Body Item Label", "Metric Name", "Metric Unit", "Metric Value")
 _RULE = ("Section Name", "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
@@ -185,6 +186,13 @@ class LongCells:
         codes = printed.indices.to_numpy().astype(np.int64)
         table = table_of(RULES, [rule_launch, *rules])
         return cls(rows.launches, kind_of(rows.header), launch, kinds, kind, printed.dictionary, codes, table)
+
+    def printed(self) -> Iterator[tuple[Unit, pa.Array]]:
+        """Yield each unit and the distinct texts printed in it."""
+        units = [unit for *_, unit in self.kinds]
+        for unit in dict.fromkeys(units):
+            alike = np.array([one == unit for one in units])
+            yield base_unit(unit), self.texts.take(pa.array(np.unique(self.codes[alike[self.kind]])))
 
 
 def _whole_rows(columns: Columns, runs: Sequence[tuple[int, int]], notes: Notes) -> tuple[pa.Table, Ints]:

@@ -31,9 +31,14 @@ CODES: dict[str, tuple[str, str]] = {
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
     "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),
     "unknown_unit": ("warning", "values in a unit that is not known ({detail}); kept as printed, without scaling"),
+    "no_units": (
+        "warning", "launches of a table without the row of units that ncu prints below its header: values are kept as printed, "
+        "without scaling ({detail}, ...), and durations are NULL. Export it again: ncu --import REPORT --csv --page raw",
+    ),
     "number_locale_guessed": (
-        "warning", "nothing in the file tells whether the sign in {detail} separates thousands or decimals; a comma is taken "
-        "for thousands, a point for decimals. Print with LC_ALL=C to be certain",
+        "warning", "nothing in the file tells for certain whether the sign in {detail} separates thousands or decimals. What "
+        "fits the units is taken: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where that tells nothing, "
+        "a comma for thousands and a point for decimals. Print with LC_ALL=C to be certain",
     ),
     "number_locale_conflict": (
         "warning", "numbers that contradict the number format of the rest of the file ({detail}); kept as text in metric_texts",

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.units import Unit
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,12 +41,15 @@ def _patterns(decimal: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Evidence:
-    """Counts of printed numbers that fit only a decimal point, only a decimal comma, or both."""
+    """Counts of printed numbers that fit only a decimal point, only a decimal comma, or both; and of these, where nothing
+    else tells, what their units make likely."""
 
     point: int = 0
     comma: int = 0
     either: int = 0
     example: str = ""
+    likely_point: int = 0
+    likely_comma: int = 0
 
     def see(self, texts: pa.Array) -> None:
         """Count the texts (strings without duplicates) in."""
@@ -59,10 +63,27 @@ class Evidence:
         if len(either) and not self.example:
             self.example = either[0].as_py()
 
+    @property
+    def is_open(self) -> bool:
+        """Say whether there are numbers with a sign, and all of them fit both."""
+        return self.point == 0 and self.comma == 0 and self.either > 0
+
+    def weigh(self, texts: pa.Array, unit: Unit) -> None:
+        """Count the texts printed in a unit in: a count has no decimals, and ncu scales a value until it is below 1000."""
+        either = texts.filter(pc.match_substring_regex(texts, _EITHER))
+        points = _count(either, r"\.") if len(either) else 0
+        commas = len(either) - points
+        if unit.is_count:
+            points, commas = commas, points
+        if unit.is_count or unit.exponent:
+            self.likely_point += points
+            self.likely_comma += commas
+
     def decimal(self, notes: Notes) -> str:
         """Return the decimal sign of the file, "." or ","; a guess or a contradiction becomes a note."""
-        if self.point == 0 and self.comma == 0 and self.either:
+        if self.is_open:
             notes.add("number_locale_guessed", repr(self.example), self.either)
+            return "," if self.likely_comma > self.likely_point else "."
         return "," if self.comma > self.point else "."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence, parse
 from nsightlens.readers.ncu.page import IdColumns, Launch, whole
 from nsightlens.readers.ncu.text import Header
-from nsightlens.readers.ncu.units import base_unit
+from nsightlens.readers.ncu.units import Unit, base_unit
 
 _VALUES = ("Minimum", "Maximum", "Average")
 
@@ -62,6 +62,11 @@ class SummaryRows:
     def see(self, evidence: Evidence) -> None:
         """Show the numbers to what decides on their format."""
         evidence.see(pa.array({row[name] for _, row in self.found for name in _VALUES}, pa.string()))
+
+    def printed(self) -> Iterator[tuple[Unit, pa.Array]]:
+        """Yield the unit and the texts of each row."""
+        for _, row in self.found:
+            yield base_unit(row.get("Metric Unit", "")), pa.array([row[name] for name in _VALUES], pa.string())
 
 
 def summaries(rows: SummaryRows, decimal: str, notes: Notes) -> list[Summary]:

@@ -25,6 +25,11 @@ class Unit(NamedTuple):
     exponent: int
     known: bool = True
 
+    @property
+    def is_count(self) -> bool:
+        """Say whether values as printed are whole: numbers of something, or ns."""
+        return self.known and self.exponent == 0 and (self.base == "ns" or self.base in _WORDS)
+
 
 @cache
 def base_unit(unit: str) -> Unit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,6 +89,7 @@ class WideCells:
     units: list[Unit]
     columns: list[pa.Array]
     doubles: dict[int, Floats]
+    has_units: bool
 
     @classmethod
     def of(cls, rows: WideRows, evidence: Evidence) -> WideCells:
@@ -105,7 +106,12 @@ class WideCells:
             if i not in doubles or not evidence.point:
                 evidence.see(column.unique())
         units = [base_unit(rows.units[i] if rows.units else "") for i in metrics]
-        return cls(launches, [header[i] for i in metrics], units, strings, doubles)
+        return cls(launches, [header[i] for i in metrics], units, strings, doubles, bool(rows.units))
+
+    def printed(self) -> Iterator[tuple[Unit, pa.Array]]:
+        """Yield the unit and the distinct texts of each metric."""
+        for unit, column in zip(self.units, self.columns, strict=True):
+            yield unit, column.unique()
 
 
 def _plain(column: pa.Array) -> Floats | None:
@@ -127,6 +133,7 @@ def page(cells: WideCells, decimal: str) -> Page:
     of_row = np.array([-1 if launch is None else position[launch.key] for launch in cells.launches], dtype=np.int64)
     rows = int((of_row >= 0).sum())
     notes.add("rows_lost", "rows whose ids are no numbers", len(of_row) - rows)
+    notes.add("no_units", next(iter(cells.names), ""), 0 if cells.has_units else rows)
     for name, unit in zip(cells.names, cells.units, strict=True):
         notes.add("unknown_unit", f"{unit.base!r} of {name}", 0 if unit.known else rows)
     columns = _Columns.of(cells, decimal, notes)
