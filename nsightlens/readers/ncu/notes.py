@@ -37,8 +37,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "number_locale_guessed": (
         "warning", "nothing in the file tells for certain whether the sign in {detail} separates thousands or decimals. What "
-        "fits the units is taken: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where that tells nothing, "
-        "a comma for thousands and a point for decimals. Print with LC_ALL=C to be certain",
+        "fits the units is taken: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where that tells "
+        "nothing, a comma for thousands and a point for decimals. Print with LC_ALL=C to be certain",
     ),
     "number_locale_conflict": (
         "warning", "numbers that contradict the number format of the rest of the file ({detail}); kept as text in metric_texts",
