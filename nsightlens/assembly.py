@@ -18,13 +18,15 @@ from nsightlens import linking, names, normalise, processes, schema
 from nsightlens.attribution import Attribution
 from nsightlens.discover import path_text
 from nsightlens.errors import OverlapError
-from nsightlens.kinds import KIND, Codes, Kinds, expand
-from nsightlens.linking import Calls
-from nsightlens.normalise import MISSING, Int, Narrow, nullable
+from nsightlens.kinds import KIND, Kinds, expand
+from nsightlens.linking import Calls, Launched
+from nsightlens.nesting import stretches
+from nsightlens.normalise import MISSING, Int, Narrow, Places, nullable
 from nsightlens.ranks import Selection, Sidecar
 from nsightlens.readers import diagnostic
 from nsightlens.schema import Table
-from nsightlens.staging import Shelf, Spool, Stretches
+from nsightlens.shelf import Shelf, Stretches, whole
+from nsightlens.staging import Spool
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
 _ID_BITS = 32
@@ -114,57 +116,74 @@ class Assembly:
         spans = zip(self._narrow.gpu_spans, self.windows, strict=False)
         return [(span[0] + window.shift, span[1] + window.shift) for span, window in spans if span]
 
-    def _take_work(self, table: str, kind: Codes) -> tuple[npt.NDArray[Any], Int, Int]:
+    def _take_work(self, table: str, kind: Stretches) -> tuple[npt.NDArray[Any], Stretches, Stretches]:
         """Return process number, correlation id and start of each row of `table`."""
         owner = self._process[table]
         owner = owner.astype(np.min_scalar_type(int(owner.max(initial=0))))
-        process = np.broadcast_to(owner[0], len(kind)) if len(owner) and (owner == owner[0]).all() else owner[kind]
-        start = self._narrow.take(table, "start_ns")
-        shifts = [w.shift for w in self.windows]
-        if any(shifts) and start.flags.writeable:
-            start[start != MISSING] += self._narrow.per_window(table, shifts)[start != MISSING]
-        return process, self._narrow.take(table, "correlation_id", None), start
+        if len(owner) and (owner == owner[0]).all():
+            process = np.broadcast_to(owner[0], len(kind))
+        else:
+            process = np.empty(len(kind), dtype=owner.dtype)
+            for some in stretches(len(kind)):
+                process[some] = owner[kind[some]]
+        start = self._narrow.column(table, "start_ns")
+        if any(shifts := [w.shift for w in self.windows]):
+            shifted = whole(start).copy()
+            shifted[shifted != MISSING] += self._narrow.per_window(table, shifts)[shifted != MISSING]
+            start = self._shelf.keep(shifted)
+        return process, self._narrow.column(table, "correlation_id"), start
 
     def _calls(self) -> Calls:
-        kind = self._narrow.take("api_calls", "kind", np.int32)
+        kind = self._narrow.column("api_calls", "kind")
         process, correlation, start = self._take_work("api_calls", kind)
         if self._attribution:
             self._attribution.add_calls(kind, start)
         if self.profile.tool == "kineto" and len(process) and (process != process[0]).any():
             # its GPU work does not tell whose it is: an id that calls of several processes have leads to none of them
-            correlation = np.where(linking.used_by_several(process, correlation), 0, correlation)
-        return Calls(process, correlation, start, self._narrow.take("api_calls", "duration_ns", None))
+            ids = whole(correlation)
+            correlation = np.where(linking.used_by_several(process, ids), 0, ids)
+        return Calls(process, correlation, start, self._narrow.column("api_calls", "duration_ns"))
 
     def _derive(self) -> None:
         self._attribution = self._begin_attribution() if self._narrow.rows("ranges") else None
         calls = self._calls()
-        kind = self._narrow.take("memory_ops", "kind", np.int32)
-        process, correlation, start = self._take_work("memory_ops", kind)
-        links = linking.link(process, correlation, calls, start)
-        if self._attribution:
-            self._attribution.add_work("memory_ops", kind, links)
-        self._links["memory_ops"] = self._shelf.keep(links.call), self._shelf.keep(links.queue_delay)
-        kind = self._narrow.take("kernels", "kind", np.int32)
-        process, correlation, start = self._take_work("kernels", kind)
-        links = linking.link(process, correlation, calls, start)
+        self._link("memory_ops", calls)
+        process, kind, correlation, start, links = self._link("kernels", calls)
         del calls
         if self._attribution:
-            self._attribution.add_work("kernels", kind, links)
             self._attribution.finish()
-        self._links["kernels"] = self._shelf.keep(links.call), self._shelf.keep(links.queue_delay)
+        self.codes = self._narrow.take("kernels", "name")
+        self.derived = self._narrow.names.derived()
         time = linking.launch_time(process, correlation, start, links)
         del links
-        self.codes = self._narrow.take("kernels", "name", np.int32)
-        self.derived = self._narrow.names.derived()
-        like = self._narrow.take("kernels", "configuration", np.uint64)
-        like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
-        ncu_id = self._narrow.take("kernels", "ncu_id")
-        order = linking.launch_order(process, time, correlation, start, ncu_id)
+        order = linking.launch_order(process, time, correlation, start, self._narrow.column("kernels", "ncu_id"))
         del start, correlation, time
-        alike = np.unique(like, return_inverse=True)[1].astype(np.int32)[kind]
-        numbers = linking.number_launches(process, order, alike)
+        alike = self._alike()
+        like = np.empty(len(kind), dtype=np.int32)
+        for some in stretches(len(kind)):
+            like[some] = alike[kind[some]]
+        numbers = linking.number_launches(process, order, like)
         self._place = numbers.place
         self._launch_index, self._nth = self._shelf.keep(numbers.launch_index), self._shelf.keep(numbers.nth)
+
+    def _link(self, table: str, calls: Calls) -> tuple[npt.NDArray[Any], Stretches, Stretches, Stretches, Launched]:
+        """Link GPU work to its calls; return process number, kind, correlation id, start and launching call of each row."""
+        kind = self._narrow.column(table, "kind")
+        process, correlation, start = self._take_work(table, kind)
+        links = linking.link(process, correlation, calls, start, self._shelf)
+        if self._attribution:
+            self._attribution.add_work(table, kind, links)
+        self._links[table] = links.call, links.queue_delay
+        return process, kind, correlation, start, links
+
+    def _alike(self) -> Places:
+        """Return a number per kind of kernels, the same for those with one process, key and configuration."""
+        like = self._narrow.take("kernels", "configuration")
+        like ^= normalise.hash_of(self.derived["kernel_key"])[self.codes]
+        numbers = np.unique(like, return_inverse=True)[1].astype(np.int64)
+        of_process = numbers * len(self.processes) + self._process["kernels"]
+        alike: Places = np.unique(of_process, return_inverse=True)[1].astype(np.int32)
+        return alike
 
     def _begin_attribution(self) -> Attribution:
         windows = [(window.processes, window.shift) for window in self.windows]

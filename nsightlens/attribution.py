@@ -34,7 +34,8 @@ from nsightlens.linking import Launched, used_by_several
 from nsightlens.nesting import Int, Places, at, codes, each_once, stretches
 from nsightlens.normalise import MISSING, Narrow, nullable
 from nsightlens.origins import Origins
-from nsightlens.staging import Shelf, Stretches
+from nsightlens.shelf import Gathered as Column
+from nsightlens.shelf import Shelf, Stretches, values_at, whole
 from nsightlens.surroundings import Around, Gathered, traits
 
 TABLES = ("kernels", "memory_ops")
@@ -57,9 +58,9 @@ class _Pairs:
 class _Work:
     """GPU work of one table, per row: its kind, the place it was launched from and the number of its step (-1: none)."""
 
-    kind: Places
+    kind: Stretches
     place: Places
-    step: Places
+    step: Stretches
 
 
 class Attribution:
@@ -85,7 +86,7 @@ class Attribution:
         shifts = [shift for _, shift in windows]
         self.around = self._surround(tracks[0], shifts)
         self._call_track = tracks[1]
-        self._call = np.zeros(0, dtype=np.int32)
+        self._call: Stretches = np.zeros(0, dtype=np.int32)
         at = _shifted(narrow, "allocations", narrow.take("allocations", "at_ns"), shifts)
         self._allocation = self.around.operator_at(self.around.nest.innermost(tracks[2], at, at + 1))
         self._step_number = narrow.take("ranges", "step")[self.around.steps.rows]
@@ -101,7 +102,7 @@ class Attribution:
 
     def _surround(self, track: Places, shifts: Sequence[int]) -> Around:
         narrow, kinds = self._narrow, self._kinds["ranges"]
-        kind = narrow.take("ranges", "kind", np.int32)
+        kind = narrow.take("ranges", "kind")
         ranges = Gathered(kind, track[kind], self._groups["ranges"][kind].astype(np.int32),
                           _shifted(narrow, "ranges", narrow.take("ranges", "start_ns"), shifts),
                           narrow.take("ranges", "duration_ns"), narrow.take("ranges", "sequence"),
@@ -113,38 +114,46 @@ class Attribution:
             self._pairs["ranges"] = _paired(kind, is_inner)
         return around
 
-    def add_calls(self, kind: Places, start: Int) -> None:
+    def add_calls(self, kind: Stretches, start: Stretches) -> None:
         """Take in the API calls: the kind and the start of each row."""
-        self._call = np.empty(len(kind), dtype=np.int32)
+        places = Column(self._shelf, np.int32)
         for some in stretches(len(kind)):
             begin = start[some]
             known = begin != MISSING
             track = np.where(known, self._call_track[kind[some]], -1)
-            self._call[some] = self.around.nest.innermost(track, begin, np.where(known, begin + 1, begin))
+            places.add(self.around.nest.innermost(track, begin, np.where(known, begin + 1, begin)))
+        self._call = places.column()
 
-    def add_work(self, table: str, kind: Places, links: Launched) -> None:
+    def add_work(self, table: str, kind: Stretches, links: Launched) -> None:
         """Take in the GPU work of one table: the kind of each row, and its launching calls."""
-        place = at(self._call, links.call)
-        group, time = self._groups[table][kind].astype(np.int32), links.start
-        place, time = self._by_external_id(table, group, place, time)
-        self._work[table] = _Work(kind, place, self.around.steps.at(group, time))
+        place = np.full(len(kind), -1, dtype=np.int32)
+        for some in stretches(len(kind)):
+            call = links.call[some]
+            linked = np.flatnonzero(call >= 0)
+            place[some][linked] = values_at(self._call, call[linked])
+        place, time = self._by_external_id(table, kind, place, links.start)
+        group, step = self._groups[table], Column(self._shelf, np.int32)
+        for some in stretches(len(kind)):
+            step.add(self.around.steps.at(group[kind[some]].astype(np.int32), time[some]))
+        self._work[table] = _Work(kind, place, step.column())
 
-    def _by_external_id(self, table: str, group: Places, place: Places, time: Int) -> tuple[Places, Int]:
+    def _by_external_id(self, table: str, kind: Stretches, place: Places, launch: Stretches) -> tuple[Places, Stretches]:
         """Return place and launch time, with those of the operator with its External id for work that has no operator."""
         external = self._narrow.take(table, "external_id")
         named = np.flatnonzero((self._external != MISSING) & (self.around.operator == np.arange(len(self._external))))
         if not len(named):
-            return place, time
+            return place, launch
         open_ = np.flatnonzero((external != MISSING) & (self.around.operator_at(place) < 0))
         if not len(open_):
-            return place, time
+            return place, launch
+        group = self._groups[table][whole(kind)].astype(np.int32)
         owner = self.around.group[named]
         code = codes(np.concatenate([owner, group[open_]]), np.concatenate([self._external[named], external[open_]]))
         operators, first = np.unique(code[: len(named)], return_index=True)
         found = np.minimum(np.searchsorted(operators, code[len(named) :]), len(operators) - 1)
         same = operators[found] == code[len(named) :]
         rows, places = open_[same], named[first[found[same]]]
-        place, time = place.copy(), time.copy()
+        place, time = place.copy(), whole(launch).copy()
         place[rows] = places
         time[rows] = np.where(time[rows] == MISSING, self.around.nest.start[places], time[rows])
         return place, time
@@ -154,12 +163,11 @@ class Attribution:
         used = each_once(np.concatenate([work.place for work in self._work.values()]))
         self.origins = Origins(self.around, used, (batch for _, _, batch in self._kinds["ranges"].read()))
         for table, work in self._work.items():
-            pairs = _paired(work.kind, self.origins.of(work.place))
-            self._kept[table] = tuple(self._shelf.keep(column) for column in (pairs.code, work.place, work.step))
+            pairs = _paired(whole(work.kind), self.origins.of(work.place))
+            self._kept[table] = self._shelf.keep(pairs.code), self._shelf.keep(work.place), work.step
             self._pairs[table] = replace(pairs, code=pairs.code[:0].copy())
         self._work.clear()
-        self._kept["api_calls"] = (self._shelf.keep(self._call),)
-        self._call = self._call[:0].copy()
+        self._kept["api_calls"] = (self._call,)
         self._external = self._external[:0].copy()
         self.around.forget()
 

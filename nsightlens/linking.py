@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from nsightlens.normalise import MISSING, Int, Places
+from nsightlens.shelf import Gathered, Shelf, Stretches, values_at, whole
 
 _KEY_BITS = 44
 _CHUNK = 1 << 18
@@ -26,9 +26,9 @@ class Calls:
     """The API calls of a profile: process, correlation id, start and duration, in the order of their rows."""
 
     process: npt.NDArray[Any]
-    correlation: Int
-    start: Int
-    duration: npt.NDArray[Any]
+    correlation: Stretches
+    start: Stretches
+    duration: Stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +36,36 @@ class Launched:
     """Per row of GPU work: the row of its launching call (-1: none), that call's start, and start of the work minus end of
     the call (both MISSING: unknown)."""
 
-    call: npt.NDArray[np.int32]
-    start: Int
-    queue_delay: Int
+    call: Stretches
+    start: Stretches
+    queue_delay: Stretches
 
 
-def link(process: npt.NDArray[Any], correlation: Int, calls: Calls, work_start: Int) -> Launched:
+def link(process: npt.NDArray[Any], correlation: Stretches, calls: Calls, work_start: Stretches, shelf: Shelf) -> Launched:
     """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
 
-    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken.
+    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken. What is long comes to lie
+    on the shelf.
     """
-    rows = len(process)
-    found = Launched(np.full(rows, -1, dtype=np.int32), np.full(rows, MISSING), np.full(rows, MISSING))
-    if not rows or not len(calls.process):
-        return found
-    directory = _directory(calls) or _sorted_directory(calls, correlation)
-    for first in range(0, rows, _CHUNK):
-        some = slice(first, first + _CHUNK)
-        call = directory(process[some], correlation[some])
+    found, starts, delays = Gathered(shelf, np.int32), Gathered(shelf), Gathered(shelf)
+    directory = (_directory(calls) or _sorted_directory(calls, correlation)) if len(process) and len(calls.process) else None
+    for first in range(0, len(process), _CHUNK):
+        some = slice(first, min(first + _CHUNK, len(process)))
+        size = some.stop - first
+        call = directory(process[some], correlation[some]) if directory else np.full(size, -1, dtype=np.int32)
         linked = np.flatnonzero(call >= 0)
+        found.add(call)
         call = call[linked]
-        linked += first
-        found.call[linked] = call
-        begin, duration, start = calls.start[call], calls.duration[call].astype(np.int64), work_start[linked]
-        found.start[linked] = begin
-        known = (begin != MISSING) & (duration != MISSING) & (start != MISSING)
-        found.queue_delay[linked[known]] = start[known] - (begin[known] + duration[known])
-    return found
+        begin, duration = values_at(calls.start, call), values_at(calls.duration, call)
+        start, delay = np.full(size, MISSING), np.full(size, MISSING)
+        start[linked] = begin
+        known = (begin != MISSING) & (duration != MISSING)
+        wanted = work_start[some][linked]
+        known &= wanted != MISSING
+        delay[linked[known]] = wanted[known] - (begin[known] + duration[known])
+        starts.add(start)
+        delays.add(delay)
+    return Launched(found.column(), starts.column(), delays.column())
 
 
 def used_by_several(owner: npt.NDArray[Any], ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -123,27 +126,32 @@ def _fill(
     if len(row):
         shared = np.unique(place)
         place, row = np.concatenate([shared, place]), np.concatenate([table[shared], row])
-        order = np.lexsort((row, calls.start[row], place))[::-1]
+        order = np.lexsort((row, values_at(calls.start, row), place))[::-1]
         table[place[order]] = row[order]
 
 
-def _id_range(correlation: npt.NDArray[Any]) -> tuple[int, int]:
+def _id_range(correlation: Stretches) -> tuple[int, int]:
     """Return the least and the greatest correlation id (1, 0: there is none)."""
-    least = int(correlation.min())
-    if least == MISSING:
-        correlation = correlation[correlation != MISSING]
-        least = int(correlation.min(initial=1))
-    return least, int(correlation.max(initial=0))
+    least, greatest = [], []
+    for first in range(0, len(correlation), _CHUNK):
+        ids = correlation[first : first + _CHUNK]
+        if int(ids.min()) == MISSING:
+            ids = ids[ids != MISSING]
+        if len(ids):
+            least.append(int(ids.min()))
+            greatest.append(int(ids.max()))
+    return (min(least), max(0, *greatest)) if least else (1, 0)
 
 
-def _sorted_directory(calls: Calls, wanted: npt.NDArray[Any]) -> Directory:
+def _sorted_directory(calls: Calls, wanted: Stretches) -> Directory:
     """Return the directory as keys in order, for correlation ids of any size; `wanted`: those that will be looked up."""
-    numbers = _numbers(wanted, calls.correlation)
-    ordered = _keys(calls.process, calls.correlation, numbers)
+    correlation = whole(calls.correlation)
+    numbers = _numbers(whole(wanted), correlation)
+    ordered = _keys(calls.process, correlation, numbers)
     order = np.argsort(ordered, kind="stable")
     ascending = ordered[order]
     if bool((ascending[1:] == ascending[:-1]).any()):
-        order = np.lexsort((calls.start, ordered))
+        order = np.lexsort((whole(calls.start), ordered))
         ascending = ordered[order]
 
     def find(process: npt.NDArray[Any], correlation: npt.NDArray[Any]) -> Places:
@@ -181,86 +189,90 @@ class Order:
     nth: Places
 
 
-def launch_order(process: npt.NDArray[Any], time: Int, correlation: Int, start: Int, ncu_id: Int) -> Places | None:
+def launch_order(
+    process: npt.NDArray[Any], time: Stretches, correlation: Stretches, start: Stretches, ncu_id: Stretches,
+) -> Places | None:
     """Return the rows in the order of launch, None where they stand in it: by process, launch time, correlation id, start,
     ncu's ID, row."""
     order = None
     same, descends = _steps(process, time, order)
     if descends:  # rows of several processes often are in order within each
+        time = whole(time)
         order = np.argsort(_narrow_codes(process), kind="stable").astype(np.int32)
         same, descends = _steps(process, time, order)
     if descends:
-        order = np.lexsort((time, process)).astype(np.int32)
+        order = np.lexsort((whole(time), process)).astype(np.int32)
         same, _ = _steps(process, time, order)
     if same:
-        order = np.lexsort((ncu_id, start, correlation, time, process)).astype(np.int32)
+        order = np.lexsort((whole(ncu_id), whole(start), whole(correlation), whole(time), process)).astype(np.int32)
     return order
 
 
-def number_launches(process: npt.NDArray[Any], order: Places | None, like: npt.NDArray[Any]) -> Order:
-    """Return the numbers of rows in the order of `launch_order`. like: a number or hash of key and configuration."""
+def number_launches(process: npt.NDArray[Any], order: Places | None, like: Places) -> Order:
+    """Return the numbers of rows in the order of `launch_order`. like: the same number, from 0, for rows of one process with
+    the same key and configuration."""
     place = np.arange(len(process), dtype=np.int32)
     if order is not None:
         place[order] = np.arange(len(process), dtype=np.int32)
+    nth = _count_before(like, order)
     if not len(process) or process.min() == process.max():
-        return Order(place, place, _count_before(like, order))
+        return Order(place, place, nth)
     before = (np.cumsum(counts := np.bincount(process)) - counts).astype(np.int32)
-    several = _codes(like).astype(np.int64)
-    several *= len(counts)
-    several += process
-    return Order(place, place - before[process], _count_before(several, order))
+    return Order(place, place - before[process], nth)
 
 
-def _steps(process: npt.NDArray[Any], time: Int, order: Places | None) -> tuple[bool, bool]:
+def _steps(process: npt.NDArray[Any], time: Stretches, order: Places | None) -> tuple[bool, bool]:
     """Return whether two neighbours in `order` are equal in process and time, and whether one is greater than the next."""
     same = descends = False
     for first in range(0, len(process) - 1, _CHUNK):
         some = slice(first, first + _CHUNK + 1)
-        one, when = (process[some], time[some]) if order is None else (process[order[some]], time[order[some]])
+        one, when = (process[some], time[some]) if order is None else (process[order[some]], values_at(time, order[some]))
         together = one[1:] == one[:-1]
         same |= bool((together & (when[1:] == when[:-1])).any())
         descends |= bool(((one[1:] < one[:-1]) | (together & (when[1:] < when[:-1]))).any())
     return same, descends
 
 
-def launch_time(process: npt.NDArray[Any], correlation: Int, start: Int, launched: Launched) -> Int:
+def launch_time(process: npt.NDArray[Any], correlation: Stretches, start: Stretches, launched: Launched) -> Stretches:
     """Return the launch time of each kernel: when its call began.
 
     A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
     these ids grow with the calls; without a correlation id it takes its own start.
     """
-    unlinked = launched.start == MISSING
-    if not unlinked.any():
+    if not any((launched.start[first : first + _CHUNK] == MISSING).any() for first in range(0, len(process), _CHUNK)):
         return launched.start
-    time = launched.start.copy()
-    numbered = (correlation != MISSING) & (correlation != 0)
-    time[unlinked & ~numbered] = start[unlinked & ~numbered]
+    time, ids = whole(launched.start).copy(), whole(correlation)
+    unlinked = time == MISSING
+    numbered = (ids != MISSING) & (ids != 0)
+    alone = unlinked & ~numbered
+    if alone.any():
+        time[alone] = whole(start)[alone]
     for one in np.unique(process[unlinked & numbered]):
         rows = np.flatnonzero((process == one) & numbered)
-        rows = rows[np.argsort(correlation[rows], kind="stable")]
+        rows = rows[np.argsort(ids[rows], kind="stable")]
         time[rows] = np.where(unlinked[rows], np.maximum.accumulate(time[rows]), time[rows])
     return time
 
 
-def _count_before(group: npt.NDArray[Any], order: Places | None) -> Places:
+def _count_before(group: Places, order: Places | None) -> Places:
     """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
-    encoded = _codes(group if order is None else group[order])
-    sizes = np.bincount(encoded)
-    by_group = np.argsort(_narrow_codes(encoded), kind="stable").astype(np.int32)
-    del encoded
-    if order is not None:
-        by_group = order[by_group]
-    before = np.arange(len(group), dtype=np.int32)
-    before -= np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
     count = np.empty(len(group), dtype=np.int32)
-    count[by_group] = before
+    seen = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int32)
+    for first in range(0, len(group), _CHUNK):
+        rows = order[first : first + _CHUNK] if order is not None else slice(first, first + _CHUNK)
+        some = group[rows]
+        by_group = np.argsort(_narrow_codes(some), kind="stable")
+        ascending = some[by_group]
+        begins = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+        sizes = np.diff(begins, append=len(some)).astype(np.int32)
+        groups = ascending[begins]
+        before = np.arange(len(some), dtype=np.int32)
+        before += np.repeat(seen[groups] - begins.astype(np.int32), sizes)
+        seen[groups] += sizes
+        within = np.empty(len(some), dtype=np.int32)
+        within[by_group] = before
+        count[rows] = within
     return count
-
-
-def _codes(values: npt.NDArray[Any]) -> Places:
-    """Return a number per value, equal for equal values, from 0."""
-    codes: Places = pa.array(values).dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return codes
 
 
 def _narrow_codes(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,6 +1,6 @@
 """Table -> table: the columns that no tool gives: kinds of launch, canonical name, family. (linking.py has launching calls.)
 
-Everything works on narrow integer arrays of one profile, about 60 bytes a kernel, in O(n log n).
+Everything works on narrow integer columns of one profile, on disk where they are long (shelf.py), in O(n log n).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import names
+from nsightlens.shelf import Gathered, Shelf, Stretches, whole
 
 RULES_VERSION = names.RULES_VERSION
 
@@ -22,9 +23,9 @@ Hash = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int32]
 
 MISSING = np.iinfo(np.int64).min
-_BLOCK = 1 << 20
-"""Rows of a gathered column that are kept together."""
 _NAME_SALT = np.uint64(0x6E616D65_5F73616C)
+_TYPES = {"kind": np.int32, "name": np.int32, "configuration": np.uint64}
+"""Of gathered columns that are not int64."""
 _CONFIG_COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
@@ -34,41 +35,6 @@ def integers(batch: pa.RecordBatch, column: str) -> Int:
     if values.null_count:
         values = pc.fill_null(values.cast(pa.int64()), MISSING)
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-class Gathered:
-    """An integer column gathered piece by piece, in half the width where the values fit.
-
-    It is kept in blocks of its own: a piece would keep alive all that its reader read with it, and small pieces among what
-    else comes and goes would leave the memory in fragments.
-    """
-
-    def __init__(self) -> None:
-        self.pieces: list[npt.NDArray[Any]] = []
-        self._block: npt.NDArray[Any] = np.empty(0, dtype=np.int32)
-        self._filled = 0
-
-    def add(self, values: npt.NDArray[Any]) -> None:
-        """Add a copy of the values; one value that was broadcast stays so."""
-        if not len(values) or values.strides == (0,):
-            self.pieces.append(values)
-            return
-        end = self._filled + len(values)
-        kind = _narrowest(values)
-        if end > len(self._block) or kind.itemsize > self._block.itemsize:
-            self._block = np.empty(max(_BLOCK, len(values)), dtype=kind)
-            self._filled, end = 0, len(values)
-        self._block[self._filled : end] = values
-        self.pieces.append(self._block[self._filled : end])
-        self._filled = end
-
-
-def _narrowest(values: npt.NDArray[Any]) -> np.dtype[Any]:
-    if values.dtype.kind == "i":
-        limits = np.iinfo(np.int32)
-        fits = values.dtype.itemsize <= limits.dtype.itemsize or (values.min() > limits.min and values.max() <= limits.max)
-        return np.dtype(np.int32 if fits else np.int64)
-    return values.dtype
 
 
 class Names:
@@ -149,8 +115,9 @@ class Narrow:
     }
     _GPU_WORK = ("kernels", "memory_ops", "graph_executions")
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, shelf: Shelf) -> None:
         self.tool = tool
+        self._shelf = shelf
         self.names = Names(tool)
         self.window_rows: list[dict[str, int]] = []
         self.kernel_ns = 0
@@ -190,7 +157,9 @@ class Narrow:
             self.gpu_spans[-1] = min(first, before[0]), max(last, before[1])
 
     def _keep(self, table: str, column: str, values: Any) -> None:
-        self._gathered.setdefault((table, column), Gathered()).add(values)
+        if (table, column) not in self._gathered:
+            self._gathered[table, column] = Gathered(self._shelf, _TYPES.get(column, np.int64))
+        self._gathered[table, column].add(values)
 
     def end_window(self) -> None:
         """Remember how many rows each table had when the window ended."""
@@ -206,19 +175,14 @@ class Narrow:
         """Return how many rows of `table` came before a window."""
         return sum(rows.get(table, 0) for rows in self.window_rows[:window])
 
-    def take(self, table: str, column: str, kind: Any = np.int64) -> Any:
-        """Return a gathered column over all windows, and forget it. kind: its type; None: as narrow as it was gathered."""
-        pieces = self._gathered.pop((table, column), Gathered()).pieces
-        rows = sum(map(len, pieces))
-        if rows and all(piece.strides == (0,) for piece in pieces):
-            return np.broadcast_to(pieces[0][0], rows)
-        found = np.empty(rows, dtype=kind or np.result_type(np.int32, *{piece.dtype for piece in pieces}))
-        at = rows
-        while pieces:  # a block goes as soon as its last piece is copied
-            piece = pieces.pop()
-            at -= len(piece)
-            found[at : at + len(piece)] = piece
-        return found
+    def take(self, table: str, column: str) -> Any:
+        """Return a gathered column over all windows, in memory, and forget it."""
+        return whole(self.column(table, column))
+
+    def column(self, table: str, column: str) -> Stretches:
+        """Return a gathered column over all windows, on disk where it is long, and forget it."""
+        found = self._gathered.pop((table, column), None)
+        return found.column() if found else np.empty(0, dtype=_TYPES.get(column, np.int64))
 
     def per_window(self, table: str, values: Sequence[int]) -> Int:
         """Return, per row of `table`, the value of its window."""

@@ -17,7 +17,8 @@ from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
 from nsightlens.normalise import Narrow
 from nsightlens.readers import READERS, Batch
 from nsightlens.schema import TABLES, Table
-from nsightlens.staging import Shelf, Spool, gathered, write_part
+from nsightlens.shelf import Shelf
+from nsightlens.staging import Spool, gathered, write_part
 
 __all__ = ["Profile", "write"]
 
@@ -31,7 +32,8 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
     """
     directory.mkdir(parents=True, exist_ok=True)
     reader = next(r for r in READERS if profile.tool == r.TOOL)
-    narrow = Narrow(profile.tool)
+    shelf = Shelf(directory)
+    narrow = Narrow(profile.tool, shelf)
     kinds = {
         name: Kinds(kind_schema(table), Spool(directory / f".{name}.kinds.arrows", kind_schema(table)))
         for name, table in TABLES.items() if table.varying
@@ -41,7 +43,7 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
         windows.append(_read_window(reader.read(paths, jobs=jobs), directory, index, narrow, kinds))
         narrow.end_window()
     workers.give_back()
-    assembly = Assembly(profile, windows, narrow, kinds, Shelf(directory))
+    assembly = Assembly(profile, windows, narrow, kinds, shelf)
     with ThreadPoolExecutor(min(jobs, _SIDE_BY_SIDE)) as threads:
         written = list(threads.map(lambda table: _write_table(table, assembly, directory), TABLES.values()))
     for spool in [*(s for window in windows for s in window.spools.values()), *(k.spool for k in kinds.values())]:

@@ -5,18 +5,14 @@ Memory is bounded by the budget below, whatever the size of the profile.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,7 +24,6 @@ ROW_GROUP = 1 << 16
 ROW_GROUP_METRICS = 1 << 18
 _GATHERED_ROWS = 1 << 14
 _GATHERED_BYTES = 2 << 20
-_SHELVED_BYTES = 1 << 20
 _DELTA = ("start_ns", "at_ns", "kernel_id", "memory_op_id", "launch_id", "range_id", "launch_index", "correlation_id",
           "queue_delay_ns", "external_id", "allocation_id")
 
@@ -109,35 +104,6 @@ class Spool:
         self.finish()
         self._held.clear()
         self._path.unlink(missing_ok=True)
-
-
-class Shelf:
-    """Keeps long integer columns that are only read again, stretch by stretch, on disk: there they take no memory."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def keep(self, values: npt.NDArray[Any]) -> Stretches:
-        """Return what has the same stretches as the column: itself where it is short."""
-        return values if values.nbytes < _SHELVED_BYTES else _Shelved(values, self._folder)
-
-
-class _Shelved:
-    """A column in a file without a name, which goes with it."""
-
-    def __init__(self, values: npt.NDArray[Any], folder: Path) -> None:
-        self._kind = values.dtype
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed when the column is no longer used
-        values.tofile(self._file)
-        self._file.flush()
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        """Return a stretch of the column, from the row `rows.start` to before `rows.stop`."""
-        size = self._kind.itemsize
-        return np.frombuffer(os.pread(self._file.fileno(), (rows.stop - rows.start) * size, rows.start * size), self._kind)
-
-
-Stretches = npt.NDArray[Any] | _Shelved
 
 
 def write_part(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:

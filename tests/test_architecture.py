@@ -18,7 +18,7 @@ ROOMS = {
     "errors": 0, "schema": 1, "workers": 1, "reconcile": 1, "significance": 1, "alignment": 1,
     "collectives": 2, "matching": 2, "operators": 2, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
     "placement": 2, "recordings": 3, "measured": 4, "crossing": 5,
-    "discover": 3, "processes": 3, "staging": 3, "nesting": 3, "autograd": 4, "grouping": 4, "kinds": 4, "normalise": 4,
+    "discover": 3, "processes": 3, "staging": 3, "shelf": 3, "nesting": 3, "autograd": 4, "grouping": 4, "kinds": 4, "normalise": 4,
     "linking": 5,
     "surroundings": 5, "origins": 6, "attribution": 7, "assembly": 8, "parts": 9, "views": 6, "star": 6, "analyses": 7,
     "conflicts": 6, "catalogue": 7, "blank": 8, "store": 9, "road": 10, "plots": 11, "perfetto": 11, "report": 11, "doctor": 11,

@@ -1,24 +1,50 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.linking import Calls, Launched, Order, launch_order, launch_time, link, number_launches
+from nsightlens import linking
+from nsightlens.linking import Calls, Launched, Order, launch_order, launch_time, number_launches
 from nsightlens.normalise import MISSING, hash_of
+from nsightlens.shelf import Shelf, Shelved
 
 Int = np.int64
 
 
+def link(process: Any, correlation: Any, calls: Calls, start: Any) -> Any:
+    """Return the launching calls; each column is put on disk in parts, and read from there."""
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = Shelf(Path(folder))
+        onto = [_shelved(shelf, column) for column in (calls.correlation, calls.start, calls.duration, correlation, start)]
+        found = linking.link(process, onto[3], Calls(calls.process, *onto[:3]), onto[4], shelf)
+        in_memory = linking.link(process, correlation, calls, start, shelf)
+        for name in ("call", "start", "queue_delay"):
+            assert getattr(found, name).tolist() == getattr(in_memory, name).tolist()
+        return found
+
+
+def _shelved(shelf: Shelf, values: Any) -> Shelved:
+    column = shelf.empty()
+    for first in range(0, len(values), 7):
+        column.append(values[first : first + 7])
+    return column
+
+
 def ordered(process: Any, correlation: Any, start: Any, ncu_id: Any, links: Launched, like: Any) -> Order:
-    """Return the numbers of the launches in their order."""
+    """Return the numbers of the launches in their order. like: any number per row."""
     time = launch_time(process, correlation, start, links)
+    alike = list(zip(process.tolist(), np.asarray(like).tolist(), strict=True))
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(alike))}
+    like = np.array([numbers[one] for one in alike], dtype=np.int32)
     return number_launches(process, launch_order(process, time, correlation, start, ncu_id), like)
 
 
@@ -72,6 +98,7 @@ def test_ncu_rows_are_ordered_by_their_id() -> None:
     assert order.place.tolist() == [1, 0, 2]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 50), st.integers(0, 3)), max_size=60))
 def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -> None:
     """Oracle: sort the same rows with Python's tuples."""
@@ -133,3 +160,17 @@ def test_order_of_launch_is_by_process_then_time_whatever_the_order_of_rows() ->
             assert order.nth[row] == counted[process[row], like[row]]
             counted[process[row],] += 1
             counted[process[row], like[row]] += 1
+
+
+@pytest.mark.parametrize("groups", [1, 5, 100_000])
+def test_likes_are_counted_over_stretches(monkeypatch: pytest.MonkeyPatch, groups: int) -> None:
+    monkeypatch.setattr(linking, "_CHUNK", 64)
+    source = random.Random(groups)
+    like = np.array([source.randrange(groups) for _ in range(1000)], dtype=np.int32)
+    shuffled = np.array(source.sample(range(1000), 1000), dtype=np.int32)
+    for order in (None, shuffled):
+        nth = number_launches(np.zeros(1000, dtype=np.int32), order, like).nth
+        counted: Counter[int] = Counter()
+        for row in range(1000) if order is None else order.tolist():
+            assert nth[row] == counted[like[row]]
+            counted[like[row]] += 1

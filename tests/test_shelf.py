@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nsightlens import staging
-from nsightlens.staging import Shelf
+from nsightlens import shelf
+from nsightlens.shelf import Gathered, Shelf, Shelved, values_at, whole
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("rows", [0, 1, 1000])
 def test_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type, rows: int) -> None:
-    monkeypatch.setattr(staging, "_SHELVED_BYTES", 1)
+    monkeypatch.setattr(shelf, "_SHELVED_BYTES", 1)
     values: npt.NDArray[Any] = np.arange(rows).astype(kind)
     kept = Shelf(tmp_path).keep(values)
     for first, end in ((0, rows), (0, 1), (rows // 3, rows // 2), (rows, rows + 5)):
@@ -29,3 +29,40 @@ def test_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type, 
 def test_short_columns_stay_in_memory(tmp_path: Path) -> None:
     values = np.arange(10)
     assert Shelf(tmp_path).keep(values) is values
+
+
+_LEAST = np.iinfo(np.int64).min
+
+
+@pytest.mark.parametrize("rows", [1, 10, 200])
+def test_rows_of_parts_of_several_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(shelf, "_READ_ROWS", 16)
+    source = np.random.default_rng(rows)
+    column, pieces = Shelf(tmp_path).empty(), []
+    for number in range(5):
+        pieces.append(source.integers(-100, 100, rows).astype([np.int32, np.int64][number % 2]))
+        column.append(pieces[-1])
+    expected = np.concatenate(pieces)
+    assert whole(column).tolist() == expected.tolist()
+    for first in range(0, len(expected), 7):
+        for end in (first, first + 3, first + 2 * rows, len(expected) + 5):
+            assert column[first:end].tolist() == expected[first:end].tolist()
+    for wanted in (source.integers(0, len(expected), 300), np.array([len(expected) - 1, 0]), np.array([], dtype=np.int64)):
+        found = values_at(column, wanted)
+        assert found.dtype == np.int64
+        assert found.tolist() == expected[wanted].tolist() == values_at(expected, wanted).tolist()
+
+
+@pytest.mark.parametrize("shapes", ["s", "ss", "sv", "vs", "svs", "vvwv", "wvswv", "st", "stv"])
+def test_gathered_is_all_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shapes: str) -> None:
+    """s, t: one value that was broadcast; v: narrow values; w: wide ones."""
+    monkeypatch.setattr(shelf, "_READ_ROWS", 8)
+    piece = {"s": np.broadcast_to(_LEAST, 6), "t": np.broadcast_to(np.int64(3), 6), "v": np.arange(6), "w": np.arange(6) << 40}
+    gathered = Gathered(Shelf(tmp_path))
+    for shape in shapes:
+        gathered.add(piece[shape])
+    column = gathered.column()
+    assert column[0:6].dtype == np.int64
+    assert whole(column).tolist() == [value for shape in shapes for value in piece[shape].tolist()]
+    assert isinstance(column, Shelved) == (len(shapes) > 1 and shapes != "ss")
+    assert (not isinstance(column, Shelved) and column.strides == (0,)) == (set(shapes) == {"s"})
