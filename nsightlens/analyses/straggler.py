@@ -51,7 +51,7 @@ def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.T
 
 def _verdict(row: dict[str, Any], delays: list[int]) -> str:
     if row["rank"] is None:
-        return f"cannot tell, ± {row['gate_ns'] / 1000:.1f} us" if row["gate_ns"] is not None else "cannot tell: no common clock"
+        return f"cannot tell, ± {row['gate_ns'] / 1000:.1f} µs" if row["gate_ns"] is not None else "cannot tell: no common clock"
     mine = row["delay_ns"]
     if not row["times_last"]:
         return "on time"

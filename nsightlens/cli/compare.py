@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightlens.cli.filters import chosen, filter_options
 from nsightlens.cli.output import emit, emit_json, output_options, store_option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @click.group("compare")
@@ -76,7 +80,7 @@ def runs(
     time went, then the items.
 
     Replicates are the training steps. --format json gives all tables behind the page, csv and parquet that of the items (the
-    view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall).
+    view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall) beside it.
 
     \b
     nsightlens compare runs before after
@@ -90,13 +94,16 @@ def runs(
     asked = {"base": base, "other": other, "under": tool, **judging}
     items = what if what not in (None, "step") else "family"
     with nl.open(store) as opened:
+        @cache
+        def waterfall() -> pa.Table:
+            return opened.view("run_waterfall", what=items, per=per, **asked)
+
         if output is not None and output.suffix.lower() in (".png", ".svg", ".pdf"):
             from nsightlens.cli.plot import gpus_of
 
-            drawn = nl.plots.run_waterfall(opened.view("run_waterfall", what=items, per=per, **asked), gpus=gpus_of(opened))
-            nl.plots.save(drawn, output)
+            nl.plots.save(nl.plots.run_waterfall(waterfall(), gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
-            return
+            output = None  # the page goes to standard output all the same
         differences = opened.view("run_difference", what=what or "kernel", **asked)
         if form in ("csv", "parquet", "table") or (output is not None and form is None and output.suffix != ".json"):
             emit(differences, form, output, wide=wide)
@@ -104,7 +111,7 @@ def runs(
         tables = {
             "comparability": opened.view("comparability", base=base, other=other),
             "step": opened.view("run_difference", what="step", **asked),
-            "waterfall": opened.view("run_waterfall", what=items, per=per, **asked),
+            "waterfall": waterfall(),
             "differences": differences,
         }
         if form or output:
@@ -121,6 +128,6 @@ def runs(
     for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
         runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
     if what != "step":
-        runs_page.changes(pages["differences"], what or "kernel", judging["threshold_pct"])
+        runs_page.changes(pages["differences"], what or "kernel", base, other, judging["threshold_pct"])
     if what is None:
-        runs_page.changes(pages["families"], "family", judging["threshold_pct"])
+        runs_page.changes(pages["families"], "family", base, other, judging["threshold_pct"])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nsightlens.store import Store
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
+_WHOLE_WORD = r"^regex:\(\^\|\[\^A-Za-z0-9_\]\)(\w+)\(\[\^A-Za-z0-9_\]\|\$\)$"  # a person reads the word, not its filter
 _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "time_pct", "passes", "estimated_s")
 
 
@@ -64,10 +65,12 @@ def command(
     if lines:
         click.echo("\n".join(printed))
         return
-    table = _table(plan, rows, printed)
-    emit(table.select(_SHOWN) if form in (None, "table") else table, form, None, wide=wide)
-    if form in (None, "table"):
-        click.echo("\n" + "\n".join(printed))
+    if form not in (None, "table"):
+        emit(_table(plan, rows, printed), form, None)
+        return
+    named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"])} for row in rows]
+    emit(_table(plan, named, printed).select(_SHOWN), form, None, wide=wide)
+    click.echo("\n" + "\n".join(printed))
 
 
 def seconds(text: str) -> float:

@@ -128,7 +128,8 @@ def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
                       [sorted({str(one[1]) for one in mine})]).to_pylist()
     tools = Counter(row["tool"] for row in timed if tuple(row[name] for name in key) in mine)
     tool = max(tools, default=None)  # 'nsys' before 'kineto'
-    return tool and f"{tool} timed {tools[tool]} of these {len(mine)} configurations undisturbed: --time {tool}"
+    return tool and (f"{tool} timed {tools[tool]} of these {len(mine)} configurations undisturbed: "
+                     f"for the true roofline add --time {tool}")
 
 
 def _tell_clock(table: pa.Table) -> None:
@@ -186,13 +187,14 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
         rows.append({
             "run": row["run"], "rank": row["rank"], "kernel": names[row["name"]],
             "grid": _shape(row, "grid"), "block": _shape(row, "block"), "clocks": row["clock_control"],
-            "level": row["level"], "precision": row["precision"], **(_timing(row) if is_true else {}),
-            "launches": row["launches"], "duration_us": _scaled(row["duration_ns"], 1e3), **(_spread(row) if is_true else {}),
+            "level": row["level"], "precision": row["precision"], "duration_us": _scaled(row["duration_ns"], 1e3),
             "gflop_per_s": _scaled(row["performance_flop_per_s"], 1e9) if row["placed"] else None,
-            "gbyte_per_s": _scaled(row["bandwidth_bytes_per_s"], 1e9),
             "flop_per_byte": row["arithmetic_intensity"] if row["placed"] else None,
             "of_roof_pct": next((share for share in shares if share is not None), None),
+            "gbyte_per_s": _scaled(row["bandwidth_bytes_per_s"], 1e9), "launches": row["launches"],
+            **(_timing(row) if is_true else {}),
             f"{other}_gflop_per_s": _scaled(row[f"{other}_flop_per_s"], 1e9) if row["placed"] else None,
+            **(_spread(row) if is_true else {}),
         } | ({"roof_clock": _clock(row), "shapes": _shapes(row)} if is_true else {}))
     found = pa.Table.from_pylist(rows, schema=pa.schema([(name, _TYPES.get(name, "float64")) for name in rows[0]]))
     one_clock = ["clocks"] if len({row["clocks"] for row in rows}) < 2 else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.cli.page import Column, bar, duration, grid, heading, lines, share
 from nsightlens.cli.sections import Row
@@ -98,7 +100,7 @@ def _signed_bar(part: float) -> str:
     return f"{'█' * round(-part * _HALF):>{_HALF}}│" if part < 0 else f"{'':{_HALF}}│{drawn}"
 
 
-def changes(rows: list[Row], what: str, threshold_pct: float) -> None:
+def changes(rows: list[Row], what: str, base_run: str, other_run: str, threshold_pct: float) -> None:
     """Print the items that changed, the largest difference first, and what could not be told."""
     changed = [row for row in rows if row["verdict"] in _CHANGED]
     told = {(row["unit"], row["tool"], row["base_replicates"], row["other_replicates"]) for row in rows}
@@ -118,7 +120,8 @@ def changes(rows: list[Row], what: str, threshold_pct: float) -> None:
         ])
     said = []
     if len(changed) > _MOST:
-        said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference what={what}")
+        said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference what={what} "
+                    + shlex.join((f"base={base_run}", f"other={other_run}")))
     same = sum(row["verdict"] == "no change" for row in rows)
     if same:
         said.append(f"{same} without a change beyond chance and {threshold_pct:g} %.")

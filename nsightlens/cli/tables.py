@@ -15,7 +15,8 @@ MISSING = "–"
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
 _PROSE = ("message", "reason", "problem")
-_KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "level", "precision", "severity")
+_KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
+_SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
 
@@ -111,15 +112,22 @@ def _fit(columns: list[_Column], width: int) -> list[_Column]:
 
 
 def _dispensable(kept: list[_Column]) -> _Column | None:
-    """Return the column to go next: ids that tell no rows apart, figures from the right, then keys; None at the last."""
+    """Return the column to go next: ids that tell no rows apart, figures from the right, keys that tell no rows apart before
+    the last figures, then the other keys; None at the last."""
     ids = [c for c in kept if c.name.endswith(_IDS)]
-    free = [c for c in ids if _distinct(kept) == _distinct([other for other in kept if other is not c])]
+    free = [c for c in ids if _tells_nothing(c, kept)]
+    keys = [c for c in kept[1:] if c.name in _SETTINGS and _tells_nothing(c, kept)]
     figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and tell most
-    for candidates in (free, plain, figures[1:], ids, figures, kept[1:]):
+    for candidates in (free, plain, keys, figures[1:], ids, figures, kept[1:]):
         if candidates:
             return candidates[-1]
     return None
+
+
+def _tells_nothing(column: _Column, kept: list[_Column]) -> bool:
+    """Return whether as many rows are told apart without the column."""
+    return _distinct(kept) == _distinct([other for other in kept if other is not column])
 
 
 def _distinct(columns: list[_Column]) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from nsightlens.cli.page import page_width
+from nsightlens.cli.tables import terminal_width
 
 
 @click.command("views")
@@ -19,9 +20,11 @@ def command(view: str | None) -> None:
 
     found = views.known()
     if view is None:
-        width = max(len(name) for name in found)
+        left = max(len(name) for name in found) + 2
+        wide = terminal_width()
         for name, one in found.items():
-            click.echo(f"{name:<{width}}  {one.summary}")
+            text = f"{name:<{left}}{one.summary}"
+            click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
         return
     if view not in found:
         raise UsageError(views.did_you_mean("view", view, found))

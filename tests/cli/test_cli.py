@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from nsightlens import views
+from nsightlens.cli.views import command as list_views
 from tests.captures import kineto
 
 
@@ -105,3 +107,9 @@ def test_views_lists_and_explains() -> None:
     assert "how_many := 20" in one and "CREATE MACRO" in one
     assert "nsightlens/analyses/" in _run("views", "straggler").stdout
     assert "\nAssumes\n- A name is a kernel" in one and len(listed.splitlines()) == len(views.known())
+
+
+def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsightlens.cli.views.terminal_width", lambda: 80)
+    listed = CliRunner().invoke(list_views).stdout.splitlines()
+    assert max(map(len, listed)) <= 80 and [line.split()[0] for line in listed if line[0] != " "] == list(views.known())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import nsightlens as nl
 from nsightlens.cli.compare import command
+from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES, RUN
@@ -85,6 +87,20 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     assert "1 without a change beyond chance and 1 %." in done.stdout
 
 
+def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> None:
+    for run, duration in (("be fore", 10.0), ("after", 12.0), ("third", 13.0)):
+        launches = [(f"kernel_{i}", 1000.0 * (20 * k + i), duration) for k in range(40) for i in range(14)]
+        kineto(tmp_path / run / "rank0.json", launches)
+    nl.ingest([tmp_path / run for run in ("be fore", "after", "third")], store=tmp_path / "store").close()
+    done = CliRunner().invoke(command, ["runs", "be fore", "after", "--what", "key", "--store", str(tmp_path / "store")],
+                              env={"COLUMNS": "160"})
+    line = next(line for line in done.stdout.splitlines() if "2 more: " in line)
+    words = shlex.split(line.partition("nsightlens show ")[2])
+    assert words == ["run_difference", "what=key", "base=be fore", "other=after"]
+    shown = CliRunner().invoke(show, [*words, "--store", str(tmp_path / "store"), "--format", "csv"])
+    assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15
+
+
 def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--what", "key", "--store", str(two), "--format", "json"])
     tables = json.loads(done.stdout)
@@ -106,6 +122,7 @@ def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
 def test_the_waterfall_is_drawn(two: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "-o", str(tmp_path / "x.svg")])
     assert done.exit_code == 0 and "before to after, kineto" in (tmp_path / "x.svg").read_text()
+    assert "Shares of the captured time, by family" in done.stdout, "the page stands beside the picture"
 
 
 def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:

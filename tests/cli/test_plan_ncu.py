@@ -62,6 +62,7 @@ def test_the_page_ends_in_the_lines(store: Path) -> None:
                             "--set minimal -k ")
     assert first.endswith("-- python 'a b.py' --steps 5")
     assert "of the GPU time without collectives" in done.stderr
+    assert "regex:" in lines and "regex:" not in table and "cutlass_tensorop_bf16_s16816" in table, "people read names"
 
 
 def test_json_holds_the_lines(store: Path) -> None:
