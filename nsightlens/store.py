@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -111,7 +112,7 @@ class Store:
             relation = self._connection.sql(query, params=parameters or None)
             return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
         except (duckdb.Error, pa.ArrowException) as exc:
-            raise UsageError(f"DuckDB: {exc}") from exc
+            raise UsageError(_asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
 
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
@@ -133,6 +134,19 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _asked_wrongly(message: str) -> str | None:
+    """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
+    missing = re.search(r"Table (?:Function )?with name (\w+) does not exist", message)
+    view = views.known().get(missing[1]) if missing else None
+    if view is None:
+        return None
+    name = view.name
+    if view.sql:
+        return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
+    return (f"{name} is computed in Python, where SQL cannot ask for it: nsightlens show {name} --output {name}.parquet "
+            f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
 
 
 def _plain_integers(table: pa.Table) -> pa.Table:

@@ -100,6 +100,24 @@ def test_a_closed_pipe_is_no_error(store: Path) -> None:
     assert done.stdout == "range\n" and done.stderr == ""
 
 
+@pytest.mark.parametrize(("query", "told"), [
+    ("FROM straggler()", "nsightlens show straggler --output straggler.parquet"),
+    ("SELECT * FROM headroom", "nsightlens show headroom --output headroom.parquet"),
+    ("FROM top_kernels", "top_kernels has parameters: FROM top_kernels()"),
+    ("FROM timeline_kernels()", "timeline_kernels has no parameters: FROM timeline_kernels"),
+    ("FROM kernel", 'DuckDB: Catalog Error: Table with name kernel does not exist!\nDid you mean "kernels"?'),
+])
+def test_sql_says_how_to_ask_for_a_view(store: Path, query: str, told: str) -> None:
+    done = _run("sql", query, "--store", store)
+    assert done.returncode == 2 and told in done.stderr
+
+
+def test_a_view_of_python_goes_on_in_sql(store: Path, tmp_path: Path) -> None:
+    assert _run("show", "headroom", "--store", store, "-o", tmp_path / "headroom.parquet").returncode == 0
+    query = f"SELECT sum(launches) AS n FROM '{tmp_path / 'headroom.parquet'}'"
+    assert _run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n4\n"
+
+
 def test_views_lists_and_explains() -> None:
     listed = _run("views").stdout
     assert "kernel_summary" in listed and "\n_" not in listed
