@@ -27,18 +27,19 @@ $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]' --config-settings editable_mode=compat
 	touch $@
 
-## Ingest the bundled (simulated) 2-rank run, print its summary, draw its roofline.
+## Ingest the bundled (simulated) 2-rank run, print its summary, draw its true roofline.
 demo: $(VENV)/.core
 	@rm -rf $(OUT)
 	@mkdir -p $(OUT)
 	$(BIN)/nsightlens ingest $(RUN) --store $(OUT)/store
 	$(BIN)/nsightlens summary --store $(OUT)/store
 	$(BIN)/nsightlens compare ranks --store $(OUT)/store
-	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --store $(OUT)/store --output $(OUT)/roofline.png
+	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --time nsys --store $(OUT)/store --output $(OUT)/roofline.png
 	@echo
 	@echo "This run is simulated (fixtures/README.md). The store is $(OUT)/store, the picture $(OUT)/roofline.png."
 	@echo "Try next:"
 	@echo "  $(BIN)/nsightlens views"
+	@echo "  $(BIN)/nsightlens show headroom --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens plot step_breakdown --output $(OUT)/steps.png --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens sql 'SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL' --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens ingest YOUR_RUN_DIR"

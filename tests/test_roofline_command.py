@@ -179,6 +179,13 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
     assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is not known" in done.stderr
 
 
+def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "t.json", [("a_kernel", 10.0, 5.0)])
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    assert "by the shapes of the operators alone: --time kineto" in refused(tmp_path / "store")
+    assert "--time" not in refused(tmp_path / "store", "--time", "kineto")
+
+
 def test_worse_grades_must_be_asked_for(timed: Path) -> None:
     refused_ = ask(timed, "--time", "kineto", "--kernel", "volta", "--format", "json")
     assert json.loads(refused_.stdout)[0]["gflop_per_s"] is None

@@ -26,7 +26,7 @@ COMMANDS = {
     "plot": "Draw a view: plot VIEW --output FILE.png.",
     "compare": "Compare the ranks of a run (who is waited for, clocks, balance), or two runs (what changed).",
     "plan-ncu": "Choose the launches worth counting with ncu, and print the command lines.",
-    "roofline": "Draw kernels under the roofs of their GPU, from ncu counters.",
+    "roofline": "Place and draw kernels under the roofs of their GPU: ncu counters or shapes, ncu or undisturbed times.",
     "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
@@ -74,7 +74,8 @@ def root() -> None:
     nsightlens ingest run_dir/            read nsys, ncu and PyTorch captures of all ranks
     nsightlens summary                    then look
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
-    nsightlens roofline --kernel gemm --output roofline.png
+    nsightlens show headroom              the largest possible gains
+    nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output, words to
     standard error. Exit code 0: done, 1: could not, 2: asked wrongly.

@@ -67,9 +67,9 @@ def command(
     launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None,
     **filters: Any,
 ) -> None:
-    """Place the kernels that ncu measured under the roofs of their GPU.
+    """Place kernels under the roofs of their GPU: from ncu's counters, over ncu's or over undisturbed times.
 
-    Work over duration against work over bytes, from ncu's counters. A table on standard output says where each kernel stands;
+    Work over duration against work over bytes. A table on standard output says where each kernel stands;
     --output draws it. Kernels that cannot be placed are named with what to collect.
 
     ncu replays each kernel alone, at a locked clock and with flushed caches. --time nsys (or kineto) takes the duration from
@@ -94,7 +94,7 @@ def command(
         view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
         table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
         if table.num_rows == 0:
-            raise NsightlensError(_no_match(opened, kernel, wanted) + ("" if time == "ncu" else _NO_SHAPES))
+            raise NsightlensError(_no_match(opened, kernel, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
         table = choose(table, level, precision)
         if kernel is None and time != "ncu":
@@ -280,12 +280,14 @@ def _tell_missing_roofs(table: pa.Table) -> None:
         click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
 
 
-def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]]) -> str:
+def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]], time: str) -> str:
     """Return why no row came: other kernels near the name, or no ncu capture at all."""
     query = "SELECT DISTINCT coalesce(short_name, name) AS short, run, rank, family FROM ncu_configuration"
     counted = store.sql(query).to_pylist()
     if not counted:
-        return "the store holds no kernel that ncu measured: ingest a report of ncu (--set roofline --csv --page raw)"
+        timed = store.sql("SELECT DISTINCT tool FROM timeline_kernels ORDER BY tool DESC")["tool"].to_pylist()
+        return ("the store holds no kernel that ncu measured: ingest a report of ncu (--set roofline --csv --page raw)"
+                + (f"; by the shapes of the operators alone: --time {timed[0]}" if timed and time == "ncu" else ""))
     here = [row for row in counted if all(row[column] in values for column, values in wanted.items())]
     if not here:
         asked = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())

@@ -87,7 +87,8 @@ def captured(asked: Page) -> None:
         Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
     ])
     if "ncu" in found:
-        lines(["counters of ncu: nsightlens roofline"])
+        timed = next((tool for tool in ("nsys", "kineto") if tool in found), None)
+        lines(["counters of ncu: nsightlens roofline" + (f" --time {timed}" if timed else "")])
 
 
 def gpus(asked: Page) -> None:

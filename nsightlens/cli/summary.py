@@ -52,7 +52,8 @@ def command(store: Path | None, **filters: Any) -> None:
         if len(runs) > _MOST:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
-        click.echo("More: nsightlens views; nsightlens show NAME; nsightlens plot step_breakdown --output steps.png", err=True)
+        click.echo("More: nsightlens views; nsightlens show NAME; nsightlens show headroom (the largest possible gains); "
+                   "nsightlens plot step_breakdown --output steps.png", err=True)
 
 
 def _check(column: str, wanted: list[object], there: list[object]) -> None:

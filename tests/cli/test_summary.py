@@ -43,7 +43,7 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
     titles = ("Captured", "GPUs", "Where a step went", "Ranks side by side", "Top operators", "Top kernels", "Memory peak",
               "Attributed", "Diagnostics")
     places = [text.index(f"\n{title}") for title in titles]
-    assert places == sorted(places) and "simulated" in text
+    assert places == sorted(places) and "simulated" in text and "nsightlens roofline --time nsys\n" in text
     with nl.open(demo) as store:
         busy = store.view("busy_time", only_tool="nsys").to_pylist()
         top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()
@@ -99,7 +99,7 @@ def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:
     ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
     text = ask(tmp_path / "store").stdout
-    assert "Top kernels · ncu" in text and "nsightlens roofline" in text and "GPUs ·" not in text
+    assert "Top kernels · ncu" in text and "nsightlens roofline\n" in text and "GPUs ·" not in text
 
 
 def test_of_many_runs_the_first_have_a_page_each(tmp_path: Path) -> None:
