@@ -20,6 +20,7 @@ from tests.catalogues import catalogue, fill, rows_of, tables_without_rows
 CASES = Path(__file__).parent / "sql"
 PUBLIC = views.public(views.load())
 CROSSING = ("kernels_joined", "tool_agreement", "perturbation")  # they set tools side by side, each in its own column
+DEFECTS = ("kernel_overruns",)  # of captures: without one there is no row
 SORTED = [name for name in PUBLIC if name != "timeline_kernels"]  # that one is a table, as large as kernels
 WALL_TIME = [name for name, view in PUBLIC.items() if {"start_ns", "span_ns", "busy_ns", "idle_ns"} & dict(view.columns).keys()
              and name not in CROSSING]
@@ -198,7 +199,7 @@ def test_ncu_durations_never_enter_wall_time(
 ) -> None:
     assert _rows(single["ncu"], name) == []
     with_ncu = Counter(_rows(all_tools, name))
-    assert with_ncu and with_ncu == Counter(_rows(catalogue(**_together("nsys", "kineto")), name))
+    assert (with_ncu or name in DEFECTS) and with_ncu == Counter(_rows(catalogue(**_together("nsys", "kineto")), name))
 
 
 def test_timeline_is_that_of_nsys_alone(
