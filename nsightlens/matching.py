@@ -52,9 +52,10 @@ def pairs(one: Recording, other: Recording) -> Found:
     found: list[Int] = [np.zeros((0, 2), dtype=np.int64)]
     segments: list[Int] = [np.zeros(0, dtype=np.int64)]
     too_long = []
+    whole = len(np.unique(np.append(one.segment, other.segment))) == 1
     for segment in np.intersect1d(one.segment, other.segment).tolist():
         mine, theirs = np.flatnonzero(one.segment == segment), np.flatnonzero(other.segment == segment)
-        placed = certain_pairs(one.token[mine], other.token[theirs])
+        placed = certain_pairs(one.token[mine], other.token[theirs], whole)
         if placed is None:
             too_long.append(segment)
             continue

@@ -88,6 +88,26 @@ def test_holes_tell_which_item_was_dropped(seed: int, length: int) -> None:
     assert found.tolist() == [[i, i] for i in range(length) if one[i] != HOLE or other[i] != HOLE]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(seed: int) -> None:
+    """Three equal steps and the last two of them, of which each side lacks a few: the first two fit better, and are wrong."""
+    random = np.random.default_rng(seed)
+    step = random.integers(0, 200, 300)
+    start = random.integers(200, 400, 20)
+    gone = 620 + random.choice(300, 12, replace=False)
+    one, places = np.delete(np.concatenate([start, step, step, step]), gone), np.delete(np.arange(920), gone)
+    other = np.concatenate([step, step])
+    found = certain_pairs(one, other, whole=True)
+    assert found is not None
+    assert [(i, j) for i, j in found.tolist() if places[i] != j + 320] == []
+    also_gone = random.choice(920, 5, replace=False)
+    also = np.delete(np.arange(920), also_gone)
+    same = certain_pairs(one, np.concatenate([start, step, step, step])[also], whole=True)
+    assert same is not None
+    assert len(same) > 700
+    assert [(i, j) for i, j in same.tolist() if places[i] != also[j]] == []
+
+
 def test_too_long_recordings_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment, "LARGEST", 5)
     assert text("abc", "ab") is None
