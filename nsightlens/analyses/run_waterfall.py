@@ -78,8 +78,9 @@ _UNKNOWN = ""
 # The sweep is the costly part and is asked once: a row per item with its time in each step, and one row for the steps.
 _QUERY = """
 WITH parts AS MATERIALIZED (
-    SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index, start_ns, step_id) - 1 AS place
-    FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3)
+    SELECT s.*, dense_rank() OVER (ORDER BY p.origin_epoch_ns + s.start_ns, profile_id, process_id, window_index, s.start_ns,
+        step_id) - 1 AS place
+    FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3) AS s LEFT JOIN profiles AS p USING (profile_id)
 ), steps AS (
     SELECT DISTINCT ON (place) place, s.process_id, p.rank, step_ns, step_id IS NOT NULL AS stepped
     FROM parts AS s LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id

@@ -118,6 +118,22 @@ def test_parts_sum_to_the_rounded_sum(parts: list[int], denominator: int) -> Non
     assert all(abs(Fraction(part, denominator) - one) < 1 for part, one in zip(parts, found, strict=True))
 
 
+@pytest.mark.parametrize("earlier", ["x", "y"])
+def test_steps_of_a_rank_in_several_profiles_are_in_the_order_of_time(empty: duckdb.DuckDBPyConnection, earlier: str) -> None:
+    """The warm-up that is left out is that of the recording that began first, whatever the profiles are called."""
+    recordings = [run("a", [(0, 10)] if mine == earlier else [(0, 100)], [("gemm", 0, 5)], process=process)
+                  for process, mine in enumerate("xy")]
+    profiles = []
+    for mine, recording in zip("xy", recordings, strict=True):
+        for rows in recording.values():
+            for row in rows:
+                row["profile_id"] = mine
+        profiles.append({"profile_id": mine, "run": "a", "tool": "kineto", "origin_epoch_ns": 1000 * (mine != earlier)})
+    b = run("b", [(0, 10), (10, 100)], [("gemm", 0, 5)])
+    found = waterfall(empty, {"profiles": profiles}, *recordings, b, skip_steps=1)
+    assert {(row["base_total_ns"], row["other_total_ns"], row["base_steps"]) for row in found} == {(100, 90, 1)}
+
+
 def test_ranks_weigh_the_same_whatever_their_number_of_steps(empty: duckdb.DuckDBPyConnection) -> None:
     a0 = run("a", [(0, 100), (100, 200), (200, 301)], [("gemm", 0, 100), ("gemm", 250, 10)])
     a1 = run("a", [(0, 50)], [("gemm", 0, 20)], rank=1, process=1)
