@@ -1,4 +1,4 @@
-"""The session that the README opens with is run, and must print what the README says."""
+"""The sessions of the README are run, and must print what the README says."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ README = (ROOT / "README.md").read_text()
 
 
 def _session() -> list[tuple[str, str]]:
-    block = re.search(r"```console\n(.*?)```", README, re.DOTALL)
-    assert block
-    return [(command, output) for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block[1], re.MULTILINE)]
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 2
+    return [(command, output) for block in blocks
+            for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 import nsightlens as nl
 from nsightlens.cli import page
+from nsightlens.cli.compare import command as compare
 from nsightlens.cli.summary import command
 from nsightlens.errors import NsightlensError
 
@@ -61,3 +63,12 @@ def test_every_plot_is_drawn_or_says_what_is_missing(store: tuple[str, Path], tm
             else:
                 drawn.append(name)
     assert "step_breakdown" in drawn and ("top_kernels" in drawn) == (store[0] not in ("cpu_only", "no_kernels"))
+
+
+def test_the_waterfall_in_the_readme_is_that_of_the_real_pair(tmp_path: Path) -> None:
+    for workers in (0, 4):
+        (trace,) = (DATA / "kineto").glob(f"pytorch__kineto__tb_plugin__resnet50_num_workers_{workers}__*")
+        nl.ingest(trace, store=tmp_path / "store", run=f"w{workers}", jobs=1).close()
+    done = CliRunner().invoke(compare, ["runs", "w0", "w4", "--store", str(tmp_path / "store")], env={"COLUMNS": "100"})
+    block = re.search(r"```text\n(.*?)```", (Path(__file__).parents[2] / "README.md").read_text(), re.DOTALL)
+    assert block and block[1] in done.stdout
