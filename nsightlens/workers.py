@@ -17,7 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.5
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_ARENAS = 2
 _LARGE_BLOCK = 1 << 20
 """Above a column of one batch: those come and go all the time, and each new block is zeroed page by page by the kernel."""
 _KEPT = 1 << 25
@@ -53,8 +54,8 @@ def _without_main() -> Iterator[None]:
 def _follow_parent(parent: int) -> None:
     """Prepare a worker; among others, start the thread that ends it once its parent has died: a pool does not notice that."""
 
-    spare_pandas()
     return_memory()
+    spare_pandas()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -91,13 +92,16 @@ def spare_pandas() -> None:
 
 
 def return_memory() -> None:
-    """Have the C library give every large block back when it is freed. For processes of our own.
+    """Have the C library give every large block back when it is freed. For processes of our own, before pyarrow is imported.
 
-    By default glibc raises the size from which it does so with use, and then keeps hundreds of MB in fragments.
+    By default glibc raises the size from which it does so with use, and keeps a heap per thread: hundreds of MB in fragments.
+    So does Arrow's own pool, which therefore is left out.
     """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
         libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
+        libc.mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def give_back() -> None:
