@@ -180,9 +180,9 @@ def _is_certain(group: list[Launch], does: list[int], row: int, work: Work) -> b
     """
     if not work.parts:
         return len(does) == 1
-    if len(does) == len(work.parts) or (len(does) == 1 and work.flop is None):
-        return True
     sides = Counter(_side(group[other]) for other in does)
+    if len(does) == len(work.parts) or (len(does) == 1 and work.flop is None):
+        return None in sides or max(sides.values()) == 1  # two kernels of one gradient: that of the other is missing
     return None not in sides and sides[_side(group[row])] == 1
 
 

@@ -29,7 +29,8 @@ def _matrices(call: Call, first: int, added: int | None = None, beta: int | None
     if right.dims != expected:
         raise Unclear("the shapes are not those of a product")
     beside = None if added is None or (beta is not None and _is_zero(call.text(beta))) else call.optional(added)
-    return _product(call, left, right, left.like((*batch, rows, columns)), inner, beside)
+    type_ = "int" if call.name == "aten::_int_mm" else left.type  # sums of products of bytes need more room
+    return _product(call, left, right, Operand((*batch, rows, columns), type_), inner, beside)
 
 
 def _is_zero(text: str | None) -> bool:

@@ -117,6 +117,8 @@ def test_each_kernel_of_a_backward_convolution_has_one_of_its_products() -> None
     assert [row[1] for row in winograd] == [FLOP, None, None]
     named = worked(calls[:1], [(1, "x_dgrad_y", "convolution"), (1, "wgrad1", "convolution"), (1, "wgrad2", "convolution")])
     assert [row[1] for row in named] == [FLOP, None, None]
+    halves = worked(calls[:1], [(1, "wgrad1", "convolution"), (1, "wgrad2", "convolution")])
+    assert [row[1] for row in halves] == [None, None]
 
 
 def test_one_kernel_for_two_gradients_that_were_asked_for_is_not_certain() -> None:

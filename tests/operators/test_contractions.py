@@ -49,6 +49,11 @@ def test_a_product_of_half_precision_moves_half_the_bytes() -> None:
     assert call("mm", ([3, 5], HALF), ([5, 7], HALF)).bytes == 2 * (15 + 35 + 21)
 
 
+def test_a_product_of_bytes_is_written_in_32_bits() -> None:
+    found = call("_int_mm", ([16, 32], "signed char"), ([32, 8], "signed char"))
+    assert (found.flop, found.bytes) == (2 * 16 * 32 * 8, 16 * 32 + 32 * 8 + 4 * 16 * 8)
+
+
 def test_a_scaled_product_has_a_result_of_its_own_type() -> None:
     fp8 = "c10::Float8_e4m3fn"
     found = call("_scaled_mm", ([16, 32], fp8), ([32, 16], fp8), [], [], "", "", "15", "False")
