@@ -11,6 +11,7 @@ import pyarrow as pa
 from nsightlens import operators
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.analyses.run_difference import WHAT
+from nsightlens.errors import UsageError
 
 CONTRACTIONS = ("gemm", "convolution", "attention")
 """Families whose bytes alone say nothing of how fast they could be: their operations must be known."""
@@ -34,6 +35,8 @@ SELECT run, process_id, {WHAT['kernel']} AS configuration
 FROM timeline_kernels WHERE duration_ns >= 0 GROUP BY ALL
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
 _KINETO = f"SELECT kernel_id, run, {WHAT['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
+NO_PEAKS = "no datasheet peaks of this GPU: assume_gpu takes those of another, by its name in gpu_peaks"
+_SHEETS = "SELECT name FROM gpu_peaks WHERE regexp_matches($1, pattern, 'i') OR lower($1) = lower(name)"
 _PEAKS = """
 WITH gpus AS (
     SELECT k.device_id, coalesce(?, k.gpu) AS gpu, max(d.sm_count) AS sm_count
@@ -75,6 +78,9 @@ class Roofs:
     """The roof of each launch of the timeline."""
 
     def __init__(self, ask: Ask, assume_gpu: str | None) -> None:
+        if assume_gpu is not None and ask(_SHEETS, [assume_gpu]).num_rows == 0:
+            names = ask("SELECT name FROM gpu_peaks ORDER BY name", [])["name"].to_pylist()
+            raise UsageError(f"no datasheet of {assume_gpu!r}; there are: {', '.join(names)}")
         self._peaks = _peaks(ask(_PEAKS, [assume_gpu]))
         known = ask(_WITH_COUNTERS, []).to_pylist()
         self._configuration = {row["kernel_id"]: (row["configuration_id"], row["grade"] == "launch") for row in known}
@@ -126,7 +132,7 @@ class Roofs:
 def roof(work: Work, peak: Peak | None, is_contraction: bool) -> Roof:
     """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time."""
     if peak is None:
-        return Roof(None, reason="no datasheet peaks of this GPU (assume_gpu names another)")
+        return Roof(None, reason=NO_PEAKS)
     if work.bytes is None:
         return Roof(None, reason="bytes are unknown")
     if peak.bytes is None:

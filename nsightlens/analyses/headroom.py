@@ -101,7 +101,7 @@ class Group:
 
 
 def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None) -> pa.Table:
-    """Return a row per process and item. Raises UsageError for another `by`."""
+    """Return a row per process and item. Raises UsageError for another `by`, and for a GPU that no datasheet is known of."""
     if by not in _ITEMS:
         raise UsageError(f"headroom: by is one of {', '.join(_ITEMS)}, not {by!r}")
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)

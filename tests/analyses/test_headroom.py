@@ -12,7 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens import analyses, views
 from nsightlens.analyses import headroom
-from nsightlens.analyses._roofs import Peak, Work, roof
+from nsightlens.analyses._roofs import NO_PEAKS, Peak, Work, roof
 from nsightlens.errors import UsageError
 from nsightlens.reconcile import unbalanced
 from nsightlens.store import Store
@@ -43,7 +43,7 @@ def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, 
 
 
 def test_a_gpu_without_peaks_and_a_slice_of_one_have_no_roof() -> None:
-    assert roof(products(1, 1), None, True).reason == "no datasheet peaks of this GPU (assume_gpu names another)"
+    assert roof(products(1, 1), None, True).reason == NO_PEAKS
     assert roof(products(1, 1), Peak({"tensor_bf16": 1e12}, None), True).reason == (
         "a slice of a GPU: the bandwidth that it has is unknown")
 
@@ -118,9 +118,12 @@ def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> No
 
 
 def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
-    assert answered([{"gpu": "Some GPU"}])[0]["reason"] == "no datasheet peaks of this GPU (assume_gpu names another)"
+    assert answered([{"gpu": "Some GPU"}])[0]["reason"] == NO_PEAKS
     faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3")[0]
     assert faster["at_roof_ns"] == round(1e9 * 2 * 1024**3 / 989.4e12)
+    assert answered([{"gpu": "Some GPU"}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == faster["at_roof_ns"]
+    with pytest.raises(UsageError, match="no datasheet of 'Voodoo 2'; there are: A10"):
+        answered([{"gpu": "Some GPU"}], assume_gpu="Voodoo 2")
     with pytest.raises(UsageError, match="by is one of kernel, key"):
         headroom.analyse(lambda sql, values: pa.table({}), by="colour")
 
