@@ -76,12 +76,12 @@ def _kept(one: Tokens, other: Tokens, band: _Band, found: Pairs, whole: bool) ->
     """Return which of the pairs stand also where each counts a little less than any other pair.
 
     Those that do not are of a stretch that fits elsewhere about as well: both repeat themselves, and what either lacks decides
-    where it fits best. How much less: by the share of the shorter that has no partner; of a `whole` recording, which may hold
-    more repetitions, also by what the longer has more, up to one in eight.
+    where it fits best. How much less: all together by what of the shorter has no partner; of a `whole` recording, which may hold
+    more repetitions, also by what the longer has more, up to an eighth of the shorter.
     """
     shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
     doubt = max(shorter - band.best, min(apart, shorter // 8) if whole else 0)
-    weight = _FULL * max(band.best - doubt, 0) // max(band.best, 1)
+    weight = _FULL * max(len(found) - doubt, 0) // max(len(found), 1)
     if not len(found) or weight == _FULL:
         return np.ones(len(found), dtype=np.bool_)
     weights = np.full((len(one), 2), _FULL, dtype=np.int64)
