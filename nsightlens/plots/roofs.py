@@ -14,10 +14,12 @@ Source = Literal["measured", "datasheet"]
 Row = dict[str, Any]
 
 LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}
-_SLOPE, _FLAT = "slope", "flat"  # marks of the labels of memory and compute roofs
+_SLOPE, _FLAT, _RIDGE = "slope", "flat", "ridge"  # marks of the labels of memory roofs, compute roofs and where they meet
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _FLAT_PLACES: tuple[tuple[tuple[int, int], Literal["bottom", "top"]], ...] = (  # in points off the right end
     ((-4, 3), "bottom"), ((-4, -4), "top"), ((-90, 3), "bottom"), ((-90, -4), "top"))
+_RIDGE_PLACES: tuple[tuple[tuple[int, int], Literal["left", "right"]], ...] = (
+    ((4, -9), "left"), ((-4, 3), "right"), ((-7, -4), "right"))
 _SAME = 1.01  # roofs within one per cent are drawn as one line
 
 
@@ -133,6 +135,19 @@ def settle_labels(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
             offset, side = _FLAT_PLACES[covered.index(min(covered))]
             text.set_position(offset)
             text.set_verticalalignment(side)
+    _clear_ridges(axes)
+
+
+def _clear_ridges(axes: Axes) -> None:
+    """Put the numbers of the ridges where no label of a flat is: below, or left of them, above the slope."""
+    flats = [text.get_window_extent() for text in axes.texts if text.get_gid() == _FLAT]
+    for text in axes.texts:
+        if text.get_gid() == _RIDGE:
+            for offset, side in _RIDGE_PLACES:
+                text.set_position(offset)
+                text.set_horizontalalignment(side)
+                if not any(text.get_window_extent().overlaps(flat) for flat in flats):
+                    break
 
 
 def _line(axes: Axes, roof: Roof, xs: list[float], low: list[float], high: list[float]) -> None:
@@ -147,4 +162,4 @@ def _ridge(axes: Axes, x: float, y: float) -> None:
         return
     axes.plot([x], [y], marker="o", markersize=4, markerfacecolor="white", markeredgecolor="black", linestyle="none",
               label="_ridge", zorder=3)
-    axes.annotate(f"{x:.3g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color="0.3")
+    axes.annotate(f"{x:.3g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color="0.3", gid=_RIDGE)

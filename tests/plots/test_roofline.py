@@ -82,6 +82,18 @@ def test_roofs_meet_at_the_ridge() -> None:
     assert "10" in [text.get_text() for text in axes.texts]
 
 
+def test_the_numbers_of_the_ridges_are_clear_of_the_roofs_labels() -> None:
+    """Two flats so near each other that the label of the lower one covers the ridge of the upper."""
+    figure = draw(row(0, measured_flop_per_s=105e12, measured_bytes_per_s=1.76e12, arithmetic_intensity=0.1),
+                  row(1, precision="tensor_bf16_dst_fp32", measured_flop_per_s=210e12, measured_bytes_per_s=1.76e12,
+                      arithmetic_intensity=400.0, performance_flop_per_s=54e12))
+    (axes,) = figure.axes
+    labels = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    ridges = [labels["59.7"], labels["119"]]
+    flats = [box for text, box in labels.items() if "FLOP/s @" in text]
+    assert len(flats) == 2 and not any(ridge.overlaps(flat) for ridge in ridges for flat in flats)
+
+
 def test_figure_names_gpu_clock_precision_level_and_roofs() -> None:
     shown = texts(draw(row()))
     for text in ("NVIDIA A100-SXM4-80GB", "compute capability 8.0", "FP32 10.0 TFLOP/s @ 1.10 GHz", "DRAM 1.00 TB/s",
