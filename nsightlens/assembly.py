@@ -29,6 +29,8 @@ from nsightlens.shelf import Shelf, Stretches, whole
 from nsightlens.staging import Spool
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
+EARLY = ("api_calls",)
+"""Tables whose rows do not depend on what is derived from other tables."""
 _ID_BITS = 32
 _NO_DEVICE = 0xFFFFFFFF
 _GPU_WORK = ("kernels", "memory_ops", "graph_executions")
@@ -93,7 +95,8 @@ class Assembly:
             self.processes[number].works = True
         self.warnings = processes.resolve_ranks(self.processes, profile.sidecar, profile.rank_hint)
         self.devices = processes.identify_devices(self.processes, [w.small["devices"] for w in windows], places)
-        self._derive()
+        self._attribution = self._begin_attribution() if narrow.rows("ranges") else None
+        self._calls = self._take_calls()
 
     def _processes_of_kinds(self, table: str) -> Int:
         """Return the process number of each kind."""
@@ -133,7 +136,7 @@ class Assembly:
             start = self._shelf.keep(shifted)
         return process, self._narrow.column(table, "correlation_id"), start
 
-    def _calls(self) -> Calls:
+    def _take_calls(self) -> Calls:
         kind = self._narrow.column("api_calls", "kind")
         process, correlation, start = self._take_work("api_calls", kind)
         if self._attribution:
@@ -144,12 +147,11 @@ class Assembly:
             correlation = np.where(linking.used_by_several(process, ids), 0, ids)
         return Calls(process, correlation, start, self._narrow.column("api_calls", "duration_ns"))
 
-    def _derive(self) -> None:
-        self._attribution = self._begin_attribution() if self._narrow.rows("ranges") else None
-        calls = self._calls()
-        self._link("memory_ops", calls)
-        process, kind, correlation, start, links = self._link("kernels", calls)
-        del calls
+    def derive(self) -> None:
+        """Derive what follows from the profile as a whole, once. Until then only the tables in EARLY have their rows."""
+        self._link("memory_ops")
+        process, kind, correlation, start, links = self._link("kernels")
+        del self._calls
         if self._attribution:
             self._attribution.finish()
         self.codes = self._narrow.take("kernels", "name")
@@ -166,11 +168,11 @@ class Assembly:
         self._place = numbers.place
         self._launch_index, self._nth = self._shelf.keep(numbers.launch_index), self._shelf.keep(numbers.nth)
 
-    def _link(self, table: str, calls: Calls) -> tuple[npt.NDArray[Any], Stretches, Stretches, Stretches, Launched]:
+    def _link(self, table: str) -> tuple[npt.NDArray[Any], Stretches, Stretches, Stretches, Launched]:
         """Link GPU work to its calls; return process number, kind, correlation id, start and launching call of each row."""
         kind = self._narrow.column(table, "kind")
         process, correlation, start = self._take_work(table, kind)
-        links = linking.link(process, correlation, calls, start, self._shelf)
+        links = linking.link(process, correlation, self._calls, start, self._shelf)
         if self._attribution:
             self._attribution.add_work(table, kind, links)
         self._links[table] = links.call, links.queue_delay

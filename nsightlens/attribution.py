@@ -123,6 +123,7 @@ class Attribution:
             track = np.where(known, self._call_track[kind[some]], -1)
             places.add(self.around.nest.innermost(track, begin, np.where(known, begin + 1, begin)))
         self._call = places.column()
+        self._kept["api_calls"] = (self._call,)
 
     def add_work(self, table: str, kind: Stretches, links: Launched) -> None:
         """Take in the GPU work of one table: the kind of each row, and its launching calls."""
@@ -167,7 +168,6 @@ class Attribution:
             self._kept[table] = self._shelf.keep(pairs.code), self._shelf.keep(work.place), work.step
             self._pairs[table] = replace(pairs, code=pairs.code[:0].copy())
         self._work.clear()
-        self._kept["api_calls"] = (self._call,)
         self._external = self._external[:0].copy()
         self.around.forget()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from nsightlens import schema, workers
-from nsightlens.assembly import SMALL, Assembly, Profile, Window, stored_kind_schema, stored_schema
+from nsightlens.assembly import EARLY, SMALL, Assembly, Profile, Window, stored_kind_schema, stored_schema
 from nsightlens.kinds import KIND, Codes, Kinds, kind_schema, kinds_of
 from nsightlens.normalise import Narrow
 from nsightlens.readers import READERS, Batch
@@ -45,7 +45,12 @@ def write(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]
     workers.give_back()
     assembly = Assembly(profile, windows, narrow, kinds, shelf)
     with ThreadPoolExecutor(min(jobs, _SIDE_BY_SIDE)) as threads:
-        written = list(threads.map(lambda table: _write_table(table, assembly, directory), TABLES.values()))
+        derived = threads.submit(assembly.derive)
+        writing = [threads.submit(_write_table, TABLES[name], assembly, directory) for name in EARLY]
+        derived.result()
+        writing += [threads.submit(_write_table, table, assembly, directory)
+                    for name, table in TABLES.items() if name not in EARLY]
+        written = [each.result() for each in writing]
     for spool in [*(s for window in windows for s in window.spools.values()), *(k.spool for k in kinds.values())]:
         spool.remove()
     return {part: rows for parts in written for part, rows in parts.items()}
