@@ -84,9 +84,11 @@ def test_roofs_meet_at_the_ridge() -> None:
 
 def test_the_numbers_of_the_ridges_are_clear_of_the_roofs_labels() -> None:
     """Two flats so near each other that the label of the lower one covers the ridge of the upper."""
-    figure = draw(row(0, measured_flop_per_s=105e12, measured_bytes_per_s=1.76e12, arithmetic_intensity=0.1),
-                  row(1, precision="tensor_bf16_dst_fp32", measured_flop_per_s=210e12, measured_bytes_per_s=1.76e12,
-                      arithmetic_intensity=400.0, performance_flop_per_s=54e12))
+    slow, fast = ({"measured_bytes_per_s": 1.76e12, "measured_flop_per_s": flop, "measured_clock_hz": hz}
+                  for flop, hz in ((87.5e12, 2.01e9), (105e12, 2.41e9)))
+    tensor = {"precision": "tensor_bf16_dst_fp32", "measured_flop_per_s": None, "datasheet_flop_per_s": 210e12}
+    figure = draw(row(0, **slow, arithmetic_intensity=0.25, performance_flop_per_s=1.4e10), row(1, **fast),
+                  row(2, **fast | tensor, arithmetic_intensity=380.0, performance_flop_per_s=54e12))
     (axes,) = figure.axes
     labels = {text.get_text(): text.get_window_extent() for text in axes.texts}
     ridges = [labels["59.7"], labels["119"]]
