@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
+from nsightlens.analyses import run_waterfall
 from nsightlens.analyses.run_difference import analyse, judged
 from nsightlens.errors import UsageError
 from tests.captures import kineto
@@ -132,6 +133,16 @@ def test_runs_without_steps_are_compared_in_blocks(tmp_path: Path) -> None:
     said = [(row["item"], row["unit"], row["verdict"], row["base_replicates"]) for row in rows]
     assert said == [("gemm", "per launch", "slower", 10)]
     assert rows[0]["difference_ns"] == 10_000
+
+
+@pytest.mark.parametrize("asked", [
+    {"rate": float("nan")}, {"rate": -0.1}, {"threshold_pct": float("nan")}, {"threshold_pct": -1.0}, {"skip_steps": -1},
+    {"skip_steps": 10**30},
+])
+def test_numbers_that_mean_nothing_are_refused(asked: dict[str, Any]) -> None:
+    for analysis in (analyse, run_waterfall.analyse):
+        with pytest.raises(UsageError, match=f"^{next(iter(asked))} is a"):
+            analysis(None, **asked)  # type: ignore[arg-type]
 
 
 def test_runs_that_are_not_there_are_refused(tmp_path: Path) -> None:

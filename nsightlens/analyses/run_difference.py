@@ -41,6 +41,7 @@ Both runs are compared under the same tool: nsys where both have it, else Kineto
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -135,6 +136,7 @@ def analyse(
     """Return a row per item, the largest difference first."""
     if what not in WHAT:
         raise UsageError(f"what is one of {', '.join(WHAT)}, not {what!r}")
+    check(rate, threshold_pct, skip_steps)
     runs = named(ask, base, other)
     tool, stepped = common_tool(ask, *runs, under)
     one, two = (_side(ask, run, tool, what, stepped, skip_steps) for run in runs)
@@ -156,6 +158,16 @@ def analyse(
 
 def _rounded(value: float | None) -> int | None:
     return None if value is None else round(value)
+
+
+def check(rate: float, threshold_pct: float, skip_steps: int) -> None:
+    """Return nothing. Raises UsageError for numbers that mean nothing, of which NaN would call every change a discovery."""
+    if not 0 <= rate <= 1:
+        raise UsageError(f"rate is a share from 0 to 1, not {rate}")
+    if not 0 <= threshold_pct < math.inf:
+        raise UsageError(f"threshold_pct is a percentage from 0 on, not {threshold_pct}")
+    if not 0 <= skip_steps < 1 << 31:
+        raise UsageError(f"skip_steps is a number of steps, not {skip_steps}")
 
 
 def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:

@@ -66,7 +66,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.run_difference import common_tool, judged, named
+from nsightlens.analyses.run_difference import check, common_tool, judged, named
 from nsightlens.errors import UsageError
 
 Int = npt.NDArray[np.int64]
@@ -136,6 +136,7 @@ def analyse(
     """Return a row per item (and rank), the largest change first; none where a run has no timeline. Raises UsageError."""
     if per not in ("run", "rank"):
         raise UsageError(f"per is run or rank, not {per!r}")
+    check(rate, threshold_pct, skip_steps)
     runs = named(ask, base, other)
     tool, _ = common_tool(ask, *runs, under)
     sides = [side for run in runs if (side := _read(ask, run, tool, what, skip_steps)) is not None]
