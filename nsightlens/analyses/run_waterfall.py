@@ -9,7 +9,8 @@ range and of the GPU work that was launched in it. The host's range alone would 
 Times are the mean of a rank's steps, and of that the mean over the ranks: exact fractions, rounded so that the items still
 sum to the rounded step (largest remainder). Ranks are those that both runs have; where world sizes differ, or no rank is
 known, all processes of each run. A process that drives several GPUs counts as one. Runs that lack steps are compared by
-share alone: base_ns and other_ns are then time in the captured slices, and nothing is said of step time.
+share alone: base_ns and other_ns are then time in the captured slices (from the first operator on, and after the GPU work
+that was launched before it; the work itself is left out), and nothing is said of step time.
 Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
 low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.

@@ -10,6 +10,7 @@
 -- @requires _matchable, _match_tools, _match_partners, _match_candidates, _match_open
 -- @assumes Both tools saw the same program with the same inputs.
 -- @assumes Processes of equal rank stand for each other, and launch in the same order but for what one side lacks.
+-- @assumes Steps have the same numbers in both tools: counted from 0 in one and from 1 in the other, launches meet a step late.
 -- @column run              Run.
 -- @column tool             Tool of the launch.
 -- @column other_tool       The tool it is looked for in.
