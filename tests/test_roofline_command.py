@@ -209,7 +209,8 @@ def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -
 def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "rank0.json")
     nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
-    assert refused(tmp_path / "store").endswith("ingest a report of ncu (--set roofline --csv --page raw)")
+    assert refused(tmp_path / "store").endswith(
+        "ingest a report of ncu (--set roofline --csv --page raw); by the shapes of the operators alone: --time kineto")
     assert refused(tmp_path / "store", "--time", "kineto").endswith(
         "; nor do the shapes of an operator tell what they do (record_shapes=True)")
 
