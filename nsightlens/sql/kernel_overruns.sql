@@ -22,10 +22,9 @@
 CREATE MACRO kernel_overruns(margin_ns := 1000) AS TABLE
 WITH placed AS (
     SELECT
-        run, tool, rank, profile_id, window_index, process_id, device_id, stream, kernel_id, name, start_ns, duration_ns,
+        run, tool, rank, profile_id, window_index, process_id, device_id, context, stream, kernel_id, name, start_ns, duration_ns,
         start_ns + duration_ns AS end_ns,
         lead(start_ns) OVER later AS next_start_ns,
-        lead(start_ns, 2) OVER later AS second_start_ns,
         graph_node_id IS NOT NULL OR count(nullif(correlation_id, 0)) OVER (
             PARTITION BY profile_id, window_index, process_id, correlation_id
         ) > 1 AS is_of_graph
@@ -34,10 +33,16 @@ WITH placed AS (
     WINDOW later AS (
         PARTITION BY profile_id, window_index, process_id, device_id, context, stream ORDER BY start_ns, duration_ns, kernel_id
     )
+), followed AS (
+    -- The second after it is the next of the next: DuckDB before 2.0 cannot open a catalogue that says lead(start_ns, 2).
+    SELECT *, lead(next_start_ns) OVER (
+        PARTITION BY profile_id, window_index, process_id, device_id, context, stream ORDER BY start_ns, duration_ns, kernel_id
+    ) AS second_start_ns
+    FROM placed
 )
 SELECT
     run, tool, rank, profile_id, window_index, process_id, device_id, stream, kernel_id, name, start_ns, duration_ns,
     next_start_ns, end_ns - next_start_ns AS overrun_ns
-FROM placed
+FROM followed
 WHERE end_ns > second_start_ns + margin_ns AND NOT is_of_graph
 ORDER BY run, tool, overrun_ns DESC, profile_id, kernel_id;
