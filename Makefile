@@ -6,8 +6,12 @@ RUN := fixtures/simulated_resnet18_ddp
 OUT := demo-output
 TORCH_VENV ?= .venv-torch
 TORCH ?= torch==2.13.0
+SECONDS ?= 600
+STATE ?= fuzz-state
+LOWEST_VENV ?= .venv-lowest
+LOWEST_PYTHON ?= python3.11
 
-.PHONY: demo test test-captures test-long test-workloads lint docs notebooks bench clean
+.PHONY: demo test test-captures test-long test-workloads test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -21,6 +25,10 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[test]' --config-settings editable_mode=compat
+	touch $@
+
+$(VENV)/.mutants: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[mutants]' --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
@@ -52,9 +60,13 @@ test: lint
 test-captures: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m captures
 
-## Tests that take minutes: 200 killed ingests.
+## Tests that take minutes: 200 killed ingests, the suite without the roofline, the wheel in a venv that holds nothing else.
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest tests/long --override-ini testpaths=tests/long
+
+## 100 changes in each room that its tests should see; those that they do not are listed in tests/mutants/survivors.md.
+test-mutants: $(VENV)/.mutants
+	$(BIN)/python -m tests.mutants.run
 
 ## Tests of the Python wrappers and workloads with a real PyTorch (CPU is enough), in a venv of their own.
 test-workloads: $(TORCH_VENV)/.torch
@@ -67,14 +79,42 @@ $(TORCH_VENV)/.torch: pyproject.toml
 	$(TORCH_VENV)/bin/python -m pip install --quiet --editable . pytest nvtx
 	touch $@
 
+## Mutated captures of all formats against independent readers; goes on where it stopped: make fuzz SECONDS=3600 STATE=folder
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --state $(STATE)
+
+## Lay out a view with its test: make new-view NAME=slow_copies [TOPIC=memory]. It says what to fill in, and how to check it.
+new-view: $(VENV)/.test
+	$(BIN)/python -m tests.new_view $(NAME) $(TOPIC)
+
+## The tests of one view, and of the pages that show it: make test-view NAME=slow_copies.
+test-view: $(VENV)/.test
+	$(BIN)/python -m pytest tests/views tests/test_limits.py -k "$(NAME) or test_limits or page_of_views"
+
+## All tests but those of real captures under the lowest versions that pyproject.toml allows, in a venv of their own.
+test-lowest: $(LOWEST_VENV)/.lowest
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist loadfile -m "not captures"
+
+$(LOWEST_VENV)/.lowest: pyproject.toml tests/lower_bounds.py
+	@command -v $(LOWEST_PYTHON) >/dev/null || { echo "the lowest versions are for Python 3.11: make test-lowest LOWEST_PYTHON=/path/to/python3.11"; exit 1; }
+	$(LOWEST_PYTHON) -m venv $(LOWEST_VENV)
+	$(LOWEST_VENV)/bin/python -m tests.lower_bounds > $(LOWEST_VENV)/pins.txt
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --editable '.[test]' --constraint $(LOWEST_VENV)/pins.txt --config-settings editable_mode=compat
+	touch $@
+
+## Check changed files before each commit (.pre-commit-config.yaml).
+hooks: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --config-settings editable_mode=compat
+	$(BIN)/pre-commit install
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 ## Write the generated pages.
 docs: $(VENV)/.core
-	$(BIN)/python -m nsightlens.schema > docs/schema.md
-	$(BIN)/python -m nsightlens.views > docs/views.md
+	$(BIN)/python -m nsightlens.views.tables_page > docs/schema.md
+	$(BIN)/python -m nsightlens.views.registry > docs/views.md
 
 ## Run the notebooks and store what they print.
 notebooks: $(VENV)/.test
@@ -84,4 +124,4 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) $(OUT) build *.egg-info
+	rm -rf $(VENV) $(TORCH_VENV) $(LOWEST_VENV) $(OUT) build *.egg-info

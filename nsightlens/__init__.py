@@ -14,48 +14,91 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nsightlens.errors import (
+    BalanceWarning,
+    NsightlensError,
+    OldRulesWarning,
+    ReadError,
+    SchemaError,
+    StoreError,
+    UnknownFormatError,
+    UsageError,
+    ViewError,
+)
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
     import pyarrow as pa
 
-    from nsightlens import plots as plots
-    from nsightlens.store import Store
+    from nsightlens import plots
+    from nsightlens.store.store import Store
+    from nsightlens.views.header import Param, View
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "ingest", "open", "plots", "read"]
+__all__ = [
+    "BalanceWarning", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store", "StoreError",
+    "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
+]
 
 
 def ingest(
     paths: Sequence[str | Path] | str | Path, store: str | Path | None = None, *, run: str | None = None,
     rank_pattern: str | None = None, jobs: int | None = None, materialise: bool = True, executor: Executor | None = None,
 ) -> Store:
-    """Read the captures below `paths` into the store and return it, opened. See `nsightlens.road.ingest`."""
+    """Read the captures below `paths` into the store and return it, opened. See `nsightlens.pipeline.ingest.ingest`."""
     from pathlib import Path as _Path
 
-    road = import_module("nsightlens.road")
+    from nsightlens.pipeline.ingest import ingest as _ingest
+
     roots = [paths] if isinstance(paths, (str, _Path)) else list(paths)
-    report = road.ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise, executor=executor)
+    report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise, executor=executor)
     return open(report.store)
 
 
-def open(store: str | Path | None = None) -> Store:
+def open(store: str | Path | None = None, *, views: str | Path | None = None) -> Store:
     """Return the store at `store` (else $NSIGHTLENS_STORE, else ./nsightlens-store), opened for reading.
 
-    Raises StoreError where there is none.
+    views: a folder with views of your own (else $NSIGHTLENS_VIEWS): .sql files and Python analyses with headers like ours.
+    Raises StoreError where there is no store, ViewError for a mistake in a view of your own. Warns (OldRulesWarning) where
+    profiles were read by older rules than this version's.
     """
-    from nsightlens.store import Store, locate
+    import warnings
 
-    return Store(locate(store))
+    from nsightlens.errors import OldRulesWarning
+    from nsightlens.store.store import Store, locate
+    from nsightlens.views import folder
+
+    opened = Store(locate(store), folder.locate(views))
+    older = len(opened.older_than_the_rules())
+    if older:
+        warnings.warn(f"{older} {'profile is' if older == 1 else 'profiles are'} older than the rules of this version; to read "
+                      f"what they changed again: nsightlens refresh --store {opened.path}", OldRulesWarning, stacklevel=2)
+    return opened
 
 
 def read(path: str | Path) -> dict[str, pa.Table]:
     """Return the tables of one capture, normalised as in a store but without one. Raises ReadError where it can't be read."""
-    return import_module("nsightlens.road").read_one(path)  # type: ignore[no-any-return]
+    from nsightlens.pipeline.ingest import read_one
+
+    return read_one(path)
 
 
 def __getattr__(name: str) -> Any:
+    """Return what is imported when it is first used: Store, View, Param, plots."""
+    if name == "Store":
+        from nsightlens.store.store import Store
+
+        return Store
+    if name in ("Param", "View"):
+        from nsightlens.views import header
+
+        return getattr(header, name)
     if name == "plots":
         return import_module("nsightlens.plots")
     raise AttributeError(f"module 'nsightlens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

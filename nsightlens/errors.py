@@ -46,9 +46,20 @@ class SchemaError(NsightlensError):
     """A table does not have the columns that schema.py defines: a defect of ours, not of the input."""
 
 
+class ViewError(NsightlensError):
+    """The file of a view is wrong, one of ours or of the user's own folder; the message begins with FILE:LINE."""
+
+    def __init__(self, file: str | PathLike[str], line: int, what: str) -> None:
+        super().__init__(f"{file}:{line}: {what}")
+
+
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do."""
 
 
 class BalanceWarning(UserWarning):
     """The parts of a breakdown do not sum to its total; the message says where and by how much."""
+
+
+class OldRulesWarning(UserWarning):
+    """Profiles of a store were read by older rules than those of this nsightlens; the message says how many, and what to run."""

@@ -8,19 +8,19 @@ Log of SCHEMA_VERSION
 2  api_calls: range_id, op_range_id; ranges: op_parent_id, forward_id; allocations: op_range_id;
    kernels, metric_summaries: tensor_cores; tables step_times and matches;
    profiles: kernel_filter, launch_skip, launch_count, from_start, settings
+3  step_times: recorded_under is profiler; window_number, window_name, window_start_ns, window_duration_ns are segment_...;
+   private tables: the rank pattern of each run, the versions of the rules in each signature
+4  parts and tables of row templates: _kernels_templates, _kernels_facts and the like, joined by _template
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 
-from nsightlens.errors import SchemaError
-
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -35,7 +35,6 @@ METRICS = pa.map_(pa.string(), pa.float64())
 SETTINGS = pa.map_(pa.string(), pa.string())
 PACKED_METRICS = pa.map_(TEXT, pa.float64())
 """METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
-_MAX_SETTING = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,8 @@ class Column:
 class Table:
     """One table: what a row is, its columns in order, and which column numbers its rows within a profile.
 
-    varying: the columns that differ from row to row; rows that agree in all others are of one kind (nsightlens/kinds.py).
+    varying: the columns that differ from row to row; rows that agree in all others share a template
+        (columns/row_templates.py).
     Empty for tables that are stored as they are. This changes how a table is stored, never what it holds.
     """
 
@@ -145,7 +145,7 @@ KERNELS = Table(
         _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
         _c("family", TEXT, "normalise", "gemm, convolution, attention, normalization, reduction, elementwise, optimizer, "
            "collective, memory or other."),
-        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where that does not tell (Triton, ...)."),
+        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where it does not show (Triton, ...)."),
         _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
         _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
         _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),
@@ -166,7 +166,7 @@ KERNELS = Table(
         _c("graph_id", INT64, "reader", "Executable CUDA graph the kernel is a node of."),
         _c("graph_node_id", INT64, "reader", "Node within that graph."),
         *_WHY,
-        _c("collective", TEXT, "reader", "Collective operation, where the tool names it (allreduce, ...)."),
+        _c("collective", TEXT, "reader", "Collective operation as the tool names it, else as the innermost range names it."),
         _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements x element size.", "bytes"),
         _c("group_size", INT32, "reader", "Ranks in the collective's process group."),
         _c("group_name", TEXT, "reader", "Name of the process group."),
@@ -237,7 +237,7 @@ API_CALLS = Table(
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
         _c("name", TEXT, "reader", "Function name without the API version suffix."),
-        _c("api", TEXT, "reader", "runtime or driver; NULL where the tool does not tell."),
+        _c("api", TEXT, "reader", "runtime or driver; NULL where the tool does not record it."),
         _c("correlation_id", INT64, "reader", "CUPTI correlation id."),
         _c("return_value", INT32, "reader", "Return code, where recorded (0 = success)."),
         _c("external_id", INT64, "reader", "Kineto's External id where it is a real link to an operator, else NULL."),
@@ -303,16 +303,16 @@ ALLOCATIONS = Table(
 STEP_TIMES = Table(
     "step_times",
     "One row per step whose time the workload itself wrote down (rank0003.steps.json), under a profiler or under none. A step's "
-    "own times are when the host issued it; a window's are when the device was done.",
+    "own times are when the host issued it; those of a segment of steps are when the device was done.",
     (
         *_WHERE_FROM,
         _RANK,
-        _c("recorded_under", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
+        _c("profiler", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
         _c("workload", TEXT, "reader", "The workload's name for itself."),
-        _c("window_number", INT32, "reader", "Position of the stretch of steps in its file, from 0."),
-        _c("window_name", TEXT, "reader", "The workload's name for the stretch, such as warmup or measure."),
-        _c("window_start_ns", INT64, "reader", "Start of the stretch, the device idle, relative to the origin.", "ns"),
-        _c("window_duration_ns", INT64, "reader", "Length, the device done at the end: over its steps, their true time.", "ns"),
+        _c("segment_number", INT32, "reader", "Position of the segment (consecutive steps) in its file, from 0."),
+        _c("segment_name", TEXT, "reader", "The workload's name for the segment, such as warmup or measure."),
+        _c("segment_start_ns", INT64, "reader", "Start of the segment, with the device idle, relative to the origin.", "ns"),
+        _c("segment_duration_ns", INT64, "reader", "Length, to a final synchronisation; over its steps, the step time.", "ns"),
         _c("step", INT64, "reader", "Step number, as in the name ProfilerStep#N that the profilers see."),
         _c("start_ns", INT64, "reader", "When the host began to issue the step, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "Until the host had issued it; NULL where it ends before it begins.", "ns"),
@@ -353,7 +353,7 @@ METRIC_SUMMARIES = Table(
         _c("device", INT32, "reader", "Device ordinal."),
         _c("name", TEXT, "reader", "Kernel name as ncu prints it."),
         _c("kernel_key", TEXT, "normalise", "Canonical name, the same in the three tools."),
-        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where that does not tell."),
+        _c("tensor_cores", BOOL, "normalise", "Runs on tensor cores, by its name; NULL where the name does not show it."),
         _c("grid_x", INT32, "reader", "Grid size, x.", "blocks"),
         _c("grid_y", INT32, "reader", "Grid size, y.", "blocks"),
         _c("grid_z", INT32, "reader", "Grid size, z.", "blocks"),
@@ -385,7 +385,7 @@ ADVICE = Table(
 
 MATCHES = Table(
     "matches",
-    "One row per pair of rows of two tools that certainly are the same launch; made anew for a run when its profiles change. "
+    "One row per pair of rows of two tools that certainly are the same launch; recomputed for a run when its profiles change. "
     "The weaker grades are counted by the views on it, since they pair kinds of launches, not launches.",
     (
         _RUN,
@@ -445,12 +445,12 @@ PROFILES = Table(
     (
         _c("profile_id", TEXT, "ingest", "Key of the profile."),
         _RUN, _TOOL,
-        _c("execution_id", TEXT, "ingest", "Start of the job it was recorded in, where a sidecar tells."),
+        _c("execution_id", TEXT, "ingest", "Start of the job it was recorded in, from a sidecar; NULL without one."),
         _c("tool_version", TEXT, "reader", "Version of the tool that wrote the file (nsys: the exporter)."),
         _c("capture_version", TEXT, "reader", "Version of the tool that captured, where it differs and is known."),
         _c("format", TEXT, "reader", "Format and generation, such as 'nsys sqlite 3.24.0', 'kineto G5', 'ncu wide raw'."),
         _c("vendor", TEXT, "reader", "cuda, rocm, xpu, mtia or cpu."),
-        _c("origin_epoch_ns", INT64, "reader", "Epoch time of start_ns = 0; NULL where the file does not tell.", "ns"),
+        _c("origin_epoch_ns", INT64, "reader", "Epoch time of start_ns = 0; NULL where the file lacks it.", "ns"),
         _c("windows", INT32, "ingest", "Capture windows."),
         _c("kernels", INT64, "ingest", "Rows in kernels."),
         _c("memory_ops", INT64, "ingest", "Rows in memory_ops."),
@@ -465,11 +465,11 @@ PROFILES = Table(
         _c("first_bad_byte", INT64, "reader", "Offset of the first malformed byte in the (decompressed) file."),
         _c("link_method", TEXT, "reader", "How GPU work is linked to operators: external_id, containment or none."),
         _c("simulated", BOOL, "ingest", "The sidecar says that the capture was simulated."),
-        _c("kernel_filter", TEXT, "ingest", "What ncu was told to measure, where the wrapper's sidecar tells: base and name."),
+        _c("kernel_filter", TEXT, "ingest", "ncu's kernel filter, from the wrapper's sidecar: base and name."),
         _c("launch_skip", INT64, "ingest", "Launches that its filter finds and that it passed over, likewise."),
         _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
-        _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, as far as the wrapper's sidecar tells."),
-        _c("settings", SETTINGS, "reader", "How the run was made, as sidecars tell: versions, command, clocks; workload.NAME."),
+        _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, by the wrapper's sidecar."),
+        _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME."),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
 )
@@ -482,7 +482,8 @@ FILES = Table(
         _RUN, _TOOL, _PROFILE,
         _c("window_index", INT32, "ingest", "Window of the profile that the file holds."),
         _c("kind", TEXT, "ingest", "What the file is."),
-        _c("outcome", TEXT, "ingest", "read, partial, duplicate, refused, ignored or missing (no longer at its path)."),
+        _c("outcome", TEXT, "ingest", "read, partial, duplicate, refused, ignored, missing (no longer at its path) or "
+           "replaced (recorded over, and ingested as another run). The rows of what is missing or replaced are kept."),
         _c("reason", STRING, "ingest", "Why, and what to do, where the outcome is not read."),
         _c("bytes", INT64, "ingest", "Size.", "bytes"),
         _c("modified_ns", INT64, "ingest", "Modification time, epoch.", "ns"),
@@ -511,86 +512,3 @@ TABLES: dict[str, Table] = {
         METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
-
-
-def conform(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordBatch:
-    """Return `batch` with exactly the columns of `schema`, in order: missing ones NULL, others cast safely.
-
-    Raises SchemaError for a column that `schema` does not have, or a cast that would lose a value.
-    """
-    unknown = set(batch.schema.names) - set(schema.names)
-    if unknown:
-        raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
-    arrays = []
-    for field in schema:
-        index = batch.schema.get_field_index(field.name)
-        if index < 0:
-            arrays.append(pa.nulls(batch.num_rows, field.type))
-            continue
-        column = batch.column(index)
-        try:
-            arrays.append(column if column.type == field.type else _cast(column, field.type))
-        except pa.ArrowInvalid as exc:
-            raise SchemaError(f"{table}.{field.name}: {exc}") from exc
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(type_) and not pa.types.is_dictionary(column.type):
-        return column.cast(pa.string()).dictionary_encode()
-    return column.cast(type_)
-
-
-def batch_of(table: str, rows: Iterable[dict[str, object]]) -> pa.RecordBatch:
-    """Return the rows (dicts by column name) as a batch in the reader's schema of `table`: for small tables."""
-    return rows_to_batch(rows, TABLES[table].reader_schema, table)
-
-
-def rows_to_batch(rows: Iterable[dict[str, object]], schema: pa.Schema, table: str) -> pa.RecordBatch:
-    """Return the rows (dicts by column name) as a batch of `schema`. Raises SchemaError for a column it does not have."""
-    listed = list(rows)
-    for row in listed:
-        unknown = set(row) - set(schema.names)
-        if unknown:
-            raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
-    arrays = [pa.array([row.get(f.name) for row in listed], type=_plain(f.type)) for f in schema]
-    return conform(pa.RecordBatch.from_arrays(arrays, names=schema.names), schema, table)
-
-
-def setting(value: object) -> str | None:
-    """Return a scalar, or a list of words, as the column `settings` holds it, in one line; None for other things."""
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        value = " ".join(value)
-    if value is None or not isinstance(value, str | int | float) or value == "":
-        return None
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "".join(c if c.isprintable() else "?" for c in text[:_MAX_SETTING])
-
-
-def _plain(type_: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_dictionary(type_) else type_
-
-
-def markdown() -> str:
-    """Return the documentation page of all tables (docs/schema.md)."""
-    lines = [
-        "# Tables", "",
-        f"Schema version {SCHEMA_VERSION}. Generated from `nsightlens/schema.py` by `python -m nsightlens.schema`.", "",
-        "Unknown is NULL, never 0. Times are whole nanoseconds; starts are relative to their profile's `origin_epoch_ns`.",
-        "", *(f"- [{name}](#{name})" for name in TABLES), "",
-    ]
-    for table in TABLES.values():
-        lines += [f"## {table.name}", "", table.doc, "", "| column | type | unit | meaning |", "|---|---|---|---|"]
-        lines += [f"| {c.name} | {_type_name(c.type)} | {c.unit} | {c.doc.replace('|', chr(92) + '|')} |" for c in table.columns]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _type_name(type_: pa.DataType) -> str:
-    return "text" if pa.types.is_string(_plain(type_)) else str(type_)
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(markdown())

@@ -10,7 +10,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+from tests.places import ROOT
+
+FOLDER = ROOT / "notebooks"
 _SHOWN = {"text/plain", "text/html", "text/markdown", "image/png"}
 
 

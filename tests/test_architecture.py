@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from tests.captures import kineto
+from tests.places import ROOT
 
-PACKAGE = Path(__file__).resolve().parents[1] / "nsightlens"
+PACKAGE = ROOT / "nsightlens"
 
-# A room imports only from rooms of a smaller number.
-ROOMS = {
-    "errors": 0, "schema": 1, "workers": 1, "reconcile": 1, "significance": 1, "alignment": 1,
-    "collectives": 2, "matching": 2, "operators": 2, "names": 2, "ranks": 2, "readers": 2, "vendor": 2,
-    "placement": 2, "recordings": 3, "measured": 4, "crossing": 5,
-    "discover": 3, "processes": 3, "staging": 3, "shelf": 3, "nesting": 3, "autograd": 4, "grouping": 4, "kinds": 4,
-    "normalise": 4, "linking": 5,
-    "surroundings": 5, "origins": 6, "attribution": 7, "assembly": 8, "parts": 9, "views": 6, "star": 6, "analyses": 7,
-    "conflicts": 6, "catalogue": 7, "blank": 8, "store": 9, "road": 10, "plots": 11, "perfetto": 11, "report": 11, "doctor": 11,
-    "": 12, "cli": 13, "__main__": 14,
-}
+ROOMS = (
+    "errors", "schema", "names", "readers", "discovery", "columns", "attribution", "matching", "op_cost", "statistics", "views",
+    "analyses", "store", "pipeline", "doctor", "plots", "perfetto", "", "cli", "__main__",
+)
+"""From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py. The list of DESIGN.md."""
 
 
 def _modules() -> list[Path]:
@@ -35,25 +32,118 @@ def _room(path: Path) -> str:
     return "" if parts == ("__init__",) else parts[0]
 
 
-def _imported_rooms(path: Path) -> set[str]:
-    rooms = set()
+def _imports(path: Path) -> set[str]:
+    """Return the modules of ours that a module imports, wherever in it and also by a string: dotted, without `nsightlens.`."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "nsightlens":
-            rest = node.module.split(".")[1:]
-            rooms |= {rest[0]} if rest else {alias.name if alias.name in ROOMS else "" for alias in node.names}
+            found |= {_module(f"{node.module}.{alias.name}") for alias in node.names}
         elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "nsightlens":
-                    rooms.add([*alias.name.split("."), ""][1])
-    return rooms
+            found |= {_module(alias.name) for alias in node.names if alias.name.split(".")[0] == "nsightlens"}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
+            found |= _imported_by_string(node)
+    return found
+
+
+def _imported_by_string(call: ast.Call) -> set[str]:
+    """Return what `import_module("nsightlens.x")` imports; of an f-string, the package that its constant beginning names."""
+    text = call.args[0]
+    if isinstance(text, ast.JoinedStr):
+        text = text.values[0]
+    assert isinstance(text, ast.Constant), f"line {call.lineno}: an import that no test can follow"
+    dotted = str(text.value).rstrip(".")
+    return {_module(dotted)} if dotted.split(".")[0] == "nsightlens" else set()
+
+
+def _module(dotted: str) -> str:
+    """Return the module that a dotted name lies in (its own, or that which defines it), without `nsightlens.`."""
+    parts = dotted.split(".")[1:]
+    while parts and not (PACKAGE.joinpath(*parts).is_dir() or PACKAGE.joinpath(*parts).with_suffix(".py").is_file()):
+        parts.pop()
+    return ".".join(parts)
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+
+def _place(module: str) -> int:
+    room = module.split(".")[0]
+    assert room in ROOMS, f"the room {room!r} has no place in ROOMS (tests/test_architecture.py)"
+    return ROOMS.index(room)
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_a_room_imports_only_to_its_left(path: Path) -> None:
-    room = _room(path)
-    assert room in ROOMS, f"the new room {room} needs a place in ROOMS"
-    later = {r for r in _imported_rooms(path) if r != room and ROOMS.get(r, 99) >= ROOMS[room]}
-    assert not later, f"{room} imports {later}"
+    here = _name(path)
+    later = {other for other in _imports(path) if other.split(".")[0] != here.split(".")[0] and _place(other) >= _place(here)}
+    assert not later, (
+        f"nsightlens/{path.relative_to(PACKAGE)} imports {later}, to its right in ROOMS (tests/test_architecture.py): "
+        "pass the value in as an argument, or move the function to the room that both may import")
+
+
+def test_every_room_exists() -> None:
+    there = {_name(path).split(".")[0] for path in _modules()}
+    assert set(ROOMS) == there, (
+        f"rooms without a place: {there - set(ROOMS)}, places without a room: {set(ROOMS) - there}. Change ROOMS in "
+        "tests/test_architecture.py, and the picture in CONTRIBUTING.md")
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    lying = {entry.name for entry in PACKAGE.iterdir() if entry.is_file()}
+    expected = {"__init__.py", "__main__.py", "errors.py", "schema.py", "gpus.csv", "py.typed"}
+    assert lying == expected, f"at the top of nsightlens/: move {lying - expected} into a room; missing: {expected - lying}"
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    import nsightlens
+
+    shared = {entry.stem for entry in PACKAGE.iterdir()} & {name for name in nsightlens.__all__ if name != "plots"}
+    assert not shared, f"rename nsightlens/{shared}: once imported, the module would hide the function nsightlens.{shared}"
+
+
+def test_no_circle_of_imports_in_a_room() -> None:
+    graph = {_name(path): {other for other in _imports(path) if other.split(".")[0] == _name(path).split(".")[0]} - {_name(path)}
+             for path in _modules() if _room(path)}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as exc:
+        circle = " -> ".join(f"nsightlens.{module}" for module in exc.args[1])
+        raise AssertionError(f"a circle of imports: {circle}. Move what two of them need into a module of its own") from exc
+
+
+def _picture() -> tuple[set[str], set[tuple[str, str]]]:
+    """Return the nodes and the arrows of the picture in CONTRIBUTING.md."""
+    block = re.search(r"```mermaid\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block
+    drawn = [re.sub(r'\[\(.*?\)\]|\(\(.*?\)\)|-- ".*?" (?=-->)', "", line).strip() for line in block[1].splitlines()]
+    lines = [line for line in drawn if not line.startswith(("flowchart", "subgraph", "end"))]
+    ends = [tuple(end.strip() for end in line.split("-->")) for line in lines]
+    return {end for pair in ends for end in pair}, {(pair[0], pair[1]) for pair in ends if len(pair) == 2}
+
+
+def test_the_picture_shows_every_room() -> None:
+    nodes, arrows = _picture()
+    rooms = set(ROOMS) - {"", "__main__"}
+    shown = nodes - {"captures", "people"}
+    assert shown == rooms, f"the picture in CONTRIBUTING.md: draw {rooms - shown}, take out {shown - rooms}"
+    alone = rooms - {end for arrow in arrows for end in arrow} - {"errors", "schema"}
+    assert not alone, f"the picture in CONTRIBUTING.md: no arrow leads to or from {alone}"
+
+
+def test_arrows_of_the_picture_join_rooms_that_know_each_other() -> None:
+    imports = {(_room(path), other.split(".")[0]) for path in _modules() for other in _imports(path)}
+    _, arrows = _picture()
+    between = {arrow for arrow in arrows if set(arrow) <= set(ROOMS)}
+    wrong = {(a, b) for a, b in between if not {(a, b), (b, a)} & imports}
+    assert len(between) > 15 and not wrong, f"the picture in CONTRIBUTING.md: neither of {wrong} imports the other"
+
+
+def test_the_table_of_rooms_is_whole() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| room |")[2].partition("\n\n")[0]
+    named = {name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    missing = set(ROOMS) - {"", "__main__"} - named
+    assert not missing, f"CONTRIBUTING.md: say what may change in {missing}"
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -62,11 +152,20 @@ def test_only_the_command_line_prints(path: Path) -> None:
         return
     body = [n for n in ast.parse(path.read_text()).body if not _is_main_guard(n)]
     calls = [n for top in body for n in ast.walk(top) if isinstance(n, ast.Call)]
-    assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+    lines = [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+    assert not lines, f"{path.relative_to(ROOT)}, lines {lines}: only nsightlens/cli prints; return the text, or raise an error"
 
 
 def _is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+
+
+HEAVY = {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
+
+
+def _light(code: str, heavy: set[str]) -> None:
+    found = _loaded_by(code) & heavy
+    assert not found, f"{code!r} loads {found}: import it in the function that needs it; python -X importtime shows where"
 
 
 def _loaded_by(code: str) -> set[str]:
@@ -76,23 +175,23 @@ def _loaded_by(code: str) -> set[str]:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    assert not _loaded_by("import nsightlens") & {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy"}
+    _light("import nsightlens", HEAVY)
 
 
 def test_help_loads_nothing_heavy() -> None:
     code = "import sys; sys.argv = ['nsightlens', '--help']\nfrom nsightlens.cli import main\ntry: main()\n"
     code += "except SystemExit: pass"
-    assert not _loaded_by(code) & {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
+    _light(code, HEAVY)
 
 
 def test_ingest_and_show_need_no_pandas(tmp_path: Path) -> None:
     run, store = kineto(tmp_path / "run" / "a.json").parent, tmp_path / "store"
     for arguments in (["ingest", str(run)], ["show", "kernel_summary"]):
         code = f"import sys; sys.argv = ['nsightlens', *{arguments}, '--store', {str(store)!r}]\n"
-        assert not _loaded_by(code + "from nsightlens.cli import main\nmain()\n") & {"torch", "pandas", "matplotlib"}
+        _light(code + "from nsightlens.cli import main\nmain()\n", {"torch", "pandas", "matplotlib"})
 
 
 def test_pyarrow_still_finds_pandas_when_asked() -> None:
-    code = "import sys\nfrom nsightlens.workers import spare_pandas\nspare_pandas()\nimport pyarrow as pa\n"
+    code = "import sys\nfrom nsightlens.pipeline.workers import spare_pandas\nspare_pandas()\nimport pyarrow as pa\n"
     code += "assert 'pandas' not in sys.modules\nassert pa.table({'a': [1]}).to_pandas()['a'].sum() == 1"
     assert "pandas" in _loaded_by(code)

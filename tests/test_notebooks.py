@@ -11,12 +11,17 @@ import pytest
 from nbformat import NotebookNode
 
 import nsightlens as nl
-from nsightlens import views
-from nsightlens.store import Store
+from nsightlens.store.store import Store
+from nsightlens.views import registry
 from tests.notebooks import FOLDER, paths, prepare, read, run
 
 ROOT = FOLDER.parent
-NAMES = ["1_quick_start", "2_nsys_ncu_true_roofline", "3_ranks_and_stragglers", "4_your_own_sql"]
+NAMES = [
+    "1_quick_start",
+    "2_nsys_ncu_true_roofline",
+    "3_ranks_and_stragglers",
+    "4_your_own_sql",
+]
 _LARGEST = 300_000
 _IMPORTS = {"nsightlens", "nsightlens.errors", "duckdb", "pandas"}
 _SPELLINGS_OF_NULL = re.compile(r"\b(?:None|NaN|nan)\b|<NA>")  # versions of pandas differ in it
@@ -51,13 +56,15 @@ def _printed(notebook: NotebookNode) -> list[list[tuple[str, str]]]:
 
 
 def test_these_are_the_notebooks() -> None:
-    assert [path.stem for path in paths()] == NAMES
+    assert [path.stem for path in paths()] == NAMES, "list them in NAMES of tests/test_notebooks.py and in docs/README.md"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_prints_what_it_has_stored(name: str, where: Path) -> None:
     """Where the figures changed on purpose: make notebooks, and read what the text around them says."""
-    assert _printed(run(FOLDER / f"{name}.ipynb", where)) == _printed(_read(name))
+    stored, printed = _printed(_read(name)), _printed(run(FOLDER / f"{name}.ipynb", where))
+    for number, (old, new) in enumerate(zip(stored, printed, strict=True), 1):
+        assert new == old, f"notebooks/{name}.ipynb, cell {number} prints something else; if that is right: make notebooks"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +90,7 @@ def test_a_notebook_uses_public_names_only(name: str) -> None:
                 if isinstance(node.value, ast.Name):
                     assert node.attr in public.get(node.value.id, {node.attr})
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                assert not set(re.findall(r"\b_\w+", node.value)) & views.load().keys()
+                assert not set(re.findall(r"\b_\w+", node.value)) & registry.load().keys()
 
 
 @pytest.mark.parametrize("name", NAMES)

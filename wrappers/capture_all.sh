@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # shellcheck source-path=SCRIPTDIR
 # Records the same workload four times into one RUN_DIR under one run id: unprofiled (for the true step time), with
-# torch.profiler, with nsys and with ncu. What is not installed is skipped, and said.
+# torch.profiler, with nsys and with ncu. Tools that are not installed are skipped with a message.
 #   capture_all.sh --run-dir runs/base -- python train.py --epochs 1
 #   capture_all.sh --run-dir runs/ddp --launcher 'torchrun --standalone --no-python --nproc-per-node 4' -- python train.py
 set -euo pipefail
@@ -35,7 +35,7 @@ nsl_words=() nsl_torch_options=() nsl_nsys_options=() nsl_ncu_options=() nsl_too
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
-  [[ ! $1 =~ ^--(ranks|max-ranks|execution-id)(=|$) ]] || nsl_die 2 "$1 belongs into --nsys-options or --ncu-options"
+  [[ ! $1 =~ ^--(ranks|max-ranks|execution-id)(=|$) ]] || nsl_die 2 "$1 belongs in --nsys-options or --ncu-options"
   if ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
@@ -67,7 +67,7 @@ nsl_find_places "$@"
 nsl_common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
 nsl_wrapper=(${nsl_overwrite:+--overwrite})
 nsl_begun=$nsl_host-$$-$(date +%s)
-# Sets call to the command below torch_profiler.py, or returns 1, having said why not. $@: the command.
+# Sets call to the command below torch_profiler.py, or returns 1, after a message why not. $@: the command.
 choose_torch() {
   local python=() where
   where=$nsl_here/torch_profiler.py
@@ -126,7 +126,7 @@ check_folder() {
   shopt -u nullglob
   ((${#found[@]})) || return 0
   [[ -n $nsl_overwrite ]] ||
-    nsl_die 1 "${nsl_stem%/*} holds captures of an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
+    nsl_die 1 "${nsl_stem%/*} has captures of an earlier start: choose another --run-dir, or use --overwrite. Nothing was started."
   rm -f "$nsl_stem"*
 }
 
@@ -136,7 +136,7 @@ for nsl_one_tool in ${nsl_tools//,/ }; do
   nsl_ready+=" $nsl_one_tool"
   [[ -n $nsl_dry_run ]] || check_folder "$nsl_one_tool"
 done
-[[ -n $nsl_ready ]] || nsl_die 127 "nothing is left to record with: install a profiler, or name plain in --tools. Nothing was started."
+[[ -n $nsl_ready ]] || nsl_die 127 "no profiler is available: install one, or use --tools plain. Nothing was started."
 for nsl_one_tool in $nsl_ready; do
   choose_call "$nsl_one_tool" "$@"
   nsl_call=(${nsl_words[@]+"${nsl_words[@]}"} "${nsl_call[@]}")

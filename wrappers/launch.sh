@@ -8,7 +8,7 @@ export -n SHELLOPTS   # else set -e of the wrappers would reach the shell script
 
 nsl_say() { printf '%s: %s\n' "$nsl_name" "$*" >&2 || :; }   # a full disk under the job's log must not end the job
 
-# nsl_die CODE TEXT: 1 could not, 2 asked wrongly, 127 something is not installed.
+# nsl_die CODE TEXT: 1 failure, 2 usage error, 127 something is not installed.
 nsl_die() { nsl_say "error: ${*:2}"; exit "$1"; }
 
 # --- ranks -------------------------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ nsl_number() {
   nsl_value=
   for name in "$@"; do
     [[ -n ${!name-} ]] || continue
-    [[ ${!name} =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "$name is '${!name}', which is no rank or size (a number from 0)"
+    [[ ${!name} =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "$name is '${!name}', which is not a rank or size (a number from 0)"
     nsl_value=$((10#${!name}))
     return 0
   done
@@ -79,13 +79,13 @@ nsl_take() {
 }
 
 nsl_half_set() {
-  nsl_die 2 "$nsl_got_launcher is half set: $nsl_told, but the rank, the local rank or the size is missing (looked at: $nsl_needs)." \
+  nsl_die 2 "$nsl_got_launcher is only partly set: $nsl_told, but the rank, the local rank or the size is missing (looked at: $nsl_needs)." \
     "Running on would make every rank rank 0. Unset them, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE."
 }
 
 nsl_disagree() {
   nsl_die 2 "$nsl_launcher says rank $nsl_rank, $nsl_got_launcher says rank $nsl_got_rank ($nsl_told)." \
-    "Unset the one that is left over, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE."
+    "Unset the stale one, or set NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE."
 }
 
 # Sets nsl_launcher, nsl_rank, nsl_local_rank, nsl_world_size (empty: not known), nsl_single (not empty: no launcher).
@@ -125,7 +125,7 @@ nsl_find_mpi() {
   [[ $nsl_launcher != mpich || -z ${PALS_RANKID-}${PALS_LOCAL_RANKID-} ]] || nsl_launcher=pals
   nsl_number PALS_RANKID
   if [[ -n ${PMI_RANK-} && -n $nsl_value ]] && ((nsl_value != 10#$PMI_RANK)); then
-    nsl_die 2 "PMI_RANK is $PMI_RANK, but PALS_RANKID is $PALS_RANKID: unset the one that is left over"
+    nsl_die 2 "PMI_RANK is $PMI_RANK, but PALS_RANKID is $PALS_RANKID: unset the stale one"
   fi
 }
 
@@ -150,7 +150,7 @@ nsl_find_slurm() {
     if [[ -z $full ]]; then
       nsl_single=1
       [[ $nsl_world_size == 1 ]] || nsl_world_size=
-      nsl_say "in a Slurm job, but not started by srun: taken for a single process (SLURM_NTASKS=${SLURM_NTASKS-} is not believed)"
+      nsl_say "in a Slurm job, but not started by srun: treated as a single process (SLURM_NTASKS=${SLURM_NTASKS-} is ignored)"
     fi
   fi
 }
@@ -185,7 +185,7 @@ nsl_selected() {
       if [[ -n $nsl_max_ranks ]]; then
         if [[ -n $nsl_node ]]; then place=$nsl_node
         elif [[ -n $nsl_local_size ]]; then place=$((nsl_rank / nsl_local_size))
-        else nsl_die 2 "--max-ranks with --ranks $nsl_ranks: $nsl_launcher does not tell which node this is. Name the ranks: --ranks 0,8"
+        else nsl_die 2 "--max-ranks with --ranks $nsl_ranks: $nsl_launcher does not say which node this is. Name the ranks: --ranks 0,8"
         fi
       fi ;;
     *)
@@ -229,7 +229,7 @@ nsl_start_of_launcher() {
   nsl_start=${nsl_start:-${PMIX_NAMESPACE:-$step}}
 }
 
-# Sets nsl_execution: one per start of the job under a tool, the same on all its ranks; empty where nothing tells.
+# Sets nsl_execution: one per start of the job under a tool, the same on all its ranks; empty where it is unknown.
 nsl_find_execution() {
   local restart=
   nsl_execution=${nsl_execution_id:-${NSIGHTLENS_EXECUTION_ID:-}}
@@ -257,7 +257,7 @@ nsl_find_places() {
   [[ -z $nsl_run_dir || $nsl_run_dir == /* ]] || nsl_run_dir=$PWD/$nsl_run_dir
   nsl_find_run "$@"
   name=${nsl_run//[^A-Za-z0-9._-]/_}
-  [[ -n ${name//./} ]] || nsl_die 2 "the run id '$nsl_run' is no name for a folder: give --run-dir"
+  [[ -n ${name//./} ]] || nsl_die 2 "the run id '$nsl_run' is not a valid folder name: give --run-dir"
   nsl_run_dir=${nsl_run_dir:-$PWD/nsightlens-runs/$name}
   printf -v nsl_stem '%s/%s/rank%04d' "${nsl_run_dir%/}" "$nsl_tool" "$nsl_rank"
   nsl_scratch=${TMPDIR:-/tmp}
@@ -352,7 +352,7 @@ nsl_begin() {
     exec -- "$@"
   fi
   nsl_find_execution
-  [[ -z $nsl_single ]] || [[ $nsl_launcher != none ]] || nsl_say "no launcher seen: taken for a single process, rank 0 of 1"
+  [[ -z $nsl_single ]] || [[ $nsl_launcher != none ]] || nsl_say "no launcher detected: treated as a single process, rank 0 of 1"
   if [[ -z $nsl_dry_run ]]; then
     nsl_check_earlier
     nsl_make_scratch

@@ -130,10 +130,10 @@ refuse_collectives() {
     found=0
     [[ $nsl_base != function ]] || name=${name%%(*}
     finds "$name" "${1#regex:}" 2>/dev/null || found=$?
-    ((found != 0)) || nsl_die 2 "-k $1 finds ${name%%(*} too, and $why Say more of the name, or where it begins: regex:^gemm"
+    ((found != 0)) || nsl_die 2 "-k $1 finds ${name%%(*} too, and $why Give more of the name, or anchor it: regex:^gemm"
     ((found == 1)) || break
   done
-  ((found == 1)) || nsl_say "warning: -k $1 cannot be checked here: see to it that it finds no collective kernel"
+  ((found == 1)) || nsl_say "warning: -k $1 cannot be checked here: make sure that it matches no collective kernel"
 }
 
 # Sets nsl_filter, the kernel filter as ncu's options: what is asked for, and never a collective.
@@ -210,16 +210,16 @@ write_page() {
   return 1
 }
 
-# Prints the last line for a start that left no report: the reason, as far as ncu's log tells, and the fix.
+# Prints the last line for a start that left no report: the reason, as far as ncu's log says, and the fix.
 why_nothing() {
   local log=
   log=$(tail -c 65536 "$nsl_stem.ncu.log" 2>/dev/null | tr -d '\0' || :)
   case $log in
     *ERR_NVGPUCTRPERM*)
-      echo "error: the GPU's counters are for administrators only here (ERR_NVGPUCTRPERM). The administrator sets the module option" \
+      echo "error: the GPU's counters are restricted to administrators here (ERR_NVGPUCTRPERM). The administrator sets the module option" \
         "NVreg_RestrictProfilingToAdminUsers=0 of nvidia and reloads it; in a container, start it with --cap-add=SYS_ADMIN; on a cluster, ask for its profiling constraint" ;;
     *"No kernels were profiled"* | *"No metrics to collect"*)
-      echo "error: no kernel was measured: none matched ${nsl_kernel:+-k $nsl_kernel }after --launch-skip $nsl_skip. List the names with nsys, then correct -k" \
+      echo "error: no kernel was profiled: none matched ${nsl_kernel:+-k $nsl_kernel }after --launch-skip $nsl_skip. List the names with nsys, then correct -k" \
         "(a base name has neither namespace nor < >; regex:PART finds a part of it) or lower --launch-skip" ;;
     *) echo "error: ncu left no report (its exit code: $nsl_tool_code); see $nsl_stem.ncu.log" ;;
   esac

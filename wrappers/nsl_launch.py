@@ -1,4 +1,4 @@
-"""Rank, run, execution and place of a capture, told as launch.sh tells them in the shell. Standard library only."""
+"""Rank, run, execution and place of a capture: the Python counterpart of launch.sh. Standard library only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Launch:
-    """Who this process is. world_size, local_size, node: None where the launcher does not tell."""
+    """Who this process is. world_size, local_size, node: None where the launcher does not say."""
 
     launcher: str = "none"
     rank: int = 0
@@ -98,15 +98,15 @@ def find_launch(env: Mapping[str, str] = os.environ) -> Launch:
     elif env.get("TORCHELASTIC_RUN_ID"):   # the innermost: torchrun below mpiexec or srun inherits their ranks
         launch = _read(_ENVIRONMENT, env, must=True) or Launch()
     else:
-        told = [found for row in _MPI if (found := _read(row, env))]
-        told = told or [found for found in [_slurm(env)] if found]
-        told += [found for found in [_read(_ENVIRONMENT, env, must=not told)] if found]
-        for other in told[1:]:
-            if other.rank != told[0].rank:
-                raise refused(f"{told[0].launcher} says rank {told[0].rank}, {other.launcher} says rank {other.rank}. "
-                                 f"Unset the one that is left over, or set {_ALL_BY_HAND}")
-        launch = told[0] if told else Launch()
-        if told:
+        launches = [found for row in _MPI if (found := _read(row, env))]
+        launches = launches or [found for found in [_slurm(env)] if found]
+        launches += [found for found in [_read(_ENVIRONMENT, env, must=not launches)] if found]
+        for other in launches[1:]:
+            if other.rank != launches[0].rank:
+                raise refused(f"{launches[0].launcher} says rank {launches[0].rank}, {other.launcher} says rank {other.rank}. "
+                                 f"Unset the stale one, or set {_ALL_BY_HAND}")
+        launch = launches[0] if launches else Launch()
+        if launches:
             _refuse_left_over(launch, env)
     if launch.world_size is not None and launch.rank >= launch.world_size:
         raise refused(f"{launch.launcher} says rank {launch.rank} of {launch.world_size}: ranks count from 0")
@@ -120,7 +120,7 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
     if not seen:
         return None
     if len({int(env[name]) for name in row.rank if env.get(name, "").isdigit()}) > 1:
-        raise refused(" and ".join(f"{name}={env[name]}" for name in row.rank) + " disagree: unset the one that is left over")
+        raise refused(" and ".join(f"{name}={env[name]}" for name in row.rank) + " disagree: unset the stale one")
     rank, local, size = _number(env, row.rank), _number(env, row.local + row.borrowed), _number(env, row.size)
     if local is None and rank is not None and _in_slurm_step(env) and env.get("SLURM_PROCID") == str(rank):
         local = _number(env, ("SLURM_LOCALID",))   # srun --mpi=pmi2 or pmix: the same task in two words
@@ -128,8 +128,8 @@ def _read(row: _Launcher, env: Mapping[str, str], must: bool = True) -> Launch |
     if rank is None or local is None or (size is None and row.size_is_needed):
         if not must:
             return None
-        told = " ".join(f"{name}={value!r}" for name, value in seen.items())
-        raise refused(f"{row.name} is half set: {told}, but the rank, the local rank or the size is missing (looked at: "
+        values = " ".join(f"{name}={value!r}" for name, value in seen.items())
+        raise refused(f"{row.name} is only partly set: {values}, but the rank, the local rank or the size is missing (looked at: "
                          f"{' '.join(row.rank + row.local + row.borrowed + row.size)}). Running on would make every rank rank 0. "
                          f"Unset them, or set {_ALL_BY_HAND}")
     local_size = _number(env, row.local_size)
@@ -154,7 +154,7 @@ def _refuse_left_over(launch: Launch, env: Mapping[str, str]) -> None:
                       f"{launch.launcher}'s variables are left over from outside. Unset them")
     number = _number(env, ("SLURM_PROCID",)) if tasks is not None and tasks == launch.world_size else None
     if number is not None and number != launch.rank and env.get("SLURM_LOCALID"):   # as many of both, so that each task is a rank
-        raise refused(f"{launch.launcher} says rank {launch.rank}, slurm says rank {number}. Unset the one that is left over, or "
+        raise refused(f"{launch.launcher} says rank {launch.rank}, slurm says rank {number}. Unset the stale one, or "
                       f"set {_ALL_BY_HAND}")
 
 
@@ -167,7 +167,7 @@ def _number(env: Mapping[str, str], names: Sequence[str]) -> int | None:
     values = {name: env[name] for name in names if env.get(name)}
     for name, value in values.items():
         if not re.fullmatch(r"[0-9]{1,9}", value):
-            raise refused(f"{name} is {value!r}, which is no rank or size (a number from 0)")
+            raise refused(f"{name} is {value!r}, which is not a rank or size (a number from 0)")
     return int(next(iter(values.values()))) if values else None
 
 
@@ -181,7 +181,7 @@ def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
             return False
         place = launch.node
         if place is None and max_ranks is not None:
-            raise refused(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not tell which node this is. "
+            raise refused(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not say which node this is. "
                              "Name the ranks: --ranks 0,8")
     elif ranks != "all":
         wanted = [int(rank) for rank in ranks.split(",")]

@@ -5,7 +5,7 @@
 nsl_check_places() {
   local folder=${nsl_stem%/*} probe
   printf -v probe '%s/.write-%s-%d-%d' "$folder" "$nsl_host" "$$" "$nsl_rank"
-  mkdir -p "$folder" 2>/dev/null || nsl_die 1 "cannot make $folder: choose a writable --run-dir. Nothing was started."
+  mkdir -p "$folder" 2>/dev/null || nsl_die 1 "cannot create $folder: choose a writable --run-dir. Nothing was started."
   { echo >"$probe"; } 2>/dev/null ||
     nsl_die 1 "cannot write into $folder (permissions, a full disk or quota): choose another --run-dir. Nothing was started."
   rm -f "$probe"
@@ -22,7 +22,7 @@ nsl_check_earlier() {
   shopt -u nullglob
   ((${#old[@]})) || return 0
   [[ -n $nsl_overwrite ]] || ((restarted)) ||
-    nsl_die 1 "${old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite. Nothing was started."
+    nsl_die 1 "${old[0]} exists already, from an earlier start: choose another --run-dir, or use --overwrite. Nothing was started."
   rm -f "${old[@]}"
 }
 
@@ -38,7 +38,7 @@ nsl_make_scratch() {
   local place=$nsl_scratch try=0
   nsl_check_space "${nsl_scratch%/*}" TMPDIR
   until mkdir -m 700 "$nsl_scratch" 2>/dev/null; do   # one of the same name: left by a start that was killed, or another container's
-    if [[ ! -e $nsl_scratch ]] || ((++try == 10)); then nsl_die 1 "cannot make $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."; fi
+    if [[ ! -e $nsl_scratch ]] || ((++try == 10)); then nsl_die 1 "cannot create $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."; fi
     nsl_scratch=$place-$try
   done
   trap 'rm -rf "$nsl_scratch"' EXIT
@@ -48,5 +48,5 @@ nsl_check_space() {
   local free
   { read -r _ && read -r _ _ _ free _; } < <(df -Pk "$1" 2>/dev/null) || return 0
   [[ $free =~ ^[0-9]+$ ]] || return 0
-  ((free >= 65536)) || nsl_die 1 "only $free KiB are free in $1: a capture needs more. Make space, or choose another $2. Nothing was started."
+  ((free >= 65536)) || nsl_die 1 "only $free KiB are free in $1: a capture needs more. Free space, or choose another $2. Nothing was started."
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck source-path=SCRIPTDIR
-# Runs each rank without a profiler, for the true step time: only the sidecar is written, and the workload is told where it runs
+# Runs each rank without a profiler, for the true step time: only the sidecar is written, and the workload gets its folder and tool
 # (NSIGHTLENS_RUN_DIR, NSIGHTLENS_TOOL), so that it can leave rank0003.steps.json there.
 set -euo pipefail
 nsl_here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")

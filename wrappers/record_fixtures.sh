@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # shellcheck source-path=SCRIPTDIR
 # Makes the real recordings of fixtures/ on a machine with a GPU: record_fixtures.sh [DIR]. Each lies in a folder of its own, with the
-# sidecar that tells its command, versions, GPU and date. What is over 1 MB is left in DIR/large. Needs torch; ncu for the counters.
+# sidecar with its command, versions, GPU and date. Files over 1 MB stay in DIR/large. Needs torch; ncu for the counters.
 #   gemm-*      the GEMM whose FLOPs and bytes are known: 2*M*N*K, for whole tiles and for one odd shape
 #   hottest-*   the longest GEMM and convolution of a ResNet-18 step, in bf16 and fp32
 #   torch-*     torch.profiler: eager, compiled, CUDA graph; with memory and shapes

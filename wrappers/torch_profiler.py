@@ -184,7 +184,7 @@ def _make_room(stem: Path, overwrite: bool) -> None:
         old = list(stem.parent.glob(f"{stem.name}.*"))   # step times too: those of another start would be taken for this one's
         restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0" or os.environ.get("SLURM_RESTART_COUNT", "0") != "0"
         if old and not overwrite and not restarted:
-            raise refused(f"{old[0]} is there already, from an earlier start: choose another --run-dir, or say --overwrite", 1)
+            raise refused(f"{old[0]} exists already, from an earlier start: choose another --run-dir, or use --overwrite", 1)
         for path in old:
             path.unlink()
     except OSError as exc:
@@ -219,8 +219,8 @@ def _gpus() -> list[dict[str, str | float | None]]:
     asked = {"driver_version": "driver_version", "clocks.current.sm": "sm_clock_mhz", "clocks.max.sm": "max_sm_clock_mhz",
              "clocks.current.memory": "memory_clock_mhz", "power.limit": "power_limit_w"}
     line = answer("nvidia-smi", "-i", uuid, f"--query-gpu={','.join(asked)}", "--format=csv,noheader,nounits") or ""
-    told = [word.strip() for word in line.split(",")]
-    driver, *numbers = told if len(told) == len(asked) else [None] * len(asked)
+    answers = [word.strip() for word in line.split(",")]
+    driver, *numbers = answers if len(answers) == len(asked) else [None] * len(asked)
     keys = list(asked.values())[1:]
     known = {key: float(word) if word and word.replace(".", "").isdigit() else None
              for key, word in zip(keys, numbers, strict=True)}
@@ -290,7 +290,7 @@ def take_steps() -> Callable[[], None]:
 
 
 def _watch_steps() -> None:
-    """Make torch's optimizers and data loaders tell the active profiler when they are done with a step."""
+    """Make torch's optimizers and data loaders notify the active profiler when a step is done."""
     from torch.optim import Optimizer
     from torch.utils.data import DataLoader
 
@@ -322,10 +322,10 @@ _HELP = {
     "overwrite": "replace this rank's earlier capture in DIR",
     "ranks": "all | 0 | 0,8 | local0, the first rank of each node (PROFRANK, a number is a local rank)",
     "max_ranks": "profile no more than N of them (RANKCUTOFF)",
-    "skip_first": "steps that are passed over at the start",
+    "skip_first": "steps to skip at the start",
     "wait": "steps that each window waits",
-    "warmup": "steps before each window, traced and thrown away",
-    "active": "steps that are recorded: a window",
+    "warmup": "steps traced and discarded before each window",
+    "active": "steps to record in each window",
     "repeat": "windows; 0: to the end",
     "record_shapes": "the shapes of the operators' inputs",
     "profile_memory": "each allocation",
@@ -343,16 +343,17 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Options):
         flag, default = f"--{field.name.replace('_', '-')}", field.default if field.default is not MISSING else None
-        told = _HELP[field.name]
+        help_text = _HELP[field.name]
         if isinstance(default, bool):
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default,
-                                help=told if field.name == "overwrite" else f"{told} [{'yes' if default else 'no'}]")
+                                help=help_text if field.name == "overwrite" else f"{help_text} [{'yes' if default else 'no'}]")
         elif field.name == "steps_from":
-            parser.add_argument(flag, choices=STEPS_FROM, default=STEPS_FROM[0], help=f"{told} [{STEPS_FROM[0]}]")
+            parser.add_argument(flag, choices=STEPS_FROM, default=STEPS_FROM[0], help=f"{help_text} [{STEPS_FROM[0]}]")
         else:
             number = isinstance(default, int) or field.name == "max_ranks"
-            told += "" if default is None else f" [{default}]"
-            parser.add_argument(flag, type=int if number else str, default=default, metavar="N" if number else "TEXT", help=told)
+            help_text += "" if default is None else f" [{default}]"
+            parser.add_argument(flag, type=int if number else str, default=default,
+                                metavar="N" if number else "TEXT", help=help_text)
     rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")   # as in the shell wrappers: a local rank of each node
     if rank:
         parser.set_defaults(ranks=f"local{rank}" if rank.isdigit() else rank)

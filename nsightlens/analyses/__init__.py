@@ -1,8 +1,8 @@
 """What SQL cannot say. Each module is an analysis with the face of a view: Arrow tables in, one Arrow table out.
 
-Its docstring is a header as in sql/*.sql (what a row is, `@param`, `@column`, `@balance`), and its function
-`analyse(ask, *, parameter=default)` computes it from what `ask(sql, values)` returns. `nsightlens show NAME`, `store.view(NAME)`
-and docs/views.md take it for a view; it is imported when it is asked for.
+Its docstring is a header as in sql/*/*.sql (what a row is, `@scope`, `@requires`, `@param`, `@column`, `@balance`), and its
+function `analyse(ask, *, parameter=default)` computes it from what `ask(sql, values)` returns. `nsightlens show NAME`,
+`store.view(NAME)` and docs/views.md take it for a view; it is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ from importlib import import_module
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import views
+from nsightlens.analyses import _own
 from nsightlens.errors import UsageError
+from nsightlens.views import registry
+from nsightlens.views.header import View
 
 Ask = Callable[[str, Sequence[object]], pa.Table]
 
 
-def run(view: views.View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
-    """Return the rows of an analysis that the filters among `parameters` leave. Raises UsageError for unknown parameters."""
-    arguments, selected = views.asked(view, parameters)
-    table: pa.Table = import_module(f"nsightlens.analyses.{view.name}").analyse(ask, **arguments)
+def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
+    """Return the rows of an analysis that the filters among `parameters` leave. Raises UsageError for unknown parameters.
+
+    Raises ViewError for what goes wrong in an analysis of a user's own folder.
+    """
+    arguments, selected = registry.asked(view, parameters)
+    if view.is_shipped:
+        table: pa.Table = import_module(f"nsightlens.analyses.{view.name}").analyse(ask, **arguments)
+    else:
+        table = _own.run(view, ask, arguments)
     for column, wanted in selected.items():
         try:
             values = pa.array(wanted).cast(table.schema.field(column).type)

@@ -22,16 +22,14 @@ WHERE k.tool <> 'ncu' AND k.kernel_key IS NOT NULL
     AND (? IS NULL OR regexp_matches(k.name, ?) OR regexp_matches(k.kernel_key, ?))
 ORDER BY k.kernel_id"""
 _PAIRS = "SELECT kernel_id, other_kernel_id FROM matches WHERE tool = 'nsys' AND other_tool = 'kineto' ORDER BY ALL"
-# A slice of a GPU has a share of these peaks that nothing tells.
+# A slice of a GPU has a share of these peaks that no capture states.
 _SHEETS = """
 WITH gpus AS (
     SELECT run, name AS gpu, coalesce(?, name) AS product, max(compute_capability) AS compute_capability,
         max(sm_count) AS sm_count
     FROM devices WHERE name IS NOT NULL GROUP BY ALL
 ), named AS (
-    SELECT g.*, min(p.name) AS sheet
-    FROM gpus AS g JOIN gpu_peaks AS p ON regexp_matches(g.product, p.pattern, 'i') OR lower(g.product) = lower(p.name)
-    GROUP BY ALL
+    SELECT *, (SELECT datasheet FROM _datasheet(product := gpus.product)) AS sheet FROM gpus
 )
 SELECT n.run, n.gpu, n.compute_capability, n.sheet, k.peak_key, k.clock_hz, k.source,
     coalesce(n.sm_count = k.sm_count, n.product NOT ILIKE '%mig%') AS is_whole, k.flop_per_s, k.dram_bytes_per_s
@@ -81,8 +79,8 @@ SELECT
     'shapes ' || left(md5(concat_ws('|', run, kernel_key, configuration, op, op_shapes, work_flop, minimal_bytes, precision)), 16)
         AS configuration_id,
     run, rank, gpu, compute_capability, name, short_name, kernel_key, family, unnest(configuration), false AS summarised,
-    simulated, 'dram' AS level, precision, true AS is_main, true AS placed,
-    'work from shapes; the bytes are the least possible, so that the intensity is an upper bound' AS caution,
+    simulated, 'dram' AS level, precision, true AS is_main, true AS plottable,
+    'work from shapes; the bytes are the least possible, so that the intensity is an upper bound' AS warning,
     tool AS time_tool, CASE WHEN is_same THEN 'launch' ELSE 'configuration' END AS time_grade,
     CASE WHEN rank IS NULL THEN 'all ranks' ELSE 'same rank' END AS time_ranks, 'all' AS time_launches, launches,
     median_ns AS duration_ns, least AS min_duration_ns, greatest AS max_duration_ns,
@@ -90,10 +88,11 @@ SELECT
     'shapes' AS work_source, CAST(work_flop AS DOUBLE) AS work_flop, work_definition,
     CAST(minimal_bytes AS DOUBLE) AS traffic_bytes, concat_ws(' ', op, op_shapes) AS traffic_source,
     $definition AS level_definition,
-    1e9 * work_flop / median_ns AS performance_flop_per_s, 1e9 * minimal_bytes / median_ns AS bandwidth_bytes_per_s,
+    1e9 * work_flop / median_ns AS achieved_flop_per_s, 1e9 * minimal_bytes / median_ns AS achieved_bytes_per_s,
     work_flop / minimal_bytes AS arithmetic_intensity,
-    roof_flop AS datasheet_flop_per_s, roof_bytes AS datasheet_bytes_per_s, roof_flop / roof_bytes AS datasheet_ridge,
-    1e11 / median_ns * greatest(work_flop / roof_flop, minimal_bytes / roof_bytes) AS datasheet_share_pct,
+    roof_flop AS datasheet_peak_flop_per_s, roof_bytes AS datasheet_peak_bytes_per_s,
+    roof_flop / roof_bytes AS datasheet_ridge_point,
+    1e11 / median_ns * greatest(work_flop / roof_flop, minimal_bytes / roof_bytes) AS datasheet_roof_pct,
     CASE WHEN roof_flop IS NOT NULL THEN clock_hz END AS datasheet_clock_hz, sheet AS datasheet_gpu, source AS datasheet_source
 FROM rated
 ORDER BY run, total DESC, configuration_id, rank"""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from nsightlens import operators
+from nsightlens import op_cost
 from nsightlens.analyses import Ask, shape_work
-from nsightlens.analyses.run_difference import WHAT
+from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.errors import UsageError
 
 CONTRACTIONS = ("gemm", "convolution", "attention")
@@ -20,7 +20,7 @@ SELECT k.kernel_id, coalesce(n.configuration_id, c.configuration_id) AS configur
 FROM _ncu_known AS n
 JOIN timeline_kernels AS k ON n.kernel_id = k.kernel_id
 LEFT JOIN kernels AS m ON n.ncu_kernel_id = m.kernel_id AND m.tool = 'ncu'
-LEFT JOIN _ncu_configuration AS c ON m.run = c.run AND m.rank IS NOT DISTINCT FROM c.rank AND m.kernel_key = c.kernel_key
+LEFT JOIN _ncu_by_config AS c ON m.run = c.run AND m.rank IS NOT DISTINCT FROM c.rank AND m.kernel_key = c.kernel_key
     AND m.grid_x = c.grid_x AND m.grid_y = c.grid_y AND m.grid_z = c.grid_z
     AND m.block_x = c.block_x AND m.block_y = c.block_y AND m.block_z = c.block_z
     AND m.clock_control IS NOT DISTINCT FROM c.clock_control AND m.cache_control IS NOT DISTINCT FROM c.cache_control
@@ -31,23 +31,19 @@ SELECT configuration_id, precision, peak_key, CAST(work_flop AS DOUBLE) AS work_
     CAST(traffic_bytes AS DOUBLE) AS traffic_bytes
 FROM _roofline_point WHERE level = 'dram'"""
 _UNEVEN = f"""
-SELECT run, process_id, {WHAT['kernel']} AS configuration
+SELECT run, process_id, {ITEMS['kernel']} AS configuration
 FROM timeline_kernels WHERE duration_ns >= 0 GROUP BY ALL
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
-_KINETO = f"SELECT kernel_id, run, {WHAT['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
+_KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
 NO_PEAKS = "no datasheet peaks of this GPU: assume_gpu takes those of another, by its name in gpu_peaks"
-_SHEETS = "SELECT name FROM gpu_peaks WHERE regexp_matches($1, pattern, 'i') OR lower($1) = lower(name)"
+_DATASHEET = "SELECT datasheet FROM _datasheet(product := ?) WHERE datasheet IS NOT NULL"
 _PEAKS = """
 WITH gpus AS (
     SELECT k.device_id, coalesce(?, k.gpu) AS gpu, max(d.sm_count) AS sm_count
     FROM (SELECT DISTINCT device_id, gpu FROM timeline_kernels) AS k LEFT JOIN devices AS d USING (device_id) GROUP BY ALL
-), sheets AS (
-    SELECT device_id, gpus.gpu, gpus.sm_count, min(p.name) AS sheet
-    FROM gpus JOIN gpu_peaks AS p ON regexp_matches(gpu, p.pattern, 'i') OR lower(gpu) = lower(p.name)
-    GROUP BY ALL
 )
-SELECT s.device_id, p.peak_key, p.flop_per_s, p.dram_bytes_per_s, s.sm_count, p.sm_count AS whole_sm_count
-FROM sheets AS s JOIN _gpu_peak AS p ON p.name = s.sheet"""
+SELECT g.device_id, p.peak_key, p.flop_per_s, p.dram_bytes_per_s, g.sm_count, p.sm_count AS whole_sm_count
+FROM gpus AS g JOIN _gpu_peak AS p ON p.name = (SELECT datasheet FROM _datasheet(product := g.gpu))"""
 
 
 class Work(NamedTuple):
@@ -78,9 +74,9 @@ class Roofs:
     """The roof of each launch of the timeline."""
 
     def __init__(self, ask: Ask, assume_gpu: str | None) -> None:
-        if assume_gpu is not None and ask(_SHEETS, [assume_gpu]).num_rows == 0:
+        if assume_gpu is not None and ask(_DATASHEET, [assume_gpu]).num_rows == 0:
             names = ask("SELECT name FROM gpu_peaks ORDER BY name", [])["name"].to_pylist()
-            raise UsageError(f"no datasheet of {assume_gpu!r}; there are: {', '.join(names)}")
+            raise UsageError(f"no datasheet for {assume_gpu!r}; there are: {', '.join(names)}")
         self._peaks = _peaks(ask(_PEAKS, [assume_gpu]))
         known = ask(_WITH_COUNTERS, []).to_pylist()
         self._configuration = {row["kernel_id"]: (row["configuration_id"], row["grade"] == "launch") for row in known}
@@ -176,7 +172,7 @@ def _number(value: object) -> float | None:
 
 
 def _by_launch(table: pa.Table) -> tuple[dict[int, Work], dict[int, str]]:
-    """Return what the shapes tell of each launch, and of the others why they do not."""
+    """Return the work of each launch by its shapes, and for the others the reason why it is unknown."""
     works: dict[int, Work] = {}
     reasons: dict[int, str] = {}
     same: dict[Work, Work] = {}
@@ -191,7 +187,7 @@ def _by_launch(table: pa.Table) -> tuple[dict[int, Work], dict[int, str]]:
 
 
 def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], dict[int, tuple[int, int]]]:
-    """Return what the shapes tell of calls with several launches, whether they are products, and the call of each launch."""
+    """Return the work of calls with several launches by their shapes, whether they are products, and the call of each launch."""
     calls: dict[int, tuple[Work, bool]] = {}
     call_of: dict[int, tuple[int, int]] = {}
     keys: dict[int, set[str]] = defaultdict(set)
@@ -201,13 +197,13 @@ def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], dict[int, t
             continue
         keys[call] |= {key} - {None}
         peak_key = next(iter(keys[call])) if len(keys[call]) == 1 else None
-        calls[call] = Work(((peak_key, flop),), size, "shapes"), op in operators.CONTRACTIONS
+        calls[call] = Work(((peak_key, flop),), size, "shapes"), op in op_cost.CONTRACTIONS
         call_of[kernel_id] = call, launches
     return calls, call_of
 
 
 def _by_configuration(launches: pa.Table, works: dict[int, Work]) -> dict[tuple[str, str], Work]:
-    """Return what the shapes tell of kernels and their configurations, where all launches of one in Kineto agree."""
+    """Return the work of kernels and configurations by their shapes, where all Kineto launches of one agree."""
     found: dict[tuple[str, str], Work | None] = {}
     columns = (launches[name].to_pylist() for name in ("kernel_id", "run", "configuration"))
     for kernel_id, run, configuration in zip(*columns, strict=True):

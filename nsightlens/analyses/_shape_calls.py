@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens import operators
-from nsightlens.operators import Dims, Work
-
-Int = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
+from nsightlens import op_cost
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.op_cost import Dims, Work
 
 
 class Texts:
@@ -68,15 +65,15 @@ class Calls:
     @cached_property
     def owner(self) -> Int:
         """Return per call whose work its launches are: itself where it has a formula, else the product around it."""
-        known, product = self._named(operators.KNOWN), self._named(operators.CONTRACTIONS)
+        known, product = self._named(op_cost.KNOWN), self._named(op_cost.CONTRACTIONS)
         at = self._climbed(np.arange(len(self.ids)), known)
         own = at == np.arange(len(self.ids))
         return np.where(own | ((at >= 0) & product[at]), at, -1)
 
     @cached_property
-    def wrapped(self) -> Bool:
+    def wrapped(self) -> Mask:
         """Return per call whether it is a product around another product that launched something: the inner one counts."""
-        product = self._named(operators.CONTRACTIONS)
+        product = self._named(op_cost.CONTRACTIONS)
         around = self._climbed(self.parent[product], product)
         found = np.zeros(len(self.ids), dtype=np.bool_)
         found[around[around >= 0]] = True
@@ -87,14 +84,14 @@ class Calls:
         texts = [column[place] for column in self._texts]
         key = (*texts, self._result(place) if "conv" in texts[0] else None)
         if key not in self._works:
-            self._works[key] = operators.work(*key)
+            self._works[key] = op_cost.work(*key)
         return self._works[key]
 
-    def _named(self, wanted: frozenset[str]) -> Bool:
-        told = np.array([name in wanted for name in self.names.distinct], dtype=np.bool_)
-        return told[self.names.code]
+    def _named(self, wanted: frozenset[str]) -> Mask:
+        is_wanted = np.array([name in wanted for name in self.names.distinct], dtype=np.bool_)
+        return is_wanted[self.names.code]
 
-    def _climbed(self, start: Int, wanted: Bool) -> Int:
+    def _climbed(self, start: Int, wanted: Mask) -> Int:
         """Return the nearest wanted call at or around each of `start`, -1 where there is none."""
         at = start.copy()
         while True:

@@ -103,11 +103,11 @@ class Activity:
                 thread.starts.append(int(starts[row]))
                 thread.ends.append(int(ends[row]))
                 thread.operators.append(row - calls.num_rows if row >= calls.num_rows else None)
-        told = [(end, thread) for thread, did in self.threads.items()
+        by_end = [(end, thread) for thread, did in self.threads.items()
                 for end, operator in zip(did.ends, did.operators, strict=True) if operator is not None]
-        told.sort()
-        self.operator_ends = [end for end, _ in told]
-        self.operator_threads = [thread for _, thread in told]
+        by_end.sort()
+        self.operator_ends = [end for end, _ in by_end]
+        self.operator_threads = [thread for _, thread in by_end]
 
     def _waits(self, calls: pa.Table) -> None:
         """Note, by thread and end, the calls that returned because work had ended, and which."""
@@ -151,7 +151,7 @@ class Activity:
         return self.queues[key][place] if place >= 0 else None
 
     def awaits_event(self, work: int) -> bool:
-        """Return whether the launching thread told some stream to await an event since it last launched into this stream."""
+        """Return whether the launching thread made some stream wait for an event since it last launched into this stream."""
         call, place = self.call_of[work], self.place_in_queue[work]
         if call is None:
             return False

@@ -1,36 +1,40 @@
 """Each collective over its ranks: who arrived when, who was last, how long the others waited, how long the data took.
 A row is one collective on one rank of one execution. Ranks need a known rank number; point-to-point calls (send, recv)
-are no collectives. Times of different ranks are compared on the clock of the lowest rank (see rank_clock); ranks that
-name one host and whose clocks agree within the uncertainty share a clock. The last rank is named only where it came
-later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+are no collectives, but sends and receives that nothing names and that end together on all ranks are: an all-to-all.
+collective_coverage says what could not be matched. Times of different ranks are compared on the clock of the lowest rank
+(see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
+is named only where it came later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+@scope rows
+@requires kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
-@param  clock          'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
-@param  gate           Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
-@column run            Run.
-@column tool           nsys or kineto.
-@column execution_id   Start of the job, where a sidecar tells.
-@column group_name     Process group, where the trace names it.
-@column method         How calls were matched: name and number, name and order, order on the stream.
-@column call_index     Number of the call within its group, from 0.
-@column step           Training step of the call on the lowest of its ranks.
-@column collective     Operation as the trace names it, else the kernel's short name.
-@column message_bytes  Payload on this rank.
-@column rank           Rank.
-@column kernel_id      The kernel; key of `kernels`.
-@column arrival_ns     Start after the first rank's start.
-@column wait_ns        From its own start to the last rank's start: time that it waited.
-@column transfer_ns    From the last rank's start to its own end: time that the data took.
-@column last_rank      The rank that all others waited for; NULL: cannot tell.
-@column lead_ns        How much later the last rank came than the second last.
-@column gate_ns        Lead above which the last rank is named; NULL where it cannot be told: then none is named.
-@column ranks          Ranks whose part of the call is known.
+@param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
+@param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@column run               Run.
+@column tool              nsys or kineto.
+@column execution_id      Start of the job, from a sidecar; NULL without one.
+@column group_name        Process group, where the trace names it.
+@column method            How calls were matched: name and number, name and order, order on the stream.
+@column call_index        Number of the call within its group, from 0.
+@column step              Training step of the call on the lowest of its ranks.
+@column collective        Operation as the trace names it, else the kernel's short name.
+@column message_bytes     Payload on this rank.
+@column rank              Rank.
+@column kernel_id         The kernel; key of `kernels`.
+@column arrival_ns        Start after the first rank's start.
+@column wait_ns           From its own start to the last rank's start: time that it waited.
+@column transfer_ns       From the last rank's start to its own end: time that the data took.
+@column last_rank         The rank that all others waited for; NULL: cannot tell.
+@column lag_ns            How much later the last rank came than the second last.
+@column lag_threshold_ns  Lag above which the last rank is named; NULL where unknown: then no rank is named.
+@column ranks             Ranks whose part of the call is known.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,32 +42,38 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.collectives import Call, Clock, Matched, clocks, match
 from nsightlens.errors import UsageError
+from nsightlens.matching.collectives import Call, Clock, Matched, clocks, match
+from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
 _CALLS = """
 SELECT
     k.run, k.tool, p.execution_id, k.rank, k.process_id, k.host, k.kernel_id, k.stream,
     k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns, k.duration_ns,
-    k.group_name, k.group_size, k.group_seq, coalesce(k.collective, k.short_name) AS collective, k.message_bytes, k.step
+    k.group_name, k.group_size, k.group_seq, k.collective, k.short_name, k.message_bytes, k.step
 FROM kernels AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
-WHERE k.family = 'collective' AND k.tool <> 'ncu' AND k.rank IS NOT NULL AND k.start_ns IS NOT NULL AND k.duration_ns IS NOT NULL
-    AND NOT regexp_matches(coalesce(k.collective, k.short_name), '(?i)^(send|recv)$|send_?recv')
+WHERE k.family = 'collective' AND k.tool <> 'ncu' AND k.start_ns IS NOT NULL AND k.duration_ns IS NOT NULL
 ORDER BY k.run, k.tool, p.execution_id, k.rank, k.start_ns, k.kernel_id
 """
+_UNNAMED = re.compile(r"(?i)send_?recv|^coalesced$")
+"""Operations and kernels that may be any exchange: of two ranks, or of all."""
+_US = 1000
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
     ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()), ("collective", pa.string()),
     ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()), ("arrival_ns", pa.int64()),
-    ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()), ("lead_ns", pa.int64()),
-    ("gate_ns", pa.int64()), ("ranks", pa.int32()),
+    ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()), ("lag_ns", pa.int64()),
+    ("lag_threshold_ns", pa.int64()), ("ranks", pa.int32()),
 ])
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The matched collectives of one execution under one tool, and the clocks that follow from them."""
+    """The communication kernels of one execution under one tool, what could be matched of them, and the clocks that follow.
+
+    left_out: ranks that take no part, and why.
+    """
 
     run: str
     tool: str
@@ -72,12 +82,13 @@ class Execution:
     rows: list[dict[str, Any]]
     matched: list[Matched]
     clocks: dict[int, Clock]
+    left_out: dict[int, str]
 
     def shares_clock(self, rank: int) -> bool:
-        """Return whether a rank names the host of its reference, and the fitted clocks do not speak against it."""
+        """Return whether a rank and its reference name no two hosts, and the fitted clocks do not speak against one clock."""
         clock = self.clocks[rank]
-        host = self.hosts[rank]
-        return host is not None and host == self.hosts[clock.reference] and abs(clock.offset) <= clock.uncertainty
+        hosts = {self.hosts[rank], self.hosts[clock.reference]} - {None}
+        return len(hosts) < 2 and clock.drift == 0 and abs(clock.offset) <= clock.uncertainty
 
     def corrected(self, rank: int, time: int) -> int | None:
         """Return a rank's time on the clock of its reference; None where nothing ties the two."""
@@ -88,18 +99,60 @@ class Execution:
 
 
 def executions(ask: Ask) -> list[Execution]:
-    """Return every execution whose collectives could be matched. A rank that two processes claim takes no part."""
-    grouped = _by_execution(ask(_CALLS, []).to_pylist())
-    found = []
-    for (run, tool, execution), mine in grouped.items():
-        calls: dict[int, list[Call]] = {}
-        owners: dict[int, set[str]] = {}
-        for place, row in enumerate(mine):
+    """Return every execution with communication kernels. A rank that two processes claim takes no part."""
+    return [_execution(*key, rows) for key, rows in _by_execution(ask(_CALLS, []).to_pylist()).items()]
+
+
+def _execution(run: str, tool: str, execution_id: str | None, rows: list[dict[str, Any]]) -> Execution:
+    owners: dict[int, set[str]] = {}
+    for row in rows:
+        if row["rank"] is not None:
             owners.setdefault(row["rank"], set()).add(row["process_id"])
-            calls.setdefault(row["rank"], []).append(_call(place, row))
-        matched = match({rank: some for rank, some in calls.items() if len(owners[rank]) == 1})
-        hosts = {row["rank"]: row["host"] for row in mine}
-        found.append(Execution(run, tool, execution, hosts, mine, matched, clocks(matched)))
+    calls = _calls([(place, row) for place, row in enumerate(rows) if len(owners.get(row["rank"], ())) == 1])
+    matched = match(calls)
+    fitted = clocks(matched)
+    hosts = {row["rank"]: row["host"] for row in rows}
+    return Execution(run, tool, execution_id, hosts, rows, matched, fitted, _left_out(owners, matched, fitted))
+
+
+def _calls(rows: list[tuple[int, dict[str, Any]]]) -> dict[int, list[Call]]:
+    """Return the calls of each rank, those of two ranks left out."""
+    found: dict[int, list[Call]] = {}
+    whole: dict[int, bool] = {}
+    for _, row in rows:
+        whole[row["rank"]] = whole.get(row["rank"], True) and not (row["start_ns"] % _US or row["duration_ns"] % _US)
+    for place, row in rows:
+        said, short = row["collective"] or "", row["short_name"] or ""
+        named = operation(said) or operation(short)
+        if named not in POINT_TO_POINT:
+            found.setdefault(row["rank"], []).append(_call(place, row, named, _US if whole[row["rank"]] else 1))
+    return found
+
+
+def _call(place: int, row: Mapping[str, Any], named: str | None, resolution: int) -> Call:
+    paired = named is None and bool(_UNNAMED.search(row["collective"] or row["short_name"] or ""))
+    payload = None if named in UNEVEN else row["message_bytes"]
+    kernel = row["short_name"] if row["group_name"] is None else None
+    return Call(
+        row=place, start=row["start_ns"], end=row["start_ns"] + row["duration_ns"],
+        token=(named or row["collective"] or row["short_name"], kernel, payload), stream=row["stream"], group=row["group_name"],
+        group_size=row["group_size"], number=row["group_seq"], resolution=resolution, paired=paired,
+    )
+
+
+def _left_out(owners: Mapping[int, set[str]], matched: list[Matched], fitted: Mapping[int, Clock]) -> dict[int, str]:
+    """Return why ranks with communication kernels take no part."""
+    placed = {rank for group in matched for calls in group.calls for rank in calls}
+    found: dict[int, str] = {}
+    for rank, processes in sorted(owners.items()):
+        if len(processes) > 1:
+            found[rank] = f"{len(processes)} processes claim it"
+        elif len(owners) == 1:
+            found[rank] = "no other rank was captured"
+        elif rank not in placed:
+            found[rank] = "none of its calls could be matched with another rank's"
+        elif rank not in fitted:
+            found[rank] = "too few of its calls could be matched to set its clock"
     return found
 
 
@@ -117,15 +170,7 @@ def _by_execution(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str | None
     return grouped
 
 
-def _call(place: int, row: Mapping[str, Any]) -> Call:
-    return Call(
-        row=place, start=row["start_ns"], end=row["start_ns"] + row["duration_ns"],
-        token=(row["collective"], row["message_bytes"]), stream=row["stream"], group=row["group_name"],
-        group_size=row["group_size"], number=row["group_seq"],
-    )
-
-
-def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.Table:
+def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per collective and rank."""
     if clock not in ("fitted", "recorded"):
         raise UsageError(f"clock is fitted or recorded, not {clock!r}")
@@ -133,21 +178,21 @@ def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.T
     for execution in executions(ask):
         for group in execution.matched:
             for index, calls in enumerate(group.calls):
-                found += _rows(execution, group, index, calls, clock == "fitted", gate)
+                found += _rows(execution, group, index, calls, clock == "fitted", lag_threshold_ns)
     return pa.Table.from_pylist(found, schema=_SCHEMA)
 
 
 def _rows(
-    execution: Execution, group: Matched, index: int, calls: Mapping[int, Call], fitted: bool, gate: int | None,
+    execution: Execution, group: Matched, index: int, calls: Mapping[int, Call], fitted: bool, lag_threshold_ns: int | None,
 ) -> list[dict[str, Any]]:
     shifts = {rank: execution.corrected(rank, call.start) if fitted else call.start for rank, call in calls.items()}
     starts = {rank: start for rank, start in shifts.items() if start is not None}
     order = sorted(starts, key=lambda rank: (starts[rank], rank))
-    lead = limit = last = None
+    lag = limit = last = None
     if len(order) > 1:
-        lead = starts[order[-1]] - starts[order[-2]]
-        limit = gate if gate is not None else _uncertainty(execution, order[-1], order[-2])
-        last = order[-1] if limit is not None and lead > limit else None
+        lag = starts[order[-1]] - starts[order[-2]]
+        limit = lag_threshold_ns if lag_threshold_ns is not None else _uncertainty(execution, order[-1], order[-2])
+        last = order[-1] if limit is not None and lag > limit else None
     step = execution.rows[calls[min(calls)].row]["step"]
     rows = []
     for rank, call in sorted(calls.items()):
@@ -155,12 +200,12 @@ def _rows(
         end = None if start is None else start + call.end - call.start
         rows.append({
             "run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group.group,
-            "method": group.method, "call_index": index, "step": step, "collective": row["collective"],
+            "method": group.method, "call_index": index, "step": step, "collective": row["collective"] or row["short_name"],
             "message_bytes": row["message_bytes"], "rank": rank, "kernel_id": row["kernel_id"],
             "arrival_ns": None if start is None else start - starts[order[0]],
             "wait_ns": None if start is None else starts[order[-1]] - start,
             "transfer_ns": None if end is None else end - starts[order[-1]],
-            "last_rank": last, "lead_ns": lead, "gate_ns": limit, "ranks": len(calls),
+            "last_rank": last, "lag_ns": lag, "lag_threshold_ns": limit, "ranks": len(calls),
         })
     return rows
 

@@ -2,17 +2,19 @@
 
 Walked backwards from the last end, each time to what came last: work on the GPU began when the work before it in its stream
 had ended (queue), when its call had launched it (launch), or when work in another stream had ended that its launching thread
-had told it to await (synchronisation); a call that waits for the GPU returned when the last work that it awaits had ended; a
+had made it wait for (synchronisation); a call that waits for the GPU returned when the last work that it awaits had ended; a
 thread went on with what it did before, or began when another thread's operator had ended. The segments follow each other without
 gap or overlap, so that they sum to the path. HTA's critical path, but in elapsed time: HTA gives time between operators the
 weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
 last end of the work launched in it.
+@scope rows
+@requires _stream_work, api_calls, processes, ranges
 @assumes A call that synchronises awaits the work that ended last within it, of what was launched before it.
 @assumes cudaStreamWaitEvent orders the next launch of its thread behind all that ended before (no cuda_sync is stored).
 @assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
 @assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
-@param  step_number    Only this training step; NULL: the whole window.
-@param  range_text     Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
+@param  which_step  Only this training step; NULL: the whole window.
+@param  range_text  Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
 @column run            Run (one workload in one configuration).
 @column tool           nsys or kineto. Never add them up: they saw the same work.
 @column rank           Rank of the process; NULL where unknown.
@@ -71,10 +73,10 @@ ORDER BY start_ns, range_id LIMIT 1"""
 
 
 def analyse(
-    ask: Callable[[str, Sequence[object]], pa.Table], *, step_number: int | None = None, range_text: str | None = None,
+    ask: Callable[[str, Sequence[object]], pa.Table], *, which_step: int | None = None, range_text: str | None = None,
 ) -> pa.Table:
     """Return the critical path of each process and window, a row per segment. Raises UsageError where none has the range."""
-    number = None if step_number is None else int(step_number)
+    number = None if which_step is None else int(which_step)
     parts: list[pa.Table] = []
     for who in ask(_PROCESSES, []).to_pylist():
         here = [who["profile_id"], who["process_id"], who["window_index"]]

@@ -1,8 +1,10 @@
 """What bound the time of each process: the critical path (see critical_path) by kind of bound. The parts sum to the path.
+@scope profile
+@requires _stream_work, api_calls, processes, ranges
 @assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, not recorded.
 @assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.
-@param  step_number    Only this training step; NULL: the whole window.
-@param  range_text     Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
+@param  which_step  Only this training step; NULL: the whole window.
+@param  range_text  Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
 @column run            Run (one workload in one configuration).
 @column tool           nsys or kineto. Never add them up: they saw the same work.
 @column rank           Rank of the process; NULL where unknown.
@@ -31,10 +33,10 @@ _ORDER = [(key, "ascending") for key in _KEYS[:6]] + [("total_ns", "descending")
 
 
 def analyse(
-    ask: Callable[[str, Sequence[object]], pa.Table], *, step_number: int | None = None, range_text: str | None = None,
+    ask: Callable[[str, Sequence[object]], pa.Table], *, which_step: int | None = None, range_text: str | None = None,
 ) -> pa.Table:
     """Return the time per kind of bound of each process and window, the largest first."""
-    path = critical_path.analyse(ask, step_number=step_number, range_text=range_text)
+    path = critical_path.analyse(ask, which_step=which_step, range_text=range_text)
     grouped = path.group_by(_KEYS, use_threads=False).aggregate([("duration_ns", "sum"), ("position", "count")])
     grouped = grouped.rename_columns([*_KEYS, "total_ns", "segments"])
     share = pc.divide(pc.multiply(grouped["total_ns"].cast(pa.float64()), 100.0), grouped["path_ns"].cast(pa.float64()))

@@ -2,38 +2,42 @@
 
 The roof of a launch is the longer of its operations at the GPU's peak for their precision and its bytes at the bandwidth of its
 memory, by the datasheet. Work and bytes are what ncu counted of the same kernel, grid and block, else what the shapes of its
-operator tell (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. A call whose
+operator give (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. A call whose
 kernels do its work together has a roof as a whole: per operator, module, phase and step its kernels share it by their times. Of
 products, convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory operations and
 graphs of unknown kernels have no roof here.
-gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
+max_gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
+@scope run
+@requires _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work, _timeline_tools
+@requires kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops, processes
+@requires ranges
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
-@assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see above_roof).
+@assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
-@param  by            kernel (key and launch configuration), key, family, operator, module, phase or step.
-@param  assume_gpu    Product name for the peaks, where the capture does not tell it.
-@column run           Run (one workload in one configuration).
-@column tool          nsys or kineto: the undisturbed tool of the run.
-@column rank          Rank of the process; NULL where unknown.
-@column profile_id    Profile; key of `profiles`.
-@column process_id    OS process.
-@column item          The kernel, operator, ...; NULL for work outside any.
-@column launches      Kernels, memory operations and graph launches.
-@column gain_ns       What the process can gain at most.
-@column headroom_ns   Time above the roof, of launches with a known roof.
-@column at_roof_ns    Their time at the roof.
-@column unknown_ns    Time of kernels whose roof is unknown.
-@column no_roof_ns    Time of collectives, memory operations and graphs of unknown kernels.
-@column gpu_ns        Sum of all durations.
-@column path_ns       Time on the critical path; NULL where there is none.
-@column bound_by      memory or compute: the roof of most of at_roof_ns.
-@column work_from     counters, shapes or both.
-@column above_roof    Launches that were faster than their roof.
-@column gain_limit    critical path, or own time where no critical path is known.
-@column reason        Why the roof is unknown, for most of unknown_ns.
-@balance gpu_ns = at_roof_ns + headroom_ns + unknown_ns + no_roof_ns
+@param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
+@param  assume_gpu    Product name for the peaks, where the capture lacks it.
+@column run                  Run (one workload in one configuration).
+@column tool                 nsys or kineto: the undisturbed tool of the run.
+@column rank                 Rank of the process; NULL where unknown.
+@column profile_id           Profile; key of `profiles`.
+@column process_id           OS process.
+@column item                 The kernel, operator, ...; NULL for work outside any.
+@column launches             Kernels, memory operations and graph launches.
+@column max_gain_ns          What the process can gain at most.
+@column headroom_ns          Time above the roof, of launches with a known roof.
+@column at_roof_ns           Their time at the roof.
+@column unknown_roof_ns      Time of kernels whose roof is unknown.
+@column no_roof_ns           Time of collectives, memory operations and graphs of unknown kernels.
+@column gpu_ns               Sum of all durations.
+@column critical_path_ns     Time on the critical path; NULL where there is none.
+@column bound_by             memory or compute: the roof of most of at_roof_ns.
+@column work_source          counters, shapes or both.
+@column launches_above_roof  Launches that were faster than their roof.
+@column gain_limit           critical path, or own time where no critical path is known.
+@column reason               Why the roof is unknown, for most of unknown_roof_ns.
+@balance gpu_ns = at_roof_ns + headroom_ns + unknown_roof_ns + no_roof_ns
 """
 
 from __future__ import annotations
@@ -47,22 +51,22 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask, critical_path
 from nsightlens.analyses._roofs import Roof, Roofs
-from nsightlens.analyses.run_difference import WHAT
+from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.errors import UsageError
 
 _ITEMS = {
-    "kernel": WHAT["kernel"], "key": "kernel_key", "family": "family", "operator": "known_op", "module": "known_module",
+    "kernel": ITEMS["kernel"], "key": "kernel_key", "family": "family", "op": "known_op", "module": "known_module",
     "phase": "known_phase", "step": "CAST(known_step AS VARCHAR)",
 }
 _OTHER_ITEMS = {
     "kernel": "concat_ws(' ', kind, direction)", "key": "concat_ws(' ', kind, direction)", "family": "'memory operations'",
-    "operator": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
+    "op": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
 }
-_OF_CALLS = ("operator", "module", "phase", "step")
+_OF_CALLS = ("op", "module", "phase", "step")
 """Items that hold whole calls of operators."""
 _KERNELS = f"""
 SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns, duration_ns, name, kernel_id, family,
-    kineto_kernel_id, {WHAT['kernel']} AS configuration, {{item}} AS item
+    kineto_kernel_id, {ITEMS['kernel']} AS configuration, {{item}} AS item
 FROM timeline_kernels AS k JOIN (
     SELECT kernel_id AS known_id, op AS known_op, module AS known_module, phase AS known_phase, step AS known_step,
         kineto_kernel_id
@@ -81,11 +85,12 @@ LEFT JOIN processes AS p ON m.profile_id = p.profile_id AND m.process_id = p.pro
 GROUP BY ALL"""
 _BATCH = 1 << 14
 _WHO = ("run", "tool", "rank", "profile_id", "process_id", "item")
-_SUMS = ("launches", "gain_ns", "headroom_ns", "at_roof_ns", "unknown_ns", "no_roof_ns", "gpu_ns", "path_ns", "above_roof")
+_SUMS = ("launches", "max_gain_ns", "headroom_ns", "at_roof_ns", "unknown_roof_ns", "no_roof_ns", "gpu_ns", "critical_path_ns",
+         "launches_above_roof")
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
-    ("item", pa.string()), *((name, pa.int64()) for name in _SUMS[:-1]), ("bound_by", pa.string()), ("work_from", pa.string()),
-    ("above_roof", pa.int64()), ("gain_limit", pa.string()), ("reason", pa.string()),
+    ("item", pa.string()), *((name, pa.int64()) for name in _SUMS[:-1]), ("bound_by", pa.string()), ("work_source", pa.string()),
+    ("launches_above_roof", pa.int64()), ("gain_limit", pa.string()), ("reason", pa.string()),
 ])
 
 
@@ -141,7 +146,7 @@ def _piece(group: Group, row: dict[str, Any], roofs: Roofs, path: Path) -> Piece
         row["kineto_kernel_id"])
     spent, on_path = row["duration_ns"], path.of(row)
     group.has_path |= on_path is not None
-    group.sums.update(launches=1, gpu_ns=spent, path_ns=on_path or 0)
+    group.sums.update(launches=1, gpu_ns=spent, critical_path_ns=on_path or 0)
     return Piece(group, spent, on_path, roof, row["device_id"])
 
 
@@ -150,7 +155,7 @@ def _settle(piece: Piece) -> None:
     if piece.roof is None:
         piece.group.sums["no_roof_ns"] += piece.spent
     elif piece.roof.ns is None:
-        piece.group.sums["unknown_ns"] += piece.spent
+        piece.group.sums["unknown_roof_ns"] += piece.spent
         piece.group.reasons[piece.roof.reason or ""] += piece.spent
     else:
         _divide(piece, min(piece.spent, piece.roof.ns), piece.roof, piece.roof.ns > piece.spent)
@@ -173,8 +178,8 @@ def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> None:
 
 def _divide(piece: Piece, at_roof: int, roof: Roof, is_above: bool) -> None:
     above = piece.spent - at_roof
-    piece.group.sums.update(at_roof_ns=at_roof, headroom_ns=above, above_roof=int(is_above),
-                            gain_ns=above if piece.on_path is None else min(above, piece.on_path))
+    piece.group.sums.update(at_roof_ns=at_roof, headroom_ns=above, launches_above_roof=int(is_above),
+                            max_gain_ns=above if piece.on_path is None else min(above, piece.on_path))
     piece.group.bounds[roof.bound or ""] += at_roof
     piece.group.sources.add(roof.source or "")
 
@@ -215,13 +220,13 @@ def _table(groups: dict[tuple[Any, ...], Group]) -> pa.Table:
     for who, group in groups.items():
         row = dict(zip(_WHO, who, strict=True)) | {name: group.sums[name] for name in _SUMS}
         row |= {
-            "path_ns": group.sums["path_ns"] if group.has_path else None,
+            "critical_path_ns": group.sums["critical_path_ns"] if group.has_path else None,
             "bound_by": max(group.bounds, key=lambda name: (group.bounds[name], name)) if group.bounds else None,
-            "work_from": "both" if len(group.sources) > 1 else next(iter(group.sources), None),
+            "work_source": "both" if len(group.sources) > 1 else next(iter(group.sources), None),
             "gain_limit": ("critical path" if group.has_path else "own time") if group.bounds else None,
             "reason": max(group.reasons, key=lambda name: (group.reasons[name], name)) if group.reasons else None,
         }
         rows.append(row)
-    rows.sort(key=lambda row: (row["run"], row["tool"], -row["gain_ns"], -row["headroom_ns"], -row["gpu_ns"], row["rank"] or 0,
-                               row["profile_id"] or "", row["process_id"] or "", row["item"] or ""))
+    rows.sort(key=lambda row: (row["run"], row["tool"], -row["max_gain_ns"], -row["headroom_ns"], -row["gpu_ns"],
+                               row["rank"] or 0, row["profile_id"] or "", row["process_id"] or "", row["item"] or ""))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -10,6 +10,8 @@ step of the kernel is measured. The same launches come again only if the program
 The estimate is rough, and nothing of it was measured here: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed),
 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
 last launch.
+@scope run
+@requires timeline_kernels, kernels
 @assumes The program does the same work again, in the same order: else other launches are measured than those that were chosen.
 @assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.
 @assumes The passes of a set, and the time of a pass and of a start, are guesses: nothing of the estimate was measured here.
@@ -51,7 +53,7 @@ _PASS_S = 0.025
 _SLOWER = 2.0
 _START_S = 30.0
 
-# All kernels of CUTLASS share a few base names: these are told apart by the word in their template argument.
+# All kernels of CUTLASS share a few base names: these are distinguished by the word in their template argument.
 _CONFIGURATIONS = """
 WITH process AS (
     SELECT run, tool, rank, profile_id, process_id
@@ -154,7 +156,7 @@ def _groups(wanted: list[dict[str, Any]], passes: int) -> list[list[dict[str, An
 
 
 def _begins_later(row: dict[str, Any]) -> bool:
-    """Say whether launches came before the capture, in steps: then a whole step must be measured to meet every configuration."""
+    """Return whether launches came before the capture, in steps: then a whole step is measured to meet every configuration."""
     return row["tool"] == "kineto" and row["most_per_step"] is not None
 
 

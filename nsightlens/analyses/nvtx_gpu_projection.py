@@ -3,6 +3,8 @@ A range is projected on the GPU from the first start to the last end of the work
 what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks, processes and threads of a run are pooled.
 Ranges nest and threads run side by side: the totals are no wall time. nsys prints the range as domain:name. Names are without
 the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
+@scope run
+@requires api_calls, kernels, memory_ops, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes Ranges of equal name are one, whatever the thread or rank. Work that another thread launches is in none of them.
 @column run         Run (one workload in one configuration).
@@ -35,7 +37,8 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.nvtx_gpu_projection_trace import Int, projections
+from nsightlens.analyses.nvtx_gpu_projection_trace import projections
+from nsightlens.columns.arrays import Int
 
 _KEY = ("run", "tool", "kind", "domain", "name")
 _VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth")

@@ -3,6 +3,8 @@ The projection reaches from the first start to the last end of the kernels, copi
 the range, on the thread of the range. Work counts for every range around its launch, so projections are no wall time.
 On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
 ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
+@scope rows
+@requires api_calls, kernels, memory_ops, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes A range causes what its own thread launches in it: the backward thread of autograd is in no range of the main thread.
 @column run              Run (one workload in one configuration).
@@ -38,8 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-
-Int = npt.NDArray[np.int64]
+from nsightlens.columns.arrays import Int
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id

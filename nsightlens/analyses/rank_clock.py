@@ -2,24 +2,28 @@
 All ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
 their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
 standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
-order. Ranks that share no communicator with the lowest rank are tied to it over others, and the uncertainties add up.
+order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and it is never less than
+what the times are multiples of (1 us in older PyTorch traces). Ranks that share no communicator with the lowest rank are
+tied to it over others, and the uncertainties add up.
 Where fewer than three calls could be matched there is no row.
+@scope run
+@requires kernels, profiles
 @assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
 @assumes Captures that name no execution are of the only one that their run and tool have.
 @column run               Run.
 @column tool              nsys or kineto.
-@column execution_id      Start of the job, where a sidecar tells.
+@column execution_id      Start of the job, from a sidecar; NULL without one.
 @column rank              Rank.
 @column reference_rank    The rank whose clock is the measure.
 @column offset_ns         This rank's clock minus the reference clock, at at_ns.
 @column drift_ppb         How much faster it runs, in parts per billion; 0 where not beyond four standard errors.
-@column uncertainty_ns    How far offset_ns may be off.
-@column at_ns             Time of the reference clock that offset_ns holds for (epoch, where the file tells).
+@column uncertainty_ns    How far offset_ns may be off; NULL for the reference, whose clock is the measure.
+@column at_ns             Time of the reference clock that offset_ns holds for (epoch time, where the file has it).
 @column collectives       Matched calls behind the fit (its last link).
 @column method            How these calls were matched; reference for the reference itself.
 @column same_host         Whether both ranks name one host; NULL where one names none.
-@column shares_clock      Whether same_host holds and the fit does not speak against it: then no correction is made.
+@column shares_clock      Whether the ranks name no two hosts and the fit agrees with one clock: then no correction is made.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ def analyse(ask: Ask) -> pa.Table:
             rows.append({
                 "run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "rank": rank,
                 "reference_rank": clock.reference, "offset_ns": round(clock.offset), "drift_ppb": round(clock.drift * 1e9),
-                "uncertainty_ns": round(clock.uncertainty), "at_ns": clock.at, "collectives": clock.calls,
+                "uncertainty_ns": None if rank == clock.reference else round(clock.uncertainty),
+                "at_ns": clock.at, "collectives": clock.calls,
                 "method": clock.method, "same_host": None if None in hosts else hosts[0] == hosts[1],
                 "shares_clock": execution.shares_clock(rank),
             })

@@ -1,26 +1,28 @@
 """Per training step and rank: how late it came to the collectives, how long it waited, and how long the others waited for it.
 
 A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
-where its lead is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
-whose last rank cannot be told. Waiting is the time between a rank's own start and the last rank's start of the same call.
+where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
+whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
+@scope run
+@requires kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A step of a collective is that of its lowest rank; steps are numbered alike on all ranks.
 @assumes Lateness shows in collectives only: a slow rank that others never wait for has no figure.
-@param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
-@param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
+@param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @column run                Run.
 @column tool               nsys or kineto.
-@column execution_id       Start of the job, where a sidecar tells.
+@column execution_id       Start of the job, from a sidecar; NULL without one.
 @column step               Training step; NULL outside of steps.
-@column rank               Rank; NULL: the collectives whose last rank cannot be told.
-@column collectives        Matched collectives that the rank took part in (rank NULL: those that cannot be told).
+@column rank               Rank; NULL: the collectives whose last rank is unknown.
+@column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives that all others waited for this rank.
-@column delay_ns           How much earlier these would have begun without this rank: its leads over the second last, summed.
-@column others_waited_ns   How long the other ranks together waited in them, each from its own start.
-@column waited_ns          How long this rank waited for others, over all its collectives.
+@column caused_delay_ns    How much earlier these would have begun without this rank: its lags behind the second last, summed.
+@column others_wait_ns     How long the other ranks together waited in them, each from its own start.
+@column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
-@column gate_ns            Largest lead that would not have been enough to name a rank.
+@column lag_threshold_ns   Largest lag that would not have been enough to name a rank.
 """
 
 from __future__ import annotations
@@ -34,18 +36,18 @@ import pyarrow as pa
 from nsightlens.analyses import Ask, collective_match
 
 _KEYS = ("run", "tool", "execution_id")
-_FIGURES = ("collectives", "times_last", "delay_ns", "others_waited_ns", "waited_ns", "median_arrival_ns", "max_arrival_ns",
-            "gate_ns")
+_FIGURES = ("collectives", "times_last", "caused_delay_ns", "others_wait_ns", "wait_ns", "median_arrival_ns", "max_arrival_ns",
+            "lag_threshold_ns")
 
 
-def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.Table:
+def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per step and rank."""
-    rows = collective_match.analyse(ask, clock=clock, gate=gate).to_pylist()
+    rows = collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns).to_pylist()
     return summed(rows, (*_KEYS, "step"))
 
 
 def summed(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> pa.Table:
-    """Return the rows of collective_match summed up per `keys` and rank, and per `keys` what cannot be told (rank NULL)."""
+    """Return the rows of collective_match summed per `keys` and rank; rank NULL: calls whose last rank is unknown."""
     calls: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         calls.setdefault((*(row[key] for key in _KEYS), row["group_name"], row["method"], row["call_index"],
@@ -77,14 +79,14 @@ def _order(key: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
 def _figures(rank: int | None, rows: list[dict[str, Any]]) -> dict[str, int | None]:
     last = [row for row in rows if row["is_last"]]
     arrivals = [row["arrival_ns"] for row in rows if row["arrival_ns"] is not None] if rank is not None else []
-    gates = [row["gate_ns"] for row in rows if row["gate_ns"] is not None]
+    gates = [row["lag_threshold_ns"] for row in rows if row["lag_threshold_ns"] is not None]
     return {
         "collectives": len(rows),
         "times_last": len(last) if rank is not None else None,
-        "delay_ns": sum(row["lead_ns"] for row in last) if rank is not None else None,
-        "others_waited_ns": sum(row["all_waited"] for row in last) if rank is not None else None,
-        "waited_ns": sum(row["wait_ns"] or 0 for row in rows) if rank is not None else None,
+        "caused_delay_ns": sum(row["lag_ns"] for row in last) if rank is not None else None,
+        "others_wait_ns": sum(row["all_waited"] for row in last) if rank is not None else None,
+        "wait_ns": sum(row["wait_ns"] or 0 for row in rows) if rank is not None else None,
         "median_arrival_ns": round(median(arrivals)) if arrivals else None,
         "max_arrival_ns": max(arrivals, default=None),
-        "gate_ns": max(gates, default=None),
+        "lag_threshold_ns": max(gates, default=None),
     }

@@ -1,42 +1,44 @@
 """What changed between two runs of one workload: per kernel (or family, operator, module, phase, step), with its uncertainty.
 
 Replicates are the training steps: an item's time in a step, mean over the ranks that have the step; a step in which it was
-not launched counts as 0. The step itself (what=step) lasts as in step_breakdown, GPU work included. Runs without steps are cut
-into ten blocks of consecutive launches each, and the mean duration of a launch is compared (unit tells). Differences are of
+not launched counts as 0. The step itself (by=step) lasts as in step_breakdown, GPU work included. Runs without steps are cut
+into ten blocks of consecutive launches each, and the mean duration of a launch is compared (unit says). Differences are of
 means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with the false-discovery rate over all
 items controlled. With fewer than five replicates on a side there is no interval and no verdict but new and vanished. An item
 is called slower or faster only beyond the threshold as well. Times that belong to no operator, module or phase are the item NULL.
 Both runs are compared under the same tool: nsys where both have it, else Kineto.
+@scope run
+@requires _steps, kernels
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs). Steps of a run are independent.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
-@param  what            kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
-@param  rate            False-discovery rate: the share of false ones among the changes named.
+@param  by              kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
+@param  fdr             False-discovery rate: the largest share of false positives among the changes reported.
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
 @param  skip_steps      Steps at the start of each run that are left out (warm-up).
-@param  under           nsys or kineto; NULL: the best that both have.
-@column item            The kernel, family, operator, module or phase, or step.
-@column kernel_key      Kernel key, for kernels.
-@column tool            Tool whose times are compared.
-@column unit            per step, or per launch where a run has no steps.
-@column verdict         slower, faster, no change, new, vanished or no interval.
-@column base_ns         Mean over the replicates of base.
-@column other_ns        Mean over those of other.
-@column difference_ns   other_ns minus base_ns.
-@column low_ns          Lower end of its interval.
-@column high_ns         Upper end.
-@column change_pct      difference_ns as a share of base_ns.
-@column discovery_rate  False-discovery rate at which it would just be named.
-@column base_total_ns   Sum of the durations in base, all replicates and ranks.
-@column other_total_ns  Sum of those in other.
-@column base_launches   Launches in base (for step: steps), all replicates and ranks.
-@column other_launches  Launches in other.
-@column base_median_ns  Median duration of a launch in base.
-@column other_median_ns Median duration of a launch in other.
-@column base_replicates Steps or blocks of base.
-@column other_replicates Steps or blocks of other.
+@param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
+@column item              The kernel, family, operator, module or phase, or step.
+@column kernel_key        Kernel key, for kernels.
+@column tool              Tool whose times are compared.
+@column unit              per step, or per launch where a run has no steps.
+@column verdict           slower, faster, no change, new, vanished or no interval.
+@column base_ns           Mean over the replicates of base.
+@column other_ns          Mean over those of other.
+@column difference_ns     other_ns minus base_ns.
+@column low_ns            Lower end of its interval.
+@column high_ns           Upper end.
+@column change_pct        difference_ns as a share of base_ns.
+@column q_value           Smallest false-discovery rate at which the change is significant.
+@column base_total_ns     Sum of the durations in base, all replicates and ranks.
+@column other_total_ns    Sum of those in other.
+@column base_launches     Launches in base (for step: steps), all replicates and ranks.
+@column other_launches    Launches in other.
+@column base_median_ns    Median duration of a launch in base.
+@column other_median_ns   Median duration of a launch in other.
+@column base_replicates   Steps or blocks of base.
+@column other_replicates  Steps or blocks of other.
 """
 
 from __future__ import annotations
@@ -47,19 +49,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
+from nsightlens.columns.arrays import Float
 from nsightlens.errors import UsageError
-from nsightlens.significance import difference_interval, discovery_rates, welch
-
-Float = npt.NDArray[np.float64]
+from nsightlens.statistics.significance import difference_interval, discovery_rates, welch
 
 FEWEST = 5
 """Replicates on each side below which nothing is said of chance."""
 BLOCKS = 10
-WHAT = {
+ITEMS = {
     "kernel": "concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ', block_x, 'x', block_y, 'x', block_z)",
     "key": "kernel_key", "family": "family", "op": "op", "module": "module", "phase": "phase", "step": "'step'",
 }
@@ -98,7 +98,7 @@ _MEDIANS = _KEPT + "SELECT item, round(median(duration_ns))::BIGINT AS median_ns
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
-    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("discovery_rate", pa.float64()), ("base_total_ns", pa.int64()),
+    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("q_value", pa.float64()), ("base_total_ns", pa.int64()),
     ("other_total_ns", pa.int64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()),
     ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()), ("base_replicates", pa.int64()),
     ("other_replicates", pa.int64()),
@@ -130,28 +130,28 @@ class Side:
 
 
 def analyse(
-    ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "kernel", rate: float = 0.01,
-    threshold_pct: float = 1.0, skip_steps: int = 0, under: str | None = None,
+    ask: Ask, *, base: str | None = None, other: str | None = None, by: str = "kernel", fdr: float = 0.01,
+    threshold_pct: float = 1.0, skip_steps: int = 0, time: str | None = None,
 ) -> pa.Table:
     """Return a row per item, the largest difference first."""
-    if what not in WHAT:
-        raise UsageError(f"what is one of {', '.join(WHAT)}, not {what!r}")
-    check(rate, threshold_pct, skip_steps)
+    if by not in ITEMS:
+        raise UsageError(f"by is one of {', '.join(ITEMS)}, not {by!r}")
+    check(fdr, threshold_pct, skip_steps)
     runs = named(ask, base, other)
-    tool, stepped = common_tool(ask, *runs, under)
-    one, two = (_side(ask, run, tool, what, stepped, skip_steps) for run in runs)
-    keys = one.keys | two.keys if what in ("kernel", "key") else {}
+    tool, stepped = common_tool(ask, *runs, time)
+    one, two = (_side(ask, run, tool, by, stepped, skip_steps) for run in runs)
+    keys = one.keys | two.keys if by in ("kernel", "key") else {}
     rows: list[dict[str, Any]] = [{
         "item": item or None, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
         "verdict": change.verdict, "base_ns": round(change.base), "other_ns": round(change.other),
         "difference_ns": round(change.other) - round(change.base), "low_ns": _rounded(change.low),
         "high_ns": _rounded(change.high),
         "change_pct": round(100 * (change.other - change.base) / change.base, 2) if change.base else None,
-        "discovery_rate": change.rate, "base_total_ns": one.totals.get(item, 0), "other_total_ns": two.totals.get(item, 0),
+        "q_value": change.rate, "base_total_ns": one.totals.get(item, 0), "other_total_ns": two.totals.get(item, 0),
         "base_launches": one.launches.get(item, 0), "other_launches": two.launches.get(item, 0),
         "base_median_ns": one.medians.get(item), "other_median_ns": two.medians.get(item),
         "base_replicates": one.replicates, "other_replicates": two.replicates,
-    } for item, change in judged(one.values, two.values, rate, threshold_pct).items()]
+    } for item, change in judged(one.values, two.values, fdr, threshold_pct).items()]
     rows.sort(key=lambda row: (-abs(row["difference_ns"]), row["item"] or ""))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
@@ -160,10 +160,10 @@ def _rounded(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def check(rate: float, threshold_pct: float, skip_steps: int) -> None:
+def check(fdr: float, threshold_pct: float, skip_steps: int) -> None:
     """Return nothing. Raises UsageError for numbers that mean nothing, of which NaN would call every change a discovery."""
-    if not 0 <= rate <= 1:
-        raise UsageError(f"rate is a share from 0 to 1, not {rate}")
+    if not 0 <= fdr <= 1:
+        raise UsageError(f"fdr is a share from 0 to 1, not {fdr}")
     if not 0 <= threshold_pct < math.inf:
         raise UsageError(f"threshold_pct is a percentage from 0 on, not {threshold_pct}")
     if not 0 <= skip_steps < 1 << 31:
@@ -184,18 +184,18 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
     return str(base), str(other)
 
 
-def common_tool(ask: Ask, base: str, other: str, under: str | None = None) -> tuple[str, bool]:
+def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tuple[str, bool]:
     """Return the tool that is compared, and whether both runs have steps under it. Raises UsageError where there is none."""
-    if under not in (None, "nsys", "kineto"):
-        raise UsageError(f"under is nsys or kineto, not {under!r}")
-    found = ask(_TOOLS, [base, other, under]).to_pylist()
+    if time not in (None, "nsys", "kineto"):
+        raise UsageError(f"time is nsys or kineto, not {time!r}")
+    found = ask(_TOOLS, [base, other, time]).to_pylist()
     if not found:
-        raise UsageError(f"{base} and {other} have no timeline of one tool in common ({under or 'nsys or Kineto'})")
+        raise UsageError(f"{base} and {other} have no timeline of one tool in common ({time or 'nsys or Kineto'})")
     return found[0]["tool"], found[0]["stepped"]
 
 
-def _side(ask: Ask, run: str, tool: str, what: str, stepped: bool, skip: int) -> Side:
-    timed = _WHOLE_STEPS if what == "step" else _LAUNCHES.format(item=WHAT[what])
+def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> Side:
+    timed = _WHOLE_STEPS if by == "step" else _LAUNCHES.format(item=ITEMS[by])
     asked = [run, tool, stepped, skip if stepped else 0]
     rows = ask(_SUMS.format(timed=timed), asked).to_pylist()
     order = {replicate: place for place, replicate in enumerate(sorted({row["replicate"] for row in rows}))}
@@ -211,7 +211,7 @@ def _side(ask: Ask, run: str, tool: str, what: str, stepped: bool, skip: int) ->
 
 
 def judged(
-    base: Mapping[str, Sequence[float] | Float], other: Mapping[str, Sequence[float] | Float], rate: float, threshold_pct: float,
+    base: Mapping[str, Sequence[float] | Float], other: Mapping[str, Sequence[float] | Float], fdr: float, threshold_pct: float,
 ) -> dict[str, Change]:
     """Return the change of every item of either side, from its values per replicate (NaN: none in this replicate)."""
     sides = [{item: np.asarray(values, dtype=np.float64) for item, values in side.items()} for side in (base, other)]
@@ -233,6 +233,6 @@ def judged(
             continue
         low, high = difference_interval(values[0][None], values[1][None])
         large = abs(means[1] - means[0]) * 100 >= threshold_pct * means[0]
-        changed = "no change" if rates[item] > rate or not large else "slower" if means[1] > means[0] else "faster"
+        changed = "no change" if rates[item] > fdr or not large else "slower" if means[1] > means[0] else "faster"
         found[item] = Change(*means, float(low[0]), float(high[0]), rates[item], changed)
     return found

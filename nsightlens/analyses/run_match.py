@@ -1,9 +1,11 @@
 """Which launch of one run is which launch of another run of the same workload: the pairs that are certain, one to one.
 
 For captures of different tools that lie in different runs (nsys in one, ncu in another), or of one tool before and after a
-change. As in matches: the same kernel key, grid and block, registers and shared memory where both tell them, and a certain place
+change. As in matches: the same kernel key, grid and block, registers and shared memory where both have them, and a certain place
 in the order of launches. Runs that were ingested as one (`ingest --run NAME`) have all of this in matches and in the views on it.
 What is not certain is not here: run_difference compares the kinds of launches.
+@scope rows
+@requires api_calls, kernels, profiles, ranges
 @assumes Both runs launch the same kernels in the same order, but for what one lacks. Ranks and steps mean the same in both.
 @param  base              Run of the first side; NULL: the first of the store's two runs.
 @param  other             Run of the second; NULL: the second.
@@ -21,9 +23,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nsightlens import crossing
 from nsightlens.analyses import Ask
 from nsightlens.errors import UsageError
+from nsightlens.matching import cross_tool
 
 _COLUMNS = ("rank", "run", "tool", "kernel_id", "other_run", "other_tool", "other_kernel_id", "evidence")
 
@@ -39,5 +41,5 @@ def analyse(ask: Ask, *, base: str | None = None, other: str | None = None) -> p
             raise UsageError(f"{what}; there are {', '.join(runs) or 'none'}")
     if base == other:
         raise UsageError("base and other are one run; what its tools have in common stands in matches")
-    found = crossing.between(ask, str(base), str(other)).select(_COLUMNS)
+    found = cross_tool.between(ask, str(base), str(other)).select(_COLUMNS)
     return found.sort_by([(name, "ascending") for name in ("tool", "other_tool", "kernel_id", "other_kernel_id")])

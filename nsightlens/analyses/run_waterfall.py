@@ -13,17 +13,19 @@ share alone: base_ns and other_ns are then time in the captured slices (from the
 that was launched before it; the work itself is left out), and nothing is said of step time.
 Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
 low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
+@scope run
+@requires _exclusive_time, _steps, kernels, processes, profiles
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
-@param  what            family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
+@param  by              family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
 @param  per             'run': one waterfall, of the mean over the ranks. 'rank': one for each rank that both runs have.
-@param  under           nsys or kineto; NULL: the best that both have.
+@param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
 @param  skip_steps      Steps at the start of each process that are left out (warm-up).
-@param  rate            False-discovery rate: the share of false ones among the changes named.
+@param  fdr             False-discovery rate: the largest share of false positives among the changes reported.
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
 @column base_run        Run that is the measure.
 @column other_run       Run that is compared with it.
@@ -48,7 +50,7 @@ low_ns, high_ns and verdict are those of run_difference, over the steps; none wh
 @column other_steps     Steps of other.
 @column base_ranks      Ranks (processes, where unknown) of base that count.
 @column other_ranks     Those of other.
-@column left_out        Ranks that only one of the runs has, and that do not count; NULL: none.
+@column excluded_ranks  Ranks that only one of the runs has, and that do not count; NULL: none.
 @balance base_total_ns = base_ns per rank
 @balance other_total_ns = other_ns per rank
 @balance change_ns = difference_ns per rank
@@ -68,9 +70,9 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses.run_difference import check, common_tool, judged, named
+from nsightlens.columns.arrays import Int
 from nsightlens.errors import UsageError
 
-Int = npt.NDArray[np.int64]
 Key = tuple[str, str]
 
 PER_STEP, OF_CAPTURE = "per step", "of the capture"
@@ -103,7 +105,7 @@ _SCHEMA = pa.schema([
     ("difference_ns", pa.int64()), ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()),
     ("other_pct", pa.float64()), ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()),
     ("change_ns", pa.int64()), ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_ranks", pa.int64()),
-    ("other_ranks", pa.int64()), ("left_out", pa.string()),
+    ("other_ranks", pa.int64()), ("excluded_ranks", pa.string()),
 ])
 
 
@@ -131,29 +133,29 @@ class Mean:
 
 
 def analyse(
-    ask: Ask, *, base: str | None = None, other: str | None = None, what: str = "family", per: str = "run",
-    under: str | None = None, skip_steps: int = 0, rate: float = 0.01, threshold_pct: float = 1.0,
+    ask: Ask, *, base: str | None = None, other: str | None = None, by: str = "family", per: str = "run",
+    time: str | None = None, skip_steps: int = 0, fdr: float = 0.01, threshold_pct: float = 1.0,
 ) -> pa.Table:
     """Return a row per item (and rank), the largest change first; none where a run has no timeline. Raises UsageError."""
     if per not in ("run", "rank"):
         raise UsageError(f"per is run or rank, not {per!r}")
-    check(rate, threshold_pct, skip_steps)
+    check(fdr, threshold_pct, skip_steps)
     runs = named(ask, base, other)
-    tool, _ = common_tool(ask, *runs, under)
-    sides = [side for run in runs if (side := _read(ask, run, tool, what, skip_steps)) is not None]
+    tool, _ = common_tool(ask, *runs, time)
+    sides = [side for run in runs if (side := _read(ask, run, tool, by, skip_steps)) is not None]
     if len(sides) < len(runs):
         return _SCHEMA.empty_table()
     stepped = sides[0].stepped and sides[1].stepped
     alike = ask(_WORLDS, [*runs, tool])["sizes"][0].as_py() < 2
     rows: list[dict[str, Any]] = []
-    for rank, owners, left_out in _pairs(sides, per, alike):
-        common = {"base_run": runs[0], "other_run": runs[1], "rank": rank, "tool": tool, "left_out": left_out}
-        rows += [common | row for row in _rows(sides, owners, stepped, rate, threshold_pct)]
+    for rank, owners, excluded_ranks in _pairs(sides, per, alike):
+        common = {"base_run": runs[0], "other_run": runs[1], "rank": rank, "tool": tool, "excluded_ranks": excluded_ranks}
+        rows += [common | row for row in _rows(sides, owners, stepped, fdr, threshold_pct)]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
 def called(row: Mapping[str, Any]) -> str:
-    """Return what people call a row: its item, with its kind where the item alone would not tell."""
+    """Return what people call a row: its item, with its kind where the item alone is ambiguous."""
     kind, item = row["kind"], row["item"]
     if kind == "idle":
         return "idle, nothing recorded" if item == "nothing recorded" else f"idle, host: {item}"
@@ -164,12 +166,12 @@ def called(row: Mapping[str, Any]) -> str:
     return str(item) if item in (kind, "memset") or str(item).startswith("memcpy") else f"{kind}: {item}"
 
 
-def _read(ask: Ask, run: str, tool: str, what: str, skip: int) -> Side | None:
+def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
     """Return the steps of a run without the first `skip` of each owner; None where nothing is on a timeline.
 
     Raises UsageError where no step is left.
     """
-    table = ask(_QUERY, [run, tool, what])
+    table = ask(_QUERY, [run, tool, by])
     (at,) = [place for place, kind in enumerate(table["kind"].to_pylist()) if kind is None]
     names = [process if rank is None else rank for rank, process in zip(table["ranks"][at].as_py() or (),
                                                                         table["processes"][at].as_py() or (), strict=True)]
@@ -210,25 +212,25 @@ def _pairs(sides: Sequence[Side], per: str, alike: bool) -> list[tuple[int | Non
     ranks = [{name for name in side if isinstance(name, int)} for side in (base, other)]
     common = sorted(ranks[0] & ranks[1]) if (len(ranks[0]), len(ranks[1])) == (len(base), len(other)) else []
     alone = ((name, sorted(mine - set(common))) for name, mine in zip(("base", "other"), ranks, strict=True))
-    left_out = "; ".join(f"{name} {', '.join(map(str, mine))}" for name, mine in alone if mine) or None
+    excluded_ranks = "; ".join(f"{name} {', '.join(map(str, mine))}" for name, mine in alone if mine) or None
     if per == "rank" and common:
-        return [(rank, [[base.index(rank)], [other.index(rank)]], left_out) for rank in common]
+        return [(rank, [[base.index(rank)], [other.index(rank)]], excluded_ranks) for rank in common]
     if per == "rank" and (len(base), len(other)) != (1, 1):
         raise UsageError("no rank is known in both runs: leave per=rank out")
     if common and alike:
-        return [(None, [[base.index(rank) for rank in common], [other.index(rank) for rank in common]], left_out)]
+        return [(None, [[base.index(rank) for rank in common], [other.index(rank) for rank in common]], excluded_ranks)]
     return [(None, [list(range(len(base))), list(range(len(other)))], None)]
 
 
 def _rows(
-    sides: Sequence[Side], owners: Sequence[list[int]], stepped: bool, rate: float, threshold_pct: float,
+    sides: Sequence[Side], owners: Sequence[list[int]], stepped: bool, fdr: float, threshold_pct: float,
 ) -> list[dict[str, Any]]:
     """Return a row per item of the mean steps of both sides."""
     keys = sorted(sides[0].items.keys() | sides[1].items.keys())
     base, other = (_mean(side, chosen, keys, stepped) for side, chosen in zip(sides, owners, strict=True))
     spelled = {key: "\t".join(key) for key in keys}
     replicates = [{spelled[key]: some for key, some in mean.replicates.items()} for mean in (base, other)]
-    changes = judged(replicates[0], replicates[1], rate, threshold_pct)
+    changes = judged(replicates[0], replicates[1], fdr, threshold_pct)
     rows: list[dict[str, Any]] = []
     for place, key in enumerate(keys):
         change = changes.get(spelled[key])

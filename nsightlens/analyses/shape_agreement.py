@@ -1,12 +1,16 @@
 """Work from shapes against ncu's counters: operations and bytes of each kernel and configuration that has both.
 
-A row per configuration that ncu measured and of whose launches Kineto (or nsys) tells a formula; of these only the ones that
-certainly are ncu's (matches) count where there are any, else all of the same kernel, grid and block in the run, which must agree.
+A row per configuration that ncu measured and whose operator has a formula in Kineto (or nsys). Of its launches there, only
+those that certainly are ncu's (matches) count where there are any, else all of the same kernel, grid and block in the run, which
+must agree.
 Operations: for products, convolutions and attention of the precision that does most of them, else all. Ratios are the counted
-figure over the one from shapes. The verdicts say no more than names and numbers tell.
+figure over the one from shapes. The verdicts claim no more than names and numbers show.
+@scope run
+@requires _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, timeline_kernels, devices, gpu_peaks
+@requires kernels, matches, ranges
 @assumes Both executions ran the same program on the same shapes.
 @column run               Run (one workload in one configuration).
-@column configuration_id  Configuration of ncu; key of ncu_configuration.
+@column configuration_id  Configuration of ncu; key of ncu_by_config.
 @column name              Kernel name as ncu prints it.
 @column kernel_key        Canonical name, the same in the three tools.
 @column configuration     Kernel key, grid and block.
@@ -34,18 +38,18 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.analyses._roofs import CONTRACTIONS
-from nsightlens.analyses.run_difference import WHAT
+from nsightlens.analyses.run_difference import ITEMS
 
 _CONFIGURATIONS = f"""
-SELECT run, configuration_id, name, kernel_key, family, {WHAT['kernel']} AS configuration,
+SELECT run, configuration_id, name, kernel_key, family, {ITEMS['kernel']} AS configuration,
     sum(work_flop) AS all_flop, max(work_flop) FILTER (is_main) AS main_flop,
     bool_or(precision = 'tensor') AS uncounted, max(traffic_bytes) AS dram_bytes
 FROM _roofline_point WHERE level = 'dram' GROUP BY ALL
 ORDER BY run, name, configuration, configuration_id"""
 _LAUNCHES = f"""
-SELECT k.kernel_id, k.run, {WHAT['kernel']} AS configuration, m.kernel_id IS NOT NULL AS matched
+SELECT k.kernel_id, k.run, {ITEMS['kernel']} AS configuration, m.kernel_id IS NOT NULL AS matched
 FROM kernels AS k LEFT JOIN (SELECT DISTINCT kernel_id FROM matches WHERE other_tool = 'ncu') AS m ON m.kernel_id = k.kernel_id
-WHERE k.tool <> 'ncu' AND k.run IN (SELECT run FROM _ncu_configuration)"""
+WHERE k.tool <> 'ncu' AND k.run IN (SELECT run FROM _ncu_by_config)"""
 _COUNTED = ("run", "configuration_id", "name", "kernel_key", "configuration", "family")
 _SHAPED = ("op", "op_shapes", "work_flop", "minimal_bytes", "work_definition")
 _SCHEMA = pa.schema([
@@ -59,7 +63,7 @@ NEAR = 0.02
 
 
 def analyse(ask: Ask) -> pa.Table:
-    """Return a row per configuration of ncu that shapes tell something of."""
+    """Return a row per ncu configuration whose work is known from shapes."""
     works = {row["kernel_id"]: row for row in shape_work.analyse(ask).to_pylist() if row["formula"] is not None}
     launches: dict[tuple[str, str], dict[bool, list[dict[str, Any]]]] = defaultdict(lambda: {True: [], False: []})
     for row in ask(_LAUNCHES, []).to_pylist() if works else ():
@@ -74,19 +78,19 @@ def analyse(ask: Ask) -> pa.Table:
 
 
 def _row(counted: dict[str, Any], launches: list[dict[str, Any]], grade: str) -> dict[str, Any]:
-    told = {name: _common(launches, name) for name in _SHAPED}
+    shaped = {name: _common(launches, name) for name in _SHAPED}
     is_product = counted["family"] in CONTRACTIONS
     flop = counted["main_flop"] if is_product else counted["all_flop"]
     flop = None if counted["uncounted"] or flop is None else round(flop)
     size = None if counted["dram_bytes"] is None else round(counted["dram_bytes"])
-    ratios = _ratio(flop, told["work_flop"]), _ratio(size, told["minimal_bytes"])
+    ratios = _ratio(flop, shaped["work_flop"]), _ratio(size, shaped["minimal_bytes"])
     differ = len({(one["work_flop"], one["minimal_bytes"]) for one in launches}) > 1
     return {name: counted[name] for name in _COUNTED} | {
-        "op": told["op"], "op_shapes": told["op_shapes"], "launches": len(launches), "grade": grade,
-        "shape_flop": told["work_flop"], "counted_flop": flop, "flop_ratio": ratios[0],
+        "op": shaped["op"], "op_shapes": shaped["op_shapes"], "launches": len(launches), "grade": grade,
+        "shape_flop": shaped["work_flop"], "counted_flop": flop, "flop_ratio": ratios[0],
         "flop_verdict": "launches of this configuration differ in work" if differ else _flop_verdict(
-            ratios[0], is_product, counted["kernel_key"], told["work_definition"] or "", flop, told["work_flop"]),
-        "shape_bytes": told["minimal_bytes"], "dram_bytes": size, "bytes_ratio": ratios[1],
+            ratios[0], is_product, counted["kernel_key"], shaped["work_definition"] or "", flop, shaped["work_flop"]),
+        "shape_bytes": shaped["minimal_bytes"], "dram_bytes": size, "bytes_ratio": ratios[1],
         "bytes_verdict": None if differ else _bytes_verdict(ratios[1], counted["kernel_key"]),
     }
 
@@ -97,14 +101,15 @@ def _common(rows: list[dict[str, Any]], name: str) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def _ratio(counted: int | None, told: int | None) -> float | None:
-    return round(counted / told, 4) if counted is not None and told else None
+def _ratio(counted: int | None, expected: int | None) -> float | None:
+    return round(counted / expected, 4) if counted is not None and expected else None
 
 
-def _flop_verdict(ratio: float | None, is_product: bool, key: str, definition: str, counted: int | None, told: int | None) -> str:
+def _flop_verdict(ratio: float | None, is_product: bool, key: str, definition: str, counted: int | None,
+                  expected: int | None) -> str:
     """Return what the ratio of operations says, as far as it is certain."""
     if ratio is None:
-        return ("operations were not counted" if counted is None else "operations are not known from shapes" if told is None
+        return ("operations were not counted" if counted is None else "operations are not known from shapes" if expected is None
                 else "none by shapes")
     if abs(ratio - 1) <= NEAR:
         return "agree"

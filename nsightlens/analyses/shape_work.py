@@ -10,6 +10,8 @@ exactly one kernel itself.
 causal attention: only the pairs on and below the diagonal, about half of its count). Convolutions count as the direct algorithm:
 Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both are of the operator, not of what the
 kernel did: padding of tiles, split-K and repeated reads make it more, caches make the traffic less.
+@scope rows
+@requires kernels, ranges
 @assumes A recording that holds one launch of an operator holds all of them.
 @assumes An operand is as large in memory as it is seen: no strides are stored, so that an expanded one counts too much.
 @column run              Run (one workload in one configuration).
@@ -43,8 +45,9 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._shape_calls import Calls, Int, Texts
-from nsightlens.operators import Work
+from nsightlens.analyses._shape_calls import Calls, Texts
+from nsightlens.columns.arrays import Int
+from nsightlens.op_cost import Work
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
@@ -161,7 +164,7 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
         if _is_certain(group, does, row, work):
             found[row] = _verdict(found[row], work)
         else:
-            reason = f"kernels of the call: {len(does)}, products: {max(1, len(work.parts))}; not told apart"
+            reason = f"kernels of the call: {len(does)}, products: {max(1, len(work.parts))}; they cannot be distinguished"
             found[row] = found[row]._replace(reason=reason)
     return found
 
@@ -176,7 +179,7 @@ def _is_certain(group: list[Launch], does: list[int], row: int, work: Work) -> b
     """Return whether one of the launches that do a call's work does a whole product of it.
 
     Of a backward convolution: where there are as many as products, where one may be all that was asked for, and where
-    operator or kernel names tell which gradient each is of and this one is alone with its own.
+    operator or kernel names say which gradient each is of and this one is alone with its own.
     """
     if not work.parts:
         return len(does) == 1

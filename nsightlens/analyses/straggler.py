@@ -1,25 +1,27 @@
 """Per rank of an execution: how often all others waited for it in a collective, how long, and what is the verdict.
 
-The same figures as rank_skew, over the whole execution. A straggler is the rank whose delay_ns is the largest, and every
+The same figures as rank_skew, over the whole execution. A straggler is the rank whose caused_delay_ns is the largest, and every
 other rank that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
-rank NULL counts the collectives whose last rank cannot be told, with the uncertainty that hides it.
+rank NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
+@scope run
+@requires kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
-@assumes A rank's delay is its lead over the second last: two ranks that are late together hide each other.
+@assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other.
 @assumes Lateness shows in collectives only; twice the even share of the delay is a rule of thumb.
-@param  clock              'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
-@param  gate               Lead in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
+@param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @column run                Run.
 @column tool               nsys or kineto.
-@column execution_id       Start of the job, where a sidecar tells.
-@column rank               Rank; NULL: the collectives whose last rank cannot be told.
-@column collectives        Matched collectives that the rank took part in (rank NULL: those that cannot be told).
+@column execution_id       Start of the job, from a sidecar; NULL without one.
+@column rank               Rank; NULL: the collectives whose last rank is unknown.
+@column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives that all others waited for this rank.
-@column delay_ns           How much earlier these would have begun without this rank: its leads over the second last, summed.
-@column others_waited_ns   How long the other ranks together waited in them, each from its own start.
-@column waited_ns          How long this rank waited for others, over all its collectives.
+@column caused_delay_ns    How much earlier these would have begun without this rank: its lags behind the second last, summed.
+@column others_wait_ns     How long the other ranks together waited in them, each from its own start.
+@column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
-@column gate_ns            Largest lead that would not have been enough to name a rank.
+@column lag_threshold_ns   Largest lag that would not have been enough to name a rank.
 @column verdict            straggler; late (was last at least once); on time; or: cannot tell, with the uncertainty.
 """
 
@@ -37,24 +39,25 @@ _SHARE = 2
 """A straggler has this many times its even share of all delay, if it has not the most."""
 
 
-def analyse(ask: Ask, *, clock: str = "fitted", gate: int | None = None) -> pa.Table:
+def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per rank."""
-    table = summed(collective_match.analyse(ask, clock=clock, gate=gate).to_pylist(), _KEYS)
+    table = summed(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns).to_pylist(), _KEYS)
     rows = table.to_pylist()
     delays: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
         if row["rank"] is not None:
-            delays.setdefault(tuple(row[key] for key in _KEYS), []).append(row["delay_ns"])
+            delays.setdefault(tuple(row[key] for key in _KEYS), []).append(row["caused_delay_ns"])
     verdicts = [_verdict(row, delays.get(tuple(row[key] for key in _KEYS), [])) for row in rows]
     return table.append_column("verdict", pa.array(verdicts, pa.string()))
 
 
 def _verdict(row: dict[str, Any], delays: list[int]) -> str:
     if row["rank"] is None:
-        return f"cannot tell, ± {row['gate_ns'] / 1000:.1f} µs" if row["gate_ns"] is not None else "cannot tell: no common clock"
-    mine = row["delay_ns"]
+        threshold = row["lag_threshold_ns"]
+        return "cannot tell: no common clock" if threshold is None else f"cannot tell, ± {threshold / 1000:.1f} µs"
+    mine = row["caused_delay_ns"]
     if not row["times_last"]:
         return "on time"
     most = mine == max(delays) and delays.count(mine) == 1
     large = mine * len(delays) >= _SHARE * sum(delays)
-    return "straggler" if (most or large) and mine > row["gate_ns"] else "late"
+    return "straggler" if (most or large) and mine > row["lag_threshold_ns"] else "late"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 import warnings
@@ -11,25 +13,35 @@ from typing import TextIO
 
 import click
 
+from nsightlens import __version__
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
-    "doctor": "Tell what of this machine is fit for profiling, and how to mend the rest.",
-    "wrappers": "Write the scripts that capture a job, with workloads and job templates, into a folder.",
+    "doctor": "Check whether this machine is ready for profiling, and say how to fix what is not.",
+    "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
     "ingest": "Read the captures of a run directory into the store.",
-    "scan": "Tell what each file of a run directory is, without reading it into a store.",
-    "summary": "Print the page to read first, on each run.",
+    "refresh": "Bring a store up to this version: read again what its rules changed.",
+    "scan": "Identify the files of a run directory without ingesting them.",
+    "summary": "Print an overview of each run: the page to read first.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
-    "views": "List the views, or tell all about one.",
+    "views": "List the views, or describe one.",
     "sql": "Run one SQL statement on the store, read-only.",
-    "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows that do not.",
+    "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows where they do not.",
     "plot": "Draw a view: plot VIEW --output FILE.png.",
-    "compare": "Compare the ranks of a run (who is waited for, clocks, balance), or two runs (what changed).",
-    "plan-ncu": "Choose the launches worth counting with ncu, and print the command lines.",
-    "roofline": "Place and draw kernels under the roofs of their GPU: ncu counters or shapes, ncu or undisturbed times.",
+    "compare": "Compare the ranks of a run (stragglers, clocks, load balance), or two runs (what changed).",
+    "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
+    "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
     "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
+
+_ASCII = {
+    **dict.fromkeys("─━═╴╶–—", "-"), **dict.fromkeys("│┃", "|"), **dict.fromkeys("┌┐└┘├┤┬┴┼", "+"),
+    **dict.fromkeys("█▉▊▋▌▍▎▏▁▂▃▄▅▆▇▓", "#"), **dict.fromkeys("µμ", "u"), **dict.fromkeys("≈±…", "~"),
+    **dict.fromkeys("“”", '"'), **dict.fromkeys("‘’", "'"), "▒": "+", "░": ".", "·": ".", "→": ">", "←": "<", "↑": "^", "↓": "v",
+    "×": "x", "•": "*", "≤": "<", "≥": ">", "√": "v",
+}
+"""What stands for a character that an output cannot show, one for one so that columns stay in line."""
 
 
 class _Lazy(click.Group):
@@ -66,7 +78,7 @@ class _Lazy(click.Group):
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="nsightlens", prog_name="nsightlens")
+@click.version_option(__version__, prog_name="nsightlens")
 def root() -> None:
     """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.
 
@@ -77,8 +89,8 @@ def root() -> None:
     nsightlens show headroom              the largest possible gains
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
-    The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output, words to
-    standard error. Exit code 0: done, 1: could not, 2: asked wrongly.
+    The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
+    messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error.
     """
 
 
@@ -86,6 +98,7 @@ def main() -> None:
     """Run the command line; every error raised on purpose ends as one message and its exit code."""
     if sys.stdout is None:  # closed by the shell: >&-
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it lasts as long as the process
+    _print_what_the_terminal_can_show()
     warnings.showwarning = _say_warning
     try:
         root.main(prog_name="nsightlens", standalone_mode=False)
@@ -93,7 +106,7 @@ def main() -> None:
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
     except click.Abort:
-        click.echo("interrupted; the store is as it was before", err=True)
+        click.echo("interrupted; the store is unchanged", err=True)
         sys.exit(130)
     except click.ClickException as exc:
         exc.show()
@@ -102,7 +115,7 @@ def main() -> None:
         click.echo(f"nsightlens: {exc}", err=True)
         sys.exit(exc.exit_code)
     except KeyboardInterrupt:
-        click.echo("interrupted; the store is as it was before", err=True)
+        click.echo("interrupted; the store is unchanged", err=True)
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -113,16 +126,30 @@ def main() -> None:
         sys.exit(1)
 
 
+def _print_what_the_terminal_can_show() -> None:
+    """Print characters that the encoding of an output lacks as the nearest ASCII: rules and dashes above all."""
+    codecs.register_error("nearest_ascii", _nearest_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="nearest_ascii")
+
+
+def _nearest_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ASCII.get(character, "?") for character in error.object[error.start:error.end]), error.end
+
+
 def _say_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print a warning as one line of words."""
+    """Print a warning as one line."""
     click.echo(f"nsightlens: warning: {message}", err=True)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:
-    """Return {key: value} of 'key=value' words. Raises UsageError for a word without '='."""
+    """Return {key: value} of 'key=value' arguments. Raises UsageError for an argument without '='."""
     found: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

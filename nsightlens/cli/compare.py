@@ -24,7 +24,7 @@ def command() -> None:
 @filter_options
 @store_option
 def ranks(store: Path | None, **filters: Any) -> None:
-    """Tell who the straggler is, how far the clocks can be trusted, what is unevenly shared, and which kernels are on top.
+    """Find stragglers, and show how accurate the clocks are, which work is imbalanced, and the top kernels over all ranks.
 
     The figures are those of the views straggler, rank_clock, rank_balance and kernel_summary.
 
@@ -37,7 +37,7 @@ def ranks(store: Path | None, **filters: Any) -> None:
     from nsightlens.cli.page import heading
     from nsightlens.cli.sections import Page
     from nsightlens.errors import NsightlensError
-    from nsightlens.workers import spare_pandas
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)
@@ -53,30 +53,32 @@ def ranks(store: Path | None, **filters: Any) -> None:
                 for section in (ranks_page.waiting, ranks_page.clocks, ranks_page.balance, ranks_page.kernels):
                     section(page)
         if not compared:
-            raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR tells the ranks, "
-                                  "and --rank-pattern of ingest reads them from odd file names")
+            raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR shows the ranks, "
+                                  "and ingest --rank-pattern reads them from unusual file names")
         click.echo("\nMore: nsightlens show straggler, rank_skew, collective_match, rank_clock or rank_balance", err=True)
 
 
 @command.command("runs")
 @click.argument("base")
 @click.argument("other")
-@click.option("--what", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
-                                           "[default: kernel, the waterfall by family].")
+@click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
+                                         "[default: kernel, the waterfall by family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
-              help="One waterfall, of the mean over the ranks, or one for each rank.")
+              help="One waterfall of the mean over the ranks, or one for each rank.")
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
               help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
-@click.option("--rate", default=0.01, show_default=True, help="Share of false ones among the changes named.")
-@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in percent.")
-@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each run that are left out (warm-up).")
+@click.option("--fdr", default=0.01, show_default=True,
+              help="False-discovery rate: the largest share of false positives among the changes reported.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is reported, in "
+                                                                                   "percent.")
+@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each run to leave out (warm-up).")
 @store_option
 @output_options
 def runs(
-    base: str, other: str, what: str | None, per: str, tool: str | None, store: Path | None, form: str | None,
+    base: str, other: str, by: str | None, per: str, tool: str | None, store: Path | None, form: str | None,
     output: Path | None, wide: bool, **judging: Any,
 ) -> None:
-    """Tell what changed from run BASE to run OTHER, beyond chance: first what makes them hard to compare, then where the step
+    """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
     time went, then the items.
 
     Replicates are the training steps. --format json gives all tables behind the page, csv and parquet that of the items (the
@@ -84,19 +86,19 @@ def runs(
 
     \b
     nsightlens compare runs before after
-    nsightlens compare runs before after --what op --format json
+    nsightlens compare runs before after --by op --format json
     nsightlens compare runs before after --output waterfall.png
     """
     import nsightlens as nl
-    from nsightlens.workers import spare_pandas
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
-    asked = {"base": base, "other": other, "under": tool, **judging}
-    items = what if what not in (None, "step") else "family"
+    asked = {"base": base, "other": other, "time": tool, **judging}
+    items = by if by not in (None, "step") else "family"
     with nl.open(store) as opened:
         @cache
         def waterfall() -> pa.Table:
-            return opened.view("run_waterfall", what=items, per=per, **asked)
+            return opened.view("run_waterfall", by=items, per=per, **asked)
 
         if output is not None and output.suffix.lower() in (".png", ".svg", ".pdf"):
             from nsightlens.cli.plot import gpus_of
@@ -104,30 +106,30 @@ def runs(
             nl.plots.save(nl.plots.run_waterfall(waterfall(), gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
-        differences = opened.view("run_difference", what=what or "kernel", **asked)
+        differences = opened.view("run_difference", by=by or "kernel", **asked)
         if form in ("csv", "parquet", "table") or (output is not None and form is None and output.suffix != ".json"):
             emit(differences, form, output, wide=wide)
             return
         tables = {
             "comparability": opened.view("comparability", base=base, other=other),
-            "step": opened.view("run_difference", what="step", **asked),
+            "step": opened.view("run_difference", by="step", **asked),
             "waterfall": waterfall(),
             "differences": differences,
         }
         if form or output:
             emit_json(tables, output)
             return
-        if what is None:
-            tables["families"] = opened.view("run_difference", what="family", **asked)
+        if by is None:
+            tables["families"] = opened.view("run_difference", by="family", **asked)
     from nsightlens.cli import runs_page
 
     pages = {name: table.to_pylist() for name, table in tables.items()}
     runs_page.comparability(pages["comparability"], base, other)
     for row in pages["step"]:
-        runs_page.step_time(row, judging["rate"], judging["threshold_pct"])
+        runs_page.step_time(row, judging["fdr"], judging["threshold_pct"])
     for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
         runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
-    if what != "step":
-        runs_page.changes(pages["differences"], what or "kernel", base, other, judging["threshold_pct"])
-    if what is None:
+    if by != "step":
+        runs_page.changes(pages["differences"], by or "kernel", base, other, judging["threshold_pct"])
+    if by is None:
         runs_page.changes(pages["families"], "family", base, other, judging["threshold_pct"])

@@ -1,4 +1,4 @@
-"""nsightlens doctor: is this machine fit for profiling, and what mends it."""
+"""nsightlens doctor: is this machine ready for profiling, and if not, what fixes it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _WIDEST, _NARROWEST = 100, 50
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path))
 @output_options
 def command(run_dir: Path | None, form: str | None, output: Path | None, wide: bool) -> None:
-    """Tell what of nsys, ncu, the GPU's counters, PyTorch, disk and RUN_DIR is fit for profiling, with the mend for what is not.
+    """Check nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and say how to fix what is not ready.
 
-    Changes nothing, and ends with code 0 whatever it finds. With --format or --output the findings are a table.
+    Changes nothing, and exits with 0 whatever it finds. With --format or --output the findings are a table.
     """
-    from nsightlens.doctor import examine, verdict
+    from nsightlens.doctor.fitness import examine, verdict
 
     if form or output:
         import pyarrow as pa
 
-        rows = [{"subject": f.subject, "state": f.state, "found": f.found, "mend": f.mend or None} for f in examine(run_dir)]
-        schema = pa.schema([(name, pa.string()) for name in ("subject", "state", "found", "mend")])
+        rows = [{"subject": f.subject, "state": f.state, "found": f.found, "fix": f.fix or None} for f in examine(run_dir)]
+        schema = pa.schema([(name, pa.string()) for name in ("subject", "state", "found", "fix")])
         emit(pa.Table.from_pylist(rows, schema), form, output, wide=wide)
         return
     width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 0)).columns))
@@ -39,7 +39,7 @@ def command(run_dir: Path | None, form: str | None, output: Path | None, wide: b
         state = click.style(f"{finding.state:<5}", _COLOURS[finding.state])
         first, *others = _wrap(f"{finding.subject:<{_INDENT - 6}}{finding.found}", width, 6, _INDENT)
         click.echo(f"{state} {first.lstrip()}")
-        for line in [*others, *(_wrap(f"-> {finding.mend}", width, _INDENT, _INDENT + 3) if finding.mend else ())]:
+        for line in [*others, *(_wrap(f"-> {finding.fix}", width, _INDENT, _INDENT + 3) if finding.fix else ())]:
             click.echo(line)
     click.echo(verdict(findings))
 

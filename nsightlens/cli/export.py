@@ -1,4 +1,4 @@
-"""nsightlens export: the store for other programs."""
+"""nsightlens export: the store in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group("export")
 def command() -> None:
-    """Write what the store holds in a format of another program."""
+    """Write the store's content in another program's format."""
 
 
 @command.command("perfetto")
@@ -28,18 +28,19 @@ def command() -> None:
               help="FILE.json, or FILE.json.gz to compress it.")
 @click.option("--run", "only_run", multiple=True, metavar="NAME", help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
-@click.option("--steps", "only_step", multiple=True, metavar="A-B", help="Only what began, or was launched, in these steps.")
+@click.option("--step", "only_step", multiple=True, metavar="A-B", help="Only CPU work that began, and GPU work that was "
+                                                                        "launched, in these steps.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 @store_option
 def perfetto(output: Path, quiet: bool, store: Path | None, **filters: tuple[str, ...]) -> None:
     """Write the timeline of nsys and PyTorch-profiler captures as a trace-event file.
 
-    Open it at ui.perfetto.dev or in chrome://tracing. Ranks of one execution lie on one axis, placed by the epoch that their
-    captures tell; other executions stand beside them, each from its own zero. Times are exact to the ns.
+    Open it at ui.perfetto.dev or in chrome://tracing. The ranks of one execution share a time axis, aligned by the epoch times
+    in their captures; each other execution starts at its own zero. Times are exact to the ns.
 
     \b
     nsightlens export perfetto -o trace.json.gz
-    nsightlens export perfetto --run base --rank 0-3 --steps 5-6 -o steps.json.gz
+    nsightlens export perfetto --run base --rank 0-3 --step 5-6 -o steps.json.gz
     """
     import nsightlens as nl
     from nsightlens.perfetto import export
@@ -50,7 +51,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, **filters: tuple[str
         written = export(opened, output, runs=asked.get("run"), ranks=asked.get("rank"), steps=_span(asked.get("step")),
                          on_progress=progress)
     if not quiet:
-        _tell(written)
+        _report(written)
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:
@@ -58,7 +59,7 @@ def _span(steps: list[int] | None) -> tuple[int, int] | None:
     if steps is None:
         return None
     if max(steps) - min(steps) + 1 != len(steps):
-        raise UsageError(f"--steps takes steps that follow each other, as in {min(steps)}-{max(steps)}")
+        raise UsageError(f"--step takes consecutive steps, as in {min(steps)}-{max(steps)}")
     return min(steps), max(steps)
 
 
@@ -75,16 +76,17 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _tell(written: Export) -> None:
+def _report(written: Export) -> None:
     counts = written.counts
     processes = sum(len(execution.processes) for execution in written.executions)
     click.echo(f"{written.path}: {written.events:,} events of {_count(processes, 'process', 'processes')} in "
                f"{_count(len(written.executions), 'execution', 'executions')}; {counts.kernels:,} kernels, "
                f"{counts.memory_ops:,} memory operations, {counts.flows:,} arrows from launch to work", err=True)
     if counts.asides:
-        click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: see the lines named (2), (3), …", err=True)
+        click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: they are on extra tracks named (2), (3), "
+                   "…", err=True)
     if written.unplaced:
-        click.echo(f"left out: {written.unplaced:,} kernels and memory operations whose start no clock shows", err=True)
+        click.echo(f"left out: {written.unplaced:,} kernels and memory operations without a valid start time", err=True)
     click.echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)
 
 

@@ -11,7 +11,7 @@ import click
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
-    from nsightlens.views import View
+    from nsightlens.views.header import View
 
 COLUMNS = ("run", "rank", "step", "tool", "family")
 _T = TypeVar("_T", bound=Callable[..., Any])
@@ -50,27 +50,27 @@ def _numbers(column: str, text: str) -> list[int]:
             raise UsageError(f"--{column} {text}: give a number, a list (0,2) or a range (0-7)")
         first, last = int(span[1]), int(span[2] or span[1])
         if last < first or last - first >= _MOST:
-            raise UsageError(f"--{column} {text}: a range goes upwards and holds at most {_MOST:,} numbers")
+            raise UsageError(f"--{column} {text}: a range is ascending and has at most {_MOST:,} numbers")
         found.extend(range(first, last + 1))
     return found
 
 
 def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, list[object]],
                   pairs: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Return the parameters for view `name`: KEY=VALUE words and filters as only_<column>, or which_<column> where it has that.
+    """Return the parameters for view `name`: KEY=VALUE arguments, and filters as only_<column> or which_<column>.
 
-    Raises UsageError for a column that the view lacks, naming a view that has it, and for a column asked twice.
+    Raises UsageError for a column that the view lacks, naming a view that has it, and for a column that is filtered twice.
     """
     asked: dict[str, object] = dict(pairs or {})
     own = {param.name for param in views[name].params} if name in views else set()
     for column, values in filters.items():
         if f"which_{column}" in own:
             if len(values) > 1 or f"which_{column}" in asked:
-                raise UsageError(f"{name} takes one {column}")
+                raise UsageError(f"{name} takes a single {column}")
             asked[f"which_{column}"] = values[0]
             continue
         if f"only_{column}" in asked:
-            raise UsageError(f"only_{column} and --{column} ask the same; give one of them")
+            raise UsageError(f"only_{column} and --{column} are the same filter; give one of them")
         asked[f"only_{column}"] = values
     if name in views:
         for key in asked:

@@ -36,7 +36,7 @@ trace = TraceAnalysis(trace_files=trace_files)
 def command(run: str, window: int, only_print: bool, store: Path | None) -> None:
     """Open the PyTorch traces of RUN in Holistic Trace Analysis, as `trace` in an interactive Python.
 
-    The files are those that were ingested, at the place where they were then; HTA reads them, and nothing writes to them.
+    The files are read from the paths they had at ingest, and are not changed.
 
     \b
     nsightlens hta base
@@ -54,7 +54,8 @@ def command(run: str, window: int, only_print: bool, store: Path | None) -> None
         click.echo(snippet, nl=False)
         return
     if find_spec("hta") is None:
-        raise NsightlensError("HTA is not installed here: pip install 'nsightlens[hta]'; or --print, and run the code elsewhere")
+        raise NsightlensError("HTA is not installed here: pip install 'nsightlens[hta]'; or use --print and run the code "
+                              "elsewhere")
     click.echo("Reading with HTA; then: trace.get_temporal_breakdown(), help(trace), exit()", err=True)
     sys.exit(subprocess.run([sys.executable, "-i", "-c", snippet], check=False).returncode)
 
@@ -69,15 +70,16 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
         rank = row["rank"]
         if rank is None:
             rank = max(files, default=-1) + 1
-            click.echo(f"{row['path']}: rank unknown; HTA gets it as rank {rank}", err=True)
+            click.echo(f"{row['path']}: rank unknown; passed to HTA as rank {rank}", err=True)
         if rank in files:
-            click.echo(f"{row['path']}: a second trace of rank {rank} is left out", err=True)
+            click.echo(f"{row['path']}: skipped, a second trace of rank {rank}", err=True)
             continue
         files[rank] = row["path"]
     gone = [path for path in files.values() if not Path(path).is_file()]
     if gone:
         more = f" and {len(gone) - 1} more" if gone[1:] else ""
-        raise NsightlensError(f"{gone[0]}{more}: no longer where it was ingested from; ingest the run again from where it is now")
+        raise NsightlensError(f"{gone[0]}{more}: not found at the path it was ingested from; ingest the run again from its "
+                              "present folder")
     odd = [path for path in files.values() if not path.endswith((".json", ".gz"))]
     if odd:
         raise NsightlensError(f"{odd[0]}: HTA takes only names that end in .json or .gz")

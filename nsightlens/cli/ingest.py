@@ -13,8 +13,10 @@ import click
 from nsightlens.cli.output import store_option
 
 if TYPE_CHECKING:
-    from nsightlens.road import Progress, Report
-    from nsightlens.store import Store
+    from nsightlens.errors import ReadError
+    from nsightlens.pipeline.ingest import Report
+    from nsightlens.pipeline.plan import Progress
+    from nsightlens.store.store import Store
 
 _MOST = 12
 _FEW = 3
@@ -24,11 +26,12 @@ _LINES = 20
 @click.command("ingest")
 @click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
 @store_option
-@click.option("--run", default=None, help="Name of the run [default: sidecar, else the folder's name].")
-@click.option("--rank-pattern", default=None, metavar="REGEX", help="Where file names tell the rank: its first group.")
+@click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
+@click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
+                                                                    "name.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
-@click.option("--no-materialise", is_flag=True, help="Leave large tables in Parquet only (for sets too large to hold twice). "
-              "Counts for a new store.")
+@click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
+              "Only for a new store.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
@@ -36,18 +39,18 @@ def command(
 ) -> None:
     """Read the nsys exports, ncu CSVs and PyTorch-profiler traces below RUN_DIR into the store.
 
-    Only what is new or has changed is read again. A file that cannot be read is named, with what to do, and never stops the
+    Only new and changed files are read. A file that cannot be read is reported, with what to do, and never stops the
     others. Exit code 1 where captures were found but none could be read.
     """
-    from nsightlens.workers import return_memory, spare_pandas
+    from nsightlens.pipeline.workers import return_memory, spare_pandas
 
     return_memory()
     spare_pandas()
-    from nsightlens.road import ingest
+    from nsightlens.pipeline.ingest import ingest
 
     with ExitStack() as stack:
         report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
-                        on_progress=None if quiet else _progress(stack), on_wait=_wait)
+                        on_progress=None if quiet else progress(stack), on_wait=wait)
     failed = not any(o.state != "refused" for o in report.outcomes)
     if not quiet:
         _summarise(report)
@@ -57,11 +60,11 @@ def command(
         sys.exit(1)
 
 
-def _wait(holder: str) -> None:
-    click.echo(f"waiting for another ingest into this store to end ({holder})", err=True)
+def wait(holder: str) -> None:
+    click.echo(f"waiting for another ingest into this store to finish ({holder})", err=True)
 
 
-def _progress(stack: ExitStack) -> Callable[[Progress], None]:
+def progress(stack: ExitStack) -> Callable[[Progress], None]:
     """Return a callback: a bar on a terminal, a line per profile elsewhere."""
     if not sys.stderr.isatty():
         def line(step: Progress) -> None:
@@ -82,38 +85,67 @@ def _progress(stack: ExitStack) -> Callable[[Progress], None]:
 def _summarise(report: Report) -> None:
     import nsightlens as nl
     from nsightlens.errors import StoreError
-    from nsightlens.store import locate
+    from nsightlens.store.store import locate
 
     states = [o.state for o in report.outcomes]
     counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
     joined = sum(len(o.paths) for o in report.outcomes)
-    pages = f" from {_count(joined, 'file')}" if joined > len(states) else ""
-    _say(f"{_count(report.files_seen, 'file')} seen; {_count(len(states), 'profile')}{pages}: {counted or 'none'}"
-         + (f"; {_count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
-    for line in _refusals(report):
-        _say(line)
+    pages = f" from {count(joined, 'file')}" if joined > len(states) else ""
+    say(f"{count(report.files_seen, 'file')} seen; {count(len(states), 'profile')}{pages}: {counted or 'none'}"
+         + (f"; {count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
+    for line in [*refusals(report), *_kept(report), *broken(report)]:
+        say(line)
     try:
         with nl.open(report.store) as store:
             _contents(store, {o.run for o in report.outcomes})
     except StoreError:
-        _say("no captures here: nothing was stored. nsightlens scan tells what each file is")
+        say("no captures here: nothing was stored. nsightlens scan shows what each file is")
+        return
+    if report.refused and not any(state != "refused" for state in states):
+        say(f"nothing was read: {count(len(report.refused), 'file')} refused, for the reasons above")
         return
     option = "" if report.store == locate(None) else f" --store {report.store}"
-    _say(f"store: {report.store}   next: nsightlens summary{option}")
+    say(f"store: {report.store}   next: nsightlens summary{option}")
 
 
-def _refusals(report: Report) -> list[str]:
-    """Return a line per reason, with the files that it holds for."""
-    by_reason: dict[str, list[str]] = {}
+def _kept(report: Report) -> list[str]:
+    """Return a line per run that keeps the rows of captures recorded over."""
+    runs: dict[str, list[str]] = {}
+    for run, path in report.kept:
+        runs.setdefault(run, []).append(path.name)
+    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} recorded over since ({_some(names)})"
+            for run, names in runs.items()]
+
+
+def broken(report: Report) -> list[str]:
+    """Return a line per part of the store that is missing or damaged still."""
+    lines = [f"  error    {part}: missing or damaged; ingest its capture again" for part in report.broken_parts[:_MOST]]
+    if len(report.broken_parts) > _MOST:
+        lines.append(f"  … and {count(len(report.broken_parts) - _MOST, 'other part')}")
+    return lines
+
+
+def refusals(report: Report) -> list[str]:
+    """Return a line per reason, with the files that it holds for and one command for all of them."""
+    by_reason: dict[tuple[str, str], list[ReadError]] = {}
     for error in report.refused:
-        by_reason.setdefault(f"{error.reason}. {error.what_to_do}", []).append(Path(error.path).name)
+        kind = error.code if error.code == "needs_export" else error.what_to_do
+        by_reason.setdefault((error.reason, kind), []).append(error)
     lines = []
-    for reason, names in by_reason.items():
-        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-        lines.append(f"  refused  {', '.join(names[:_FEW])}{more}: {reason}")
+    for (reason, _), errors in by_reason.items():
+        names = [Path(error.path).name for error in errors]
+        lines.append(f"  refused  {_some(names)}: {reason}. {_remedy(errors)}")
     if len(lines) > _MOST:
         lines[_MOST:] = [f"  … and {len(lines) - _MOST} other reasons: nsightlens sql \"FROM files WHERE outcome = 'refused'\""]
     return lines
+
+
+def _remedy(errors: list[ReadError]) -> str:
+    from nsightlens.discovery.export import advice_for_all
+
+    if len(errors) == 1 or errors[0].code != "needs_export":
+        return errors[0].what_to_do
+    return advice_for_all([Path(error.path) for error in errors])
 
 
 _PROFILES = """
@@ -138,20 +170,20 @@ def _contents(store: Store, runs: set[str]) -> None:
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():
-        held = (f"{_count(row['kernels'], 'kernel')} ({row['kernel_ns'] / 1e6:,.3f} ms), "
-                f"{_count(row['memory_ops'], 'memory operation')}")
+        held = (f"{count(row['kernels'], 'kernel')} ({row['kernel_ns'] / 1e6:,.3f} ms), "
+                f"{count(row['memory_ops'], 'memory operation')}")
         if row["tool"] == "steps":
-            held = f"{_count(row['events'], 'step')} timed by the workload itself"
-        _say(f"  {row['run']}  {row['tool']:<6}  {_count(row['profiles'], 'profile')}, {held}, "
+            held = f"{count(row['events'], 'step')} timed by the workload itself"
+        say(f"  {row['run']}  {row['tool']:<6}  {count(row['profiles'], 'profile')}, {held}, "
              f"{_ranks(ranks.get((row['run'], row['tool'])))}")
     notes = store.sql(_NOTES, [names]).to_pylist()
     for note in notes[:_MOST]:
         files = [Path(path).name for path in note["paths"] or ()]
-        where = f" ({', '.join(files[:_FEW])}{f' and {len(files) - _FEW} more' if len(files) > _FEW else ''})" if files else ""
-        others = f" (and {_count(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
-        _say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}")
+        where = f" ({_some(files)})" if files else ""
+        others = f" (and {count(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
+        say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}")
     if notes:
-        _say("  all: nsightlens show diagnostic_summary")
+        say("  all: nsightlens show diagnostic_summary")
 
 
 def _ranks(row: dict[str, Any] | None) -> str:
@@ -168,11 +200,16 @@ def _ranks(row: dict[str, Any] | None) -> str:
     return f"ranks {shown} of {world}, {len(missing)} missing{which}"
 
 
-def _count(number: int, what: str) -> str:
+def _some(names: list[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
+def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     from nsightlens.cli.tables import printable
 
     click.echo(printable(text), err=True)

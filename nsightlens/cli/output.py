@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.tables import render, terminal_width
+from nsightlens.cli.tables import printable, render, terminal_width
 from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
@@ -28,17 +28,23 @@ def store_option(function: _T) -> _T:
                         help="Folder of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
+def views_option(function: _T) -> _T:
+    """Add --views."""
+    return click.option("--views", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
+                        help="Folder with views of your own, .sql and .py [default: $NSIGHTLENS_VIEWS].")(function)
+
+
 def format_options(function: _T) -> _T:
     """Add --format and --wide."""
-    function = click.option("--wide", is_flag=True, help="Never shorten texts in a table.")(function)
+    function = click.option("--wide", is_flag=True, help="Never truncate text in a table.")(function)
     return click.option("-f", "--format", "form", type=click.Choice(FORMATS), default=None,
-                        help="Format of the output [default: table, or by the ending of --output].")(function)
+                        help="Output format [default: table, or from the extension of --output].")(function)
 
 
 def output_options(function: _T) -> _T:
     """Add --format, --output and --wide."""
     function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="Write to a file; its ending gives the format.")(function)
+                            help="Write to a file; its extension sets the format.")(function)
     return format_options(function)
 
 
@@ -59,7 +65,7 @@ def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
 
 def _write(text: str, output: Path | None) -> None:
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(_harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
         return
     try:
         output.write_text(text, encoding="utf-8")
@@ -67,12 +73,17 @@ def _write(text: str, output: Path | None) -> None:
         raise NsightlensError(f"{output}: cannot be written ({exc.strerror})") from exc
 
 
+def _harmless(text: str) -> str:
+    """Return the text with control characters other than line ends and tabs replaced: a name must not steer the terminal."""
+    return "".join(c if c in "\n\t" else printable(c) for c in text)
+
+
 def _by_ending(output: Path | None) -> str:
-    """Return the format that a file's name asks for. Raises UsageError for an ending that names none."""
+    """Return the format that a file's extension sets. Raises UsageError for an unknown extension."""
     if output is None or output.suffix == ".txt":
         return "table"
     if output.suffix[1:] not in FORMATS:
-        raise UsageError(f"{output}: its ending names no format; give .csv, .json, .parquet or .txt, or --format")
+        raise UsageError(f"{output}: unknown extension; use .csv, .json, .parquet or .txt, or give --format")
     return output.suffix[1:]
 
 
@@ -106,7 +117,7 @@ def _json(table: pa.Table) -> str:
 
 def _records(table: pa.Table) -> list[dict[str, object]]:
     if len(set(table.column_names)) < table.num_columns:
-        raise UsageError("two columns have one name, and JSON would lose one: name them with AS, or take --format csv")
+        raise UsageError("two columns have the same name, and JSON would lose one: rename them with AS, or use --format csv")
     return [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in _rows(table)]
 
 
@@ -121,12 +132,25 @@ def _jsonable(value: object) -> object:
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     columns = []
     for column in table.columns:
-        values = column.to_pylist()
+        values = _values(column)
         if str(column.type).startswith("map"):
             values = [None if v is None else dict(v) for v in values]
         columns.append([int(v) if isinstance(v, Decimal) and v == int(v) else float(v) if isinstance(v, Decimal) else v
                         for v in values])
     return list(zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column; dates that Python has no date for (DuckDB's infinity, the year 20000) as text."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (OverflowError, ValueError):
+        import pyarrow as pa
+
+        wide = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+        counts, texts = column.cast(wide).to_pylist(), column.cast(pa.string()).to_pylist()
+        most = 2 ** (wide.bit_width - 1) - 1
+        return [{most: "infinity", -most: "-infinity"}.get(count, text) for count, text in zip(counts, texts, strict=True)]
 
 
 def as_text(table: pa.Table, wide: bool = False) -> str:

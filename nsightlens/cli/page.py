@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import click
 
-from nsightlens.cli.tables import MISSING, cut_middle, printable
+from nsightlens.cli.tables import MISSING, Column, printable
 
 NOT_RECORDED = "not recorded"
 _GAP = "  "
@@ -18,26 +18,6 @@ _WIDEST = 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
-
-
-@dataclass(slots=True)
-class Column:
-    """A column of a page's table. `weight`: the least go first where room is short; `flexible`: may be cut, to `shortest`."""
-
-    name: str
-    cells: list[str]
-    weight: int = 1
-    text: bool = False
-    flexible: bool = False
-    shortest: int = 18
-
-    def natural(self) -> int:
-        """Return the width that shows everything."""
-        return max([len(self.name), *(len(cell) for cell in self.cells)])
-
-    def least(self) -> int:
-        """Return the width below which the column says nothing."""
-        return min(self.natural(), self.shortest) if self.flexible else self.natural()
 
 
 def page_width() -> int:
@@ -90,28 +70,22 @@ def heading(text: str, note: str = "") -> None:
 
 def grid(columns: Sequence[Column]) -> None:
     """Print a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
-    columns = [Column(c.name, [printable(cell) for cell in c.cells], c.weight, c.text, c.flexible, c.shortest) for c in columns]
+    columns = [replace(c, cells=[printable(cell) for cell in c.cells]) for c in columns]
     columns = [c for c in columns if any(cell != MISSING for cell in c.cells) or c.weight > 2]
     room = page_width() - len(_INDENT)
     while len(columns) > 1 and sum(c.least() for c in columns) + len(_GAP) * (len(columns) - 1) > room:
         columns.remove(min(reversed(columns), key=lambda c: c.weight))
-    widths = [c.least() for c in columns]
-    spare = room - sum(widths) - len(_GAP) * (len(columns) - 1)
-    for place, column in sorted(enumerate(columns), key=lambda pair: -pair[1].weight):
-        if column.flexible:
-            grown = min(column.natural() - widths[place], max(0, spare))
-            widths[place] += grown
-            spare -= grown
-    header = [_place(c.name, width, c.text) for c, width in zip(columns, widths, strict=True)]
+    for column in columns:
+        column.width = column.least()
+    spare = room - sum(c.width for c in columns) - len(_GAP) * (len(columns) - 1)
+    for column in sorted((c for c in columns if c.flexible), key=lambda c: -c.weight):
+        grown = min(column.natural() - column.width, max(0, spare))
+        column.width += grown
+        spare -= grown
+    header = [c.placed(c.name) for c in columns]
     click.echo(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
     for row in range(len(columns[0].cells)):
-        cells = [_place(c.cells[row], width, c.text) for c, width in zip(columns, widths, strict=True)]
-        click.echo((_INDENT + _GAP.join(cells)).rstrip())
-
-
-def _place(text: str, width: int, left: bool) -> str:
-    text = cut_middle(text, width)
-    return text.ljust(width) if left else text.rjust(width)
+        click.echo((_INDENT + _GAP.join(c.placed(c.cells[row]) for c in columns)).rstrip())
 
 
 def bar(part: float, width: int) -> str:

@@ -1,4 +1,4 @@
-"""nsightlens plan-ncu: the command lines that count with ncu what is worth counting."""
+"""nsightlens plan-ncu: the ncu command lines for the launches worth profiling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nsightlens.errors import NsightlensError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
 _WHOLE_WORD = r"^regex:\(\^\|\[\^A-Za-z0-9_\]\)(\w+)\(\[\^A-Za-z0-9_\]\|\$\)$"  # a person reads the word, not its filter
@@ -25,12 +25,12 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 @click.command("plan-ncu")
 @click.argument("application", nargs=-1, type=click.UNPROCESSED)
 @click.option("--run", default=None, metavar="NAME", help="The run to plan for [default: the only one].")
-@click.option("--rank", default=None, type=int, help="The rank to measure [default: the lowest].")
+@click.option("--rank", default=None, type=int, help="The rank to profile [default: the lowest].")
 @click.option("--cover", default=90.0, show_default=True, metavar="PERCENT",
-              help="Share of the GPU time, without collectives, to be covered.")
+              help="Share of the GPU time, without collectives, to cover.")
 @click.option("--set", "metric_set", default="roofline", show_default=True,
               type=click.Choice(["minimal", "basic", "roofline", "detailed", "full"]), help="Counters, as in ncu_wrapper.sh.")
-@click.option("--budget", default=None, metavar="TIME", help="Only what fits into 90s, 10min or 2h.")
+@click.option("--budget", default=None, metavar="TIME", help="Only what fits into this time, such as 90s, 10min or 2h.")
 @click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Where ncu_wrapper.sh is.")
 @click.option("--run-dir", default="ncu-plan", show_default=True, metavar="DIR", help="Folder for captures: DIR/01, DIR/02, ….")
 @click.option("--lines", is_flag=True, help="Print the command lines only.")
@@ -40,12 +40,12 @@ def command(
     application: tuple[str, ...], run: str | None, rank: int | None, cover: float, metric_set: str, budget: str | None,
     wrapper: str, run_dir: str, lines: bool, form: str | None, wide: bool, store: Path | None,
 ) -> None:
-    """Choose the launches that are worth counting with ncu, and print the command lines that do it.
+    """Choose the launches worth profiling with ncu, and print the command lines that do it.
 
-    One launch per kernel and configuration, until --cover percent of the GPU time have counters; never collectives, never the
-    warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@", so that they make a script
-    that takes the program. Passes and seconds are rough estimates: the view ncu_plan says how they are made. The lines ask ncu
-    for the NVTX ranges around each launch: they tell later which launch of the timeline it was.
+    One launch per kernel and configuration, until --cover percent of the GPU time has counters; never collectives, never the
+    warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@" and make a script that
+    takes the program as its arguments. Passes and seconds are rough estimates (see the view ncu_plan). The lines have ncu record
+    the NVTX ranges around each launch: ingest uses them to match the launch with the timeline.
 
     \b
     nsightlens plan-ncu --budget 10min -- python train.py --steps 5
@@ -55,12 +55,12 @@ def command(
     import nsightlens as nl
 
     if lines and form is not None:
-        raise UsageError("--lines prints command lines; leave --format out, or --lines")
+        raise UsageError("--lines and --format exclude each other")
     with nl.open(store) as opened:
         plan = opened.view("ncu_plan", which_run=_chosen(opened, run), which_rank=rank, cover=cover, metric_set=metric_set,
                            budget_s=None if budget is None else seconds(budget))
     rows = [row for row in plan.to_pylist() if row["fits"]]
-    _tell(plan, rows, budget)
+    _report(plan, rows, budget)
     printed = [_line(number, row, wrapper, run_dir, metric_set, application) for number, row in enumerate(rows, 1)]
     if lines:
         click.echo("\n".join(printed))
@@ -77,7 +77,7 @@ def seconds(text: str) -> float:
     """Return the seconds that people write as 90, 90s, 10min or 1.5h. Raises UsageError."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|)\s*", text)
     if found is None:
-        raise UsageError(f"--budget {text}: write a time like 90s, 10min or 2h")
+        raise UsageError(f"--budget {text}: give a time such as 90s, 10min or 2h")
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -85,7 +85,7 @@ def _chosen(store: Store, run: str | None) -> str:
     """Return the run to plan for. Raises UsageError where it is not there or open, NsightlensError where there is none."""
     runs: list[str] = store.sql("SELECT DISTINCT run FROM timeline_kernels ORDER BY run")["run"].to_pylist()
     if not runs:
-        raise NsightlensError("the store holds no kernel timeline to plan from: ingest one of nsys or of the PyTorch profiler")
+        raise NsightlensError("the store has no kernel timeline to plan from: ingest an nsys or PyTorch-profiler capture")
     if run is None and len(runs) > 1:
         raise UsageError(f"there are several runs; give --run {' or --run '.join(shlex.quote(name) for name in runs)}")
     if run is not None and run not in runs:
@@ -113,20 +113,20 @@ def _table(plan: pa.Table, rows: list[dict[str, Any]], printed: list[str]) -> pa
     return table.append_column("line", pa.array(printed, pa.string()))
 
 
-def _tell(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> None:
+def _report(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> None:
     """Say what the plan covers and what it assumes. Raises NsightlensError where it is empty."""
     if not plan.num_rows:
-        raise NsightlensError("no kernel to measure: the rank has no timeline, launched collectives only, or its kernels have "
+        raise NsightlensError("no kernel to profile: the rank has no timeline, launched only collectives, or its kernels have "
                               "no names")
     if not rows:
         least = min(plan["estimated_s"].to_pylist())
-        raise NsightlensError(f"nothing fits into {budget}: the cheapest start takes about {least:.0f} s")
+        raise NsightlensError(f"nothing fits into {budget}: the cheapest run takes about {least:.0f} s")
     minutes, covered = sum(row["estimated_s"] for row in rows) / 60, sum(row["time_pct"] for row in rows)
     left = plan.num_rows - len(rows)
     more = f"; {left} more do not fit into {budget}" if left else ""
-    starts = "1 start" if len(rows) == 1 else f"{len(rows)} starts"
+    starts = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
     click.echo(f"{starts} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % of the "
                f"GPU time without collectives{more}", err=True)
     if rows[0]["tool"] == "kineto":
-        click.echo("the trace does not tell what ran before it: --launch-skip is estimated, and a whole step of each kernel is "
-                   "measured", err=True)
+        click.echo("the trace does not show what ran before it: --launch-skip is an estimate, and a whole step of each kernel is "
+                   "profiled", err=True)

@@ -14,14 +14,14 @@ from nsightlens.cli.output import store_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 
 @click.command("plot")
 @click.argument("name", required=False)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="The picture: FILE.png, .svg or .pdf.")
+              help="File to write: FILE.png, .svg or .pdf.")
 @filter_options
 @store_option
 def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store: Path | None, **filters: Any) -> None:
@@ -32,7 +32,7 @@ def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store
     nsightlens plot top_kernels how_many=10 --tool nsys -o top.pdf
     """
     import nsightlens as nl
-    from nsightlens.views import did_you_mean
+    from nsightlens.views.registry import did_you_mean
 
     plots = nl.plots
     if name is None:
@@ -44,7 +44,7 @@ def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store
     if name not in plots.PLOTS:
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))
     if output is None or output.suffix.lower().lstrip(".") not in plots.FORMATS:
-        raise UsageError(f"where to? Give --output {name}.png, .svg or .pdf")
+        raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
     with nl.open(store) as opened:
         asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
         table = opened.view(name, **asked)

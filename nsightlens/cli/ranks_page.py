@@ -1,15 +1,18 @@
-"""The sections of `nsightlens compare ranks`: each asks views and prints what a person reads of them first."""
+"""The sections of `nsightlens compare ranks`: each queries views and prints their key figures."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.page import Column, duration, grid, heading, lines, number, share
+from nsightlens.cli.page import duration, grid, heading, lines, number, share
 from nsightlens.cli.sections import Page, Row, best
+from nsightlens.cli.tables import Column
 from nsightlens.names import label
 
 TIMELINE = ("nsys", "kineto")
 _MANY, _FEW = 32, 8
+_MOSTLY_PCT = 50
+"""Share of communication from which an item is communication."""
 
 
 def _by_execution(rows: list[Row]) -> dict[tuple[str, str | None], list[Row]]:
@@ -20,30 +23,57 @@ def _by_execution(rows: list[Row]) -> dict[tuple[str, str | None], list[Row]]:
 
 
 def waiting(page: Page) -> None:
-    """Print, per execution, what each rank cost the others in collectives."""
-    for (tool, _), rows in _by_execution(page.ask("straggler")).items():
+    """Print, per execution, how long each rank kept the others waiting in collectives, and what could not be compared."""
+    stragglers = _by_execution(page.ask("straggler"))
+    for execution, known in _by_execution(page.ask("collective_coverage")).items():
+        rows = stragglers.get(execution, [])
         ranked = [row for row in rows if row["rank"] is not None]
-        hidden = next((row for row in rows if row["rank"] is None), None)
-        late = [row for row in ranked if row["verdict"] == "straggler"]
-        ranked.sort(key=lambda row: (-row["delay_ns"], row["rank"]))
-        heading("Who is waited for", f"{tool}, {max((row['collectives'] for row in ranked), default=0)} matched collectives")
-        shown = ranked[:_MANY]
-        grid([
-            Column("rank", [str(row["rank"]) for row in shown], 9),
-            Column("last", [number(row["times_last"]) for row in shown], 7),
-            Column("delay", [duration(row["delay_ns"]) for row in shown], 8),
-            Column("others waited", [duration(row["others_waited_ns"]) for row in shown], 6),
-            Column("waited itself", [duration(row["waited_ns"]) for row in shown], 5),
-            Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),
-            Column("latest arrival", [duration(row["max_arrival_ns"]) for row in shown], 2),
-            Column("", [row["verdict"] for row in shown], 8, text=True),
-        ])
-        said = [f"Straggler: rank {row['rank']}. Without it {row['times_last']} collectives would have begun "
-                f"{duration(row['delay_ns'])} earlier in sum." for row in late]
-        if hidden is not None:
-            unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
-            said.append(f"{hidden['collectives']} collectives: {unknown}.")
-        lines(said or ["No rank was late in any collective."])
+        heading("Stragglers", f"{execution[0]}, {max((row['collectives'] for row in ranked), default=0)} matched collectives")
+        if ranked:
+            _delays(sorted(ranked, key=lambda row: (-row["caused_delay_ns"], row["rank"]))[:_MANY])
+        lines([*_verdicts(rows), *_not_compared(page, execution[0], known)])
+
+
+def _delays(shown: list[Row]) -> None:
+    grid([
+        Column("rank", [str(row["rank"]) for row in shown], 9),
+        Column("last", [number(row["times_last"]) for row in shown], 7),
+        Column("delay", [duration(row["caused_delay_ns"]) for row in shown], 8),
+        Column("others waited", [duration(row["others_wait_ns"]) for row in shown], 6),
+        Column("waited itself", [duration(row["wait_ns"]) for row in shown], 5),
+        Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),
+        Column("latest arrival", [duration(row["max_arrival_ns"]) for row in shown], 2),
+        Column("", [row["verdict"] for row in shown], 8, text=True),
+    ])
+
+
+def _verdicts(rows: list[Row]) -> list[str]:
+    """Return what is said of the stragglers of one execution, and of the collectives whose last rank cannot be told."""
+    hidden = next((row for row in rows if row["rank"] is None), None)
+    said = [f"Straggler: rank {row['rank']}. Without it {row['times_last']} collectives would have begun "
+            f"{duration(row['caused_delay_ns'])} earlier in total." for row in rows if row["verdict"] == "straggler"]
+    if hidden is not None:
+        unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
+        said.append(f"{hidden['collectives']} collectives: {unknown}.")
+    if not rows:
+        return ["Who was late is not known: no collective could be matched over the ranks."]
+    return said or ["No rank was late in any collective."]
+
+
+def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
+    """Return what communication could not be matched, and the ranks that were left out."""
+    total, unmatched = (sum(row[name] for row in known) for name in ("total_ns", "unmatched_ns"))
+    said = [f"{number(sum(row['unmatched_kernels'] for row in known))} communication kernels, "
+            f"{share(100 * unmatched / total if total else None)} of communication time, could not be matched."]
+    reasons: dict[str, list[int]] = defaultdict(list)
+    for row in known:
+        if row["left_out"] is not None and row["rank"] is not None:
+            reasons[row["left_out"]].append(row["rank"])
+    silent = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] == tool} - {row["rank"] for row in known} - {None}
+    if silent:
+        reasons["no communication kernels"].extend(sorted(silent))
+    return said + [f"Left out: rank {', '.join(map(str, ranks[:_MANY]))}{' …' if len(ranks) > _MANY else ''}: {why}."
+                   for why, ranks in reasons.items()]
 
 
 def clocks(page: Page) -> None:
@@ -60,39 +90,47 @@ def clocks(page: Page) -> None:
             said.append(f"{tool}: the clock of rank {far['rank']} is {duration(far['offset_ns'])} off that of rank {reference}, "
                         f"± {duration(far['uncertainty_ns'])}.")
         else:
-            said.append(f"{tool}: {len(others)} clocks fitted to that of rank {reference}; the farthest is rank {far['rank']}, "
-                        f"{duration(far['offset_ns'])} off ± {duration(far['uncertainty_ns'])}; the least certain rank "
+            said.append(f"{tool}: {len(others)} clocks fitted to that of rank {reference}; the largest offset has rank "
+                        f"{far['rank']}, "
+                        f"{duration(far['offset_ns'])} ± {duration(far['uncertainty_ns'])}; the least certain is rank "
                         f"{worst['rank']}, ± {duration(worst['uncertainty_ns'])}.")
-        lying = [str(row["rank"]) for row in others if row["same_host"] and not row["shares_clock"]]
-        if lying:
-            said.append(f"{tool}: rank {', '.join(lying)} names the same host as rank {reference}, but its clock is another: is "
-                        "the host name right?")
+        doubtful = [str(row["rank"]) for row in others if row["same_host"] and not row["shares_clock"]]
+        if doubtful:
+            said.append(f"{tool}: rank {', '.join(doubtful)} reports the same host as rank {reference}, but has a different "
+                        "clock: "
+                        "is the host name right?")
     if said:
         heading("Clocks")
         lines(said)
 
 
 def balance(page: Page) -> None:
-    """Print what the ranks share least evenly."""
+    """Print the work that is most imbalanced over the ranks; communication apart, since whoever waits for others is not slow."""
     tool, rows = best(page.ask("rank_balance"), TIMELINE)
-    rows = [row for row in rows if row["what"] in ("family", "op")]
-    rows = sorted(rows, key=lambda row: (-row["spread_ns"], row["item"]))[:_FEW]
-    if not rows:
+    communication = next((row for row in rows if row["item_kind"] == "family" and row["item"] == "collective"), None)
+    rows = [row for row in rows if row["item_kind"] in ("family", "op") and (row["communication_pct"] or 0) < _MOSTLY_PCT]
+    rows = sorted(rows, key=lambda row: (-row["imbalance_ns"], row["item"]))[:_FEW]
+    if not rows and communication is None:
         return
-    heading("Least evenly shared GPU time", f"{tool}; time in collectives includes waiting")
-    grid([
-        Column("", [row["what"] for row in rows], 5, text=True),
-        Column("item", [row["item"] for row in rows], 9, text=True, flexible=True),
-        Column("slowest rank", [str(row["max_rank"]) for row in rows], 8),
-        Column("its time", [duration(row["max_ns"]) for row in rows], 7),
-        Column("median", [duration(row["median_ns"]) for row in rows], 6),
-        Column("least", [duration(row["min_ns"]) for row in rows], 4),
-        Column("variation", [share(row["variation_pct"]) for row in rows], 3),
-    ])
+    heading("Most imbalanced GPU time", f"{tool}, without communication")
+    if rows:
+        grid([
+            Column("", [row["item_kind"] for row in rows], 5, text=True),
+            Column("item", [row["item"] for row in rows], 9, text=True, flexible=True),
+            Column("slowest rank", [str(row["max_rank"]) for row in rows], 8),
+            Column("its time", [duration(row["max_ns"]) for row in rows], 7),
+            Column("median", [duration(row["median_ns"]) for row in rows], 6),
+            Column("min", [duration(row["min_ns"]) for row in rows], 4),
+            Column("variation", [share(row["cv_pct"]) for row in rows], 3),
+        ])
+    if communication is not None:
+        least, most = duration(communication["min_ns"]), duration(communication["max_ns"])
+        lines([f"Communication, waiting included: {least} to {most}, the most on rank {communication['max_rank']}. "
+               "Whoever spends most time in it waits for others."])
 
 
 def kernels(page: Page) -> None:
-    """Print the kernels on top over all ranks."""
+    """Print the top kernels over all ranks."""
     tool, rows = best(page.ask("kernel_by_rank"), TIMELINE)
     sums: dict[str, dict[int | None, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[str, int] = defaultdict(int)
@@ -107,6 +145,6 @@ def kernels(page: Page) -> None:
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
         Column("kernel", [label(name) for name in top], 9, text=True, flexible=True),
-        Column("least on a rank", [duration(min(sums[name].values())) for name in top], 3),
-        Column("most on a rank", [duration(max(sums[name].values())) for name in top], 4),
+        Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
+        Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])

@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 @click.command("reconcile")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("books", nargs=-1, required=True)
+@click.argument("balances", metavar="BALANCE...", nargs=-1, required=True)
 @output_options
 @click.pass_context
 def command(
-    ctx: click.Context, file: Path, books: tuple[str, ...], form: str | None, output: Path | None, wide: bool,
+    ctx: click.Context, file: Path, balances: tuple[str, ...], form: str | None, output: Path | None, wide: bool,
 ) -> None:
-    """Print the rows of FILE (CSV or Parquet) whose parts do not sum to their total; exit code 1 if there are some.
+    """Print the rows of FILE (CSV or Parquet) whose parts do not sum to their total; exit code 1 if there are any.
 
-    BOOKS say what has to sum to what, row by row, or over the rows of a group:
+    Each BALANCE states which parts sum to which total, row by row, or over the rows of a group:
 
     \b
     nsightlens reconcile steps.csv "step = kernel + memcpy + memset + runtime + other"
     nsightlens reconcile parts.csv "step_ns = total_ns per rank, step"
     """
     from nsightlens.errors import UsageError
-    from nsightlens.reconcile import parse, reconcile
+    from nsightlens.views.balance import parse_balance, reconcile
 
-    balances = [parse(text) for text in books]
+    parsed = [parse_balance(text) for text in balances]
     table = _read(file)
     wrong = 0
-    for balance in balances:
+    for balance in parsed:
         try:
             off = reconcile(table, balance)
         except UsageError as exc:
@@ -67,6 +67,7 @@ def _read(path: Path) -> pa.Table:
         raise ReadError(path, f"cannot be read as CSV or Parquet ({exc})", "Save it as a CSV in UTF-8") from exc
     rows = [row for row in rows if row]
     if not rows or any(len(row) != len(rows[0]) for row in rows) or len(set(rows[0])) < len(rows[0]):
-        raise ReadError(path, "is no CSV with one line of different column names and as many cells in every row", "Mend it")
+        raise ReadError(path, "is not a CSV with one header line of distinct column names and equally long "
+                              "rows", "Correct the file")
     return pa.table({name: pa.array(list(cells), pa.string())
                      for name, *cells in zip(*rows, strict=True)})

@@ -1,4 +1,4 @@
-"""nsightlens roofline: kernels under the roofs of their GPU."""
+"""nsightlens roofline: rooflines of kernels."""
 
 from __future__ import annotations
 
@@ -17,48 +17,52 @@ from nsightlens.errors import NsightlensError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
-_ROOFS = ("measured", "datasheet")
+_ROOFS = ("ncu", "datasheet")
+_SHARES = {"ncu": "roof_pct", "datasheet": "datasheet_roof_pct"}
 _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
-_NO_SHAPES = "; nor do the shapes of an operator tell what they do (record_shapes=True)"
+_NO_SHAPES = "; nor is their work known from operator shapes (record_shapes=True)"
 _NAMED = 3
-_TELLING = 24  # characters of a name, from where it differs
+_DISTINCT = 24  # characters of a name, from where it differs
 _TIMES = ("ncu", "nsys", "kineto")
 _GRADES = ("configuration", "key", "short_name")
 _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
-    "run", "kernel", "grid", "block", "clocks", "level", "precision", "work", "time", "grade", "taken", "roof_clock", "shapes"),
-    "string")}
-_TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "alike", "work": "any"}  # of --time nsys|kineto: defaults
+    "run", "kernel", "grid", "block", "clocks", "level", "precision", "work", "time", "grade", "time_launches",
+    "roof_clock", "shapes"), "string")}
+_TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "auto", "work": "any"}  # of --time nsys|kineto: defaults
 _MOST = 20  # kernels from shapes, where none is asked for by name
 
 
 @click.command("roofline")
-@click.option("-k", "--kernel", default=None, help="Part of the kernel's name, in any case [default: all that ncu measured].")
+@click.option("-k", "--kernel", default=None, help="Part of the kernel's name, case-insensitive [default: all that ncu "
+                                                   "profiled].")
 @click.option("--regex", is_flag=True, help="--kernel is a regular expression.")
-@click.option("--level", type=click.Choice(_LEVELS), default="dram", show_default=True, help="Where the bytes are counted.")
+@click.option("--level", type=click.Choice(_LEVELS), default="dram", show_default=True, help="Memory level whose bytes count.")
 @click.option("--precision", default="main", show_default=True, metavar="NAME",
-              help="fp64, fp32, fp16, tensor, a part of a tensor path (bf16, int8, ...), all, or main: that of most operations.")
-@click.option("--roofs", type=click.Choice(_ROOFS), default="measured", show_default=True,
-              help="Peaks at the clock that ncu measured, or dense ones of the datasheet; where one is unknown, the other.")
-@click.option("--gpu", default=None, help="Product name for the datasheet, where the report does not tell it.")
+              help="fp64, fp32, fp16, tensor, part of a tensor path (bf16, int8, ...), all, or main: the one with most "
+                   "operations.")
+@click.option("--roofs", type=click.Choice(_ROOFS), default="ncu", show_default=True,
+              help="ncu: peaks at the clock that ncu measured; datasheet: dense peaks. Where one is unknown, the other is used.")
+@click.option("--gpu", default=None, help="Product name for the datasheet, where the report lacks it.")
 @click.option("--time", type=click.Choice(_TIMES), default="ncu", show_default=True,
-              help="Whose durations: ncu's own, or those of undisturbed launches of the same kernels.")
+              help="Source of the durations: ncu, or undisturbed launches of the same kernels in nsys or Kineto.")
 @click.option("--grade", type=click.Choice(_GRADES), default="configuration", show_default=True,
-              help="With --time nsys or kineto: how alike they must be. key: other grids too; short_name: other variants.")
+              help="With --time nsys or kineto: weakest match to accept. key: other grids too; short_name: other variants too.")
 @click.option("--ranks", type=click.Choice(["same", "each"]), default="same", show_default=True,
-              help="With --time nsys or kineto: of the rank that ncu measured, or each rank with these counters.")
-@click.option("--launches", type=click.Choice(["alike", "all", "matched"]), default="alike", show_default=True,
-              help="With --time nsys or kineto: all launches of a configuration, only those that ncu counted, or (alike) all "
-                   "where they take about the same time, else those that ncu counted.")
+              help="With --time nsys or kineto: only the rank that ncu profiled, or each rank with the same counters.")
+@click.option("--launches", type=click.Choice(["auto", "all", "matched"]), default="auto", show_default=True,
+              help="With --time nsys or kineto: all launches of a configuration; only those that ncu profiled (matched); or "
+                   "auto: "
+                   "all where they take about the same time, else the matched ones.")
 @click.option("--work", type=click.Choice(["any", "counters", "shapes"]), default="any", show_default=True,
-              help="With --time nsys or kineto: work and bytes from ncu's counters, or from the shapes of the operators "
-                   "(any: where there are no counters).")
+              help="With --time nsys or kineto: work and bytes from ncu's counters, from operator shapes, or any: shapes where "
+                   "there are no counters.")
 @filter_options
 @format_options
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="Draw to FILE.png, .svg or .pdf.")
+              help="Draw the chart to FILE.png, .svg or .pdf.")
 @click.option("--points", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
@@ -67,13 +71,13 @@ def command(
     launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None,
     **filters: Any,
 ) -> None:
-    """Place kernels under the roofs of their GPU: from ncu's counters, over ncu's or over undisturbed times.
+    """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
 
-    Work over duration against work over bytes. A table on standard output says where each kernel stands;
-    --output draws it. Kernels that cannot be placed are named with what to collect.
+    A table on standard output lists each kernel's performance (work / duration), arithmetic intensity (work / bytes) and share
+    of the roof; --output draws the chart. Kernels that cannot be plotted are listed with what to collect.
 
     ncu replays each kernel alone, at a locked clock and with flushed caches. --time nsys (or kineto) takes the duration from
-    where nothing disturbs the kernel, says by what grade the launches belong together, and draws ncu's own point beside.
+    the timeline instead, reports how certain the match is (grade), and also draws ncu's own point.
 
     \b
     nsightlens roofline --kernel s16816gemm --output roofline.pdf
@@ -101,9 +105,9 @@ def command(
             table = _longest(table)
         hint = _timed_elsewhere(opened, table) if time == "ncu" else None
     emit(summary(table, roofs), form, None, wide=wide)
-    _tell(table)
-    _tell_missing_roofs(table)
-    _tell_clock(table)
+    _report_problems(table)
+    _report_missing_roofs(table)
+    _report_clock(table)
     if hint is not None:
         click.echo(hint, err=True)
     if points is not None:
@@ -114,14 +118,14 @@ def command(
 
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
-    """Refuse a file name before the work is done, not after."""
+    """Raise UsageError for a file extension that cannot be written, before any work is done."""
     for path, endings in ((output, (".png", ".svg", ".pdf")), (points, (".csv", ".json", ".parquet"))):
         if path is not None and path.suffix.lower() not in endings:
-            raise UsageError(f"{path}: the name must end in {' or '.join(endings)}")
+            raise UsageError(f"{path}: the file name must end in {' or '.join(endings)}")
 
 
 def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
-    """Return a line that names the tool which timed the same configurations undisturbed; None where none did."""
+    """Return a hint that another tool timed the same configurations undisturbed; None where none did."""
     key = ("run", "kernel_key", *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"))
     mine = {tuple(row[name] for name in key) for row in table.to_pylist()}
     timed = store.sql(f"SELECT DISTINCT tool, {', '.join(key)} FROM kernels WHERE tool <> 'ncu' AND list_contains(?, kernel_key)",
@@ -132,27 +136,27 @@ def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:
                      f"for the true roofline add --time {tool}")
 
 
-def _tell_clock(table: pa.Table) -> None:
-    """Say at what clock the roofs stand, where that is not of the same tool as the time."""
-    if "roof_clock" in table.column_names:
+def _report_clock(table: pa.Table) -> None:
+    """Print the clock that the roofs hold for."""
+    if "roof_clock_source" in table.column_names:
         clocks: dict[str, set[str]] = defaultdict(set)
         for row in table.to_pylist():
-            if row["placed"] and row["roof_clock"]:
-                clocks[row["roof_clock"]].add(f"{row['measured_clock_hz'] / 1e9:.3g}")
+            if row["plottable"] and row["roof_clock_source"]:
+                clocks[row["roof_clock_source"]].add(f"{row['roof_clock_hz'] / 1e9:.3g}")
         for name, hz in clocks.items():
-            told = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
-            click.echo(f"roofs at the {name}, {told} GHz; the clock during the launches is not known", err=True)
+            span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
+            click.echo(f"roofs at the {name}, {span} GHz; the clock during the launches is not known", err=True)
 
 
 def _clock(row: dict[str, Any]) -> str | None:
     """Return the clock of a row's roofs in short: '1.41 GHz, rated', '1.1 GHz, locked by ncu'."""
     known = {"rated": "rated", "highest": "highest", "locked": "locked by ncu", "clock": "under ncu"}
-    named = row["roof_clock"] and known[row["roof_clock"].split()[0]]
-    return named and f"{row['measured_clock_hz'] / 1e9:.3g} GHz, {named}"
+    named = row["roof_clock_source"] and known[row["roof_clock_source"].split()[0]]
+    return named and f"{row['roof_clock_hz'] / 1e9:.3g} GHz, {named}"
 
 
 def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
-    """Return the rows of the level and the precision asked for. Raises UsageError for a precision that no row has."""
+    """Return the rows of this level and precision. Raises UsageError for a precision that no row has."""
     import pyarrow.compute as pc
 
     if level != "all":
@@ -164,7 +168,7 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
     if wanted == "main":
         return table.filter(table["is_main"])
     names = table["precision"].fill_null("")
-    # A row whose tensor work was not counted answers every question for a tensor path: it says what to collect.
+    # A row whose tensor work was not counted belongs to every tensor path: it says what to collect.
     is_path = pc.and_(pc.starts_with(names, "tensor"), pc.or_(pc.match_substring(names, wanted), pc.equal(names, "tensor")))
     chosen = table.filter(pc.equal(names, wanted) if wanted in _CORE else is_path)
     if chosen.num_rows == 0:
@@ -174,7 +178,7 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
 
 
 def summary(table: pa.Table, roofs: str) -> pa.Table:
-    """Return the few columns that a person reads first, in units a person reads."""
+    """Return the key columns, in units that people read."""
     import pyarrow as pa
 
     points = table.to_pylist()
@@ -182,18 +186,18 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
     is_true = "time_tool" in table.column_names
     rows = []
     for row in points:
-        shares = [row[f"{source}_share_pct"] for source in sorted(_ROOFS, key=roofs.__ne__)]
-        other = "ncu" if is_true else "chart"
+        shares = [row[_SHARES[source]] for source in sorted(_ROOFS, key=roofs.__ne__)]
+        other, others_rate = ("ncu", "ncu_achieved_flop_per_s") if is_true else ("ncu_chart", "ncu_chart_flop_per_s")
         rows.append({
             "run": row["run"], "rank": row["rank"], "kernel": names[row["name"]],
             "grid": _shape(row, "grid"), "block": _shape(row, "block"), "clocks": row["clock_control"],
             "level": row["level"], "precision": row["precision"], "duration_us": _scaled(row["duration_ns"], 1e3),
-            "gflop_per_s": _scaled(row["performance_flop_per_s"], 1e9) if row["placed"] else None,
-            "flop_per_byte": row["arithmetic_intensity"] if row["placed"] else None,
-            "of_roof_pct": next((share for share in shares if share is not None), None),
-            "gbyte_per_s": _scaled(row["bandwidth_bytes_per_s"], 1e9), "launches": row["launches"],
+            "gflop_per_s": _scaled(row["achieved_flop_per_s"], 1e9) if row["plottable"] else None,
+            "flop_per_byte": row["arithmetic_intensity"] if row["plottable"] else None,
+            "roof_pct": next((share for share in shares if share is not None), None),
+            "gbyte_per_s": _scaled(row["achieved_bytes_per_s"], 1e9), "launches": row["launches"],
             **(_timing(row) if is_true else {}),
-            f"{other}_gflop_per_s": _scaled(row[f"{other}_flop_per_s"], 1e9) if row["placed"] else None,
+            f"{other}_gflop_per_s": _scaled(row[others_rate], 1e9) if row["plottable"] else None,
             **(_spread(row) if is_true else {}),
         } | ({"roof_clock": _clock(row), "shapes": _shapes(row)} if is_true else {}))
     found = pa.Table.from_pylist(rows, schema=pa.schema([(name, _TYPES.get(name, "float64")) for name in rows[0]]))
@@ -203,26 +207,26 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
 
 
 def _timing(row: dict[str, Any]) -> dict[str, Any]:
-    """Return where work and time are from, and how sure it is that they are of the same launches."""
+    """Return the sources of work and time, and how certain it is that they are of the same launches."""
     some = {"all ranks": ", all ranks", "another rank": ", another rank"}.get(row["time_ranks"], "")
     return {"work": row["work_source"], "time": row["time_tool"], "grade": row["time_grade"] and row["time_grade"] + some,
-            "taken": row["time_launches"]}
+            "time_launches": row["time_launches"]}
 
 
 def _shapes(row: dict[str, Any]) -> str | None:
-    """Return the operator and its shapes, where the work is from them."""
+    """Return the operator and its shapes, where the work comes from them."""
     return row["traffic_source"] if row["work_source"] == "shapes" else None
 
 
 def _longest(table: pa.Table) -> pa.Table:
-    """Return the table with at most so many kernels from shapes as a person reads: those with the most time, which come first."""
+    """Return the table with at most _MOST kernels from shapes: those with the most time, which come first."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     counted, shaped = (table.filter(pc.equal(table["work_source"], source)) for source in ("counters", "shapes"))
     if shaped.num_rows <= _MOST:
         return table
-    click.echo(f"{shaped.num_rows - _MOST} kernels from shapes with less time are left out: --kernel NAME shows them", err=True)
+    click.echo(f"{shaped.num_rows - _MOST} more kernels from shapes with less time: --kernel NAME shows them", err=True)
     return pa.concat_tables([counted, shaped.slice(0, _MOST)])
 
 
@@ -232,7 +236,7 @@ def _spread(row: dict[str, Any]) -> dict[str, float | None]:
 
 
 def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Return {full name: what to call it}: the short name, and what tells apart the kernels that share one."""
+    """Return {full name: label}: the short name, plus what distinguishes kernels that share one."""
     by_short: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         by_short[row["short_name"] or row["name"]].add(row["name"])
@@ -241,7 +245,7 @@ def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
         first, last = min(names), max(names)
         shared = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
         start = len(re.sub(r"\w*$", "", first[:shared]))  # back to the beginning of the word
-        labels = {name: f"{short}: {name[start : start + _TELLING]}" for name in names}
+        labels = {name: f"{short}: {name[start : start + _DISTINCT]}" for name in names}
         unique = len(set(labels.values())) == len(names)
         found.update({name: short if len(names) == 1 else labels[name] if unique else name for name in names})
     return found
@@ -255,9 +259,9 @@ def _scaled(value: float | None, by: float) -> float | None:
     return None if value is None else value / by
 
 
-def _tell(table: pa.Table) -> None:
-    """Say, once per reason, which kernels could not be placed, and which points may mislead."""
-    for column, verb in (("not_placed_reason", "not placed"), ("caution", "with caution")):
+def _report_problems(table: pa.Table) -> None:
+    """Print, once per reason, which kernels could not be plotted, and which points may mislead."""
+    for column, verb in (("not_plottable_reason", "not plotted"), ("warning", "warning")):
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
@@ -267,40 +271,40 @@ def _tell(table: pa.Table) -> None:
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
 
 
-def _tell_missing_roofs(table: pa.Table) -> None:
-    """Say for which precisions and levels no roof is known, and what makes one known."""
+def _report_missing_roofs(table: pa.Table) -> None:
+    """Print for which precisions and levels no roof is known, and how to get one."""
     missing: dict[str, dict[str, None]] = defaultdict(dict)
     for row in table.to_pylist():
-        if row["placed"]:
-            hint = f"no datasheet of {row['gpu']} is known" if row["gpu"] else "the report does not name its GPU: give --gpu NAME"
-            for what, roof in ((row["precision"], "flop_per_s"), (row["level"], "bytes_per_s")):
-                if row[f"measured_{roof}"] is None and row[f"datasheet_{roof}"] is None:
+        if row["plottable"]:
+            hint = f"no datasheet for {row['gpu']}" if row["gpu"] else "the report does not name its GPU: use --gpu NAME"
+            for what, roof in ((row["precision"], "peak_flop_per_s"), (row["level"], "peak_bytes_per_s")):
+                if row[roof] is None and row[f"datasheet_{roof}"] is None:
                     missing[hint][what] = None
     for hint, names in missing.items():
         click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
 
 
 def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]], time: str) -> str:
-    """Return why no row came: other kernels near the name, or no ncu capture at all."""
-    query = "SELECT DISTINCT coalesce(short_name, name) AS short, run, rank, family FROM ncu_configuration"
+    """Return why there are no rows: similar kernel names, or no ncu capture at all."""
+    query = "SELECT DISTINCT coalesce(short_name, name) AS short, run, rank, family FROM ncu_by_config"
     counted = store.sql(query).to_pylist()
     if not counted:
         timed = store.sql("SELECT DISTINCT tool FROM timeline_kernels ORDER BY tool DESC")["tool"].to_pylist()
-        return ("the store holds no kernel that ncu measured: ingest a report of ncu (--set roofline --csv --page raw)"
-                + (f"; by the shapes of the operators alone: --time {timed[0]}" if timed and time == "ncu" else ""))
+        return ("the store has no kernel that ncu profiled: ingest an ncu report (--set roofline --csv --page raw)"
+                + (f"; from operator shapes alone: --time {timed[0]}" if timed and time == "ncu" else ""))
     here = [row for row in counted if all(row[column] in values for column, values in wanted.items())]
     if not here:
-        asked = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
+        selected = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
-        return f"ncu measured nothing in {asked}; there are: {runs}"
+        return f"ncu profiled nothing in {selected}; there are: {runs}"
     if kernel is None:
-        return "ncu measured kernels, but none of their counters can be read"
+        return "ncu profiled kernels, but none of their counters can be read"
     near = ", ".join(_nearest(kernel, here))
-    return f"ncu measured no kernel like {kernel!r}; the nearest names: {near}" + _elsewhere(store, kernel)
+    return f"ncu profiled no kernel like {kernel!r}; similar names: {near}" + _elsewhere(store, kernel)
 
 
 def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return up to five names near `kernel`, by the whole name or by a word of it."""
+    """Return up to five names similar to `kernel`, by the whole name or a word of it."""
     def likeness(name: str) -> float:
         words = (name.lower(), *name.lower().split("_"))
         return max(difflib.SequenceMatcher(None, kernel.lower(), word).ratio() for word in words)
@@ -312,13 +316,13 @@ def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
 def _elsewhere(store: Store, kernel: str) -> str:
     seen = store.sql("SELECT DISTINCT tool FROM kernels WHERE tool <> 'ncu' AND contains(lower(name), lower(?)) ORDER BY tool",
                      [kernel]).column("tool").to_pylist()
-    return f". {' and '.join(seen)} saw such kernels, without counters: profile them with ncu" if seen else ""
+    return f". {' and '.join(seen)} recorded such kernels, without counters: profile them with ncu" if seen else ""
 
 
 def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
     if gpu is not None and not any(table["datasheet_gpu"].to_pylist()):
         known = store.sql("SELECT name FROM gpu_peaks ORDER BY name").column("name").to_pylist()
-        raise UsageError(f"no datasheet of {gpu!r}; there are: {', '.join(known)}")
+        raise UsageError(f"no datasheet for {gpu!r}; there are: {', '.join(known)}")
 
 
 def _cut(name: str) -> str:

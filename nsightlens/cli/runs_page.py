@@ -1,13 +1,13 @@
-"""The sections of `nsightlens compare runs`: each asks views and prints what a person reads of them first."""
+"""The sections of `nsightlens compare runs`: each queries views and prints their key figures."""
 
 from __future__ import annotations
 
 import shlex
 
 from nsightlens.analyses.run_waterfall import called
-from nsightlens.cli.page import Column, bar, duration, grid, heading, lines, share
+from nsightlens.cli.page import bar, duration, grid, heading, lines, share
 from nsightlens.cli.sections import Row
-from nsightlens.cli.tables import MISSING
+from nsightlens.cli.tables import MISSING, Column
 
 _CHANGED = ("slower", "faster", "new", "vanished")
 _MOST = 12
@@ -19,9 +19,9 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
     differ = [row for row in rows if row["same"] is False]
     heading("Comparable?", f"{sum(row['same'] is True for row in rows)} properties are the same")
     unknown = [] if {"command", "driver_version"} & {row["property"] for row in rows} else [
-        "The driver, library versions and batch size are not known: captures hardly tell them, and no sidecar does."]
+        "The driver, library versions and batch size are not known: captures rarely record them, and there is no sidecar."]
     if not differ:
-        lines(["Nothing that is known of both differs.", *unknown])
+        lines(["No known property differs.", *unknown])
         return
     grid([
         Column("differs", [row["property"] for row in differ], 9, text=True),
@@ -33,13 +33,13 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
 
 
 def step_time(row: Row, rate: float, threshold_pct: float) -> None:
-    """Print the change of the step time, its interval and whether it is beyond chance."""
+    """Print the change of the step time, its interval and whether it is significant."""
     heading("Step time", f"{row['tool']}, {row['base_replicates']} and {row['other_replicates']} steps")
     change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
     if row["low_ns"] is None:
         chance = "no interval: fewer than five steps on a side"
     else:
-        unclear = f"not beyond chance: p {row['discovery_rate']:.2g}, limit {rate:g}" if row["discovery_rate"] > rate else \
+        unclear = f"not significant: q {row['q_value']:.2g}, limit {rate:g}" if row["q_value"] > rate else \
             f"below the threshold of {threshold_pct:g} %"
         chance = f"95 % interval {_interval(row)}; {unclear if row['verdict'] == 'no change' else row['verdict']}"
     means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
@@ -47,13 +47,13 @@ def step_time(row: Row, rate: float, threshold_pct: float) -> None:
            f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."])
 
 
-def waterfall(rows: list[Row], what: str) -> None:
+def waterfall(rows: list[Row], item_kind: str) -> None:
     """Print what each item adds to the change of the step time, the largest first, and the books; without steps: of shares."""
     first = rows[0]
     stepped = first["change_ns"] is not None
     who = "" if first["rank"] is None else f" of rank {first['rank']}"
     counts = f"{first['base_steps']} and {first['other_steps']} {'steps' if stepped else 'captured slices'}"
-    heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {what}",
+    heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}",
             f"{first['tool']}, exclusive time, mean of {counts} of {first['base_ranks']} and {first['other_ranks']} processes")
     column = "difference_ns" if stepped else "difference_pct"
     shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], row["verdict"])
@@ -77,7 +77,7 @@ def waterfall(rows: list[Row], what: str) -> None:
 
 
 def _books(rows: list[Row], stepped: bool) -> list[str]:
-    """Return what the waterfall sums to, how much of it is idle time, and what it leaves out."""
+    """Return the waterfall's sum, its share of idle time, and what it leaves out."""
     first = rows[0]
     said = [f"Books: {len(rows)} items sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change from "
             f"{first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
@@ -88,9 +88,9 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     said.append(f"GPU idle in all: {share(shares[0])} to {share(shares[1])}" + (
         f", {duration(base)} to {duration(other)} ({_signed(other - base)})." if stepped else "."))
     if first["tool"] == "kineto":
-        said.append("Kineto slows the host: idle time holds what recording costs.")
-    if first["left_out"]:
-        said.append(f"Ranks in one run only are left out: {first['left_out']}.")
+        said.append("Kineto slows the host: idle time includes profiling overhead.")
+    if first["excluded_ranks"]:
+        said.append(f"Ranks in only one run are left out: {first['excluded_ranks']}.")
     return said
 
 
@@ -100,17 +100,18 @@ def _signed_bar(part: float) -> str:
     return f"{'█' * round(-part * _HALF):>{_HALF}}│" if part < 0 else f"{'':{_HALF}}│{drawn}"
 
 
-def changes(rows: list[Row], what: str, base_run: str, other_run: str, threshold_pct: float) -> None:
-    """Print the items that changed, the largest difference first, and what could not be told."""
+def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> None:
+    """Print the items that changed, the largest difference first, and how many could not be judged."""
     changed = [row for row in rows if row["verdict"] in _CHANGED]
-    told = {(row["unit"], row["tool"], row["base_replicates"], row["other_replicates"]) for row in rows}
-    unit, tool, base, other = next(iter(told), ("", "", 0, 0))
+    kinds = {(row["unit"], row["tool"], row["base_replicates"], row["other_replicates"]) for row in rows}
+    unit, tool, base, other = next(iter(kinds), ("", "", 0, 0))
     kind = "steps" if unit == "per step" else "blocks of launches"
-    heading(f"What changed, by {what}", f"{tool}, mean {unit}; {base} and {other} {kind}")
+    heading(f"What changed, by {item_kind}", f"{tool}, mean {unit}; {base} and {other} {kind}")
     if changed:
         shown = changed[:_MOST]
         grid([
-            Column(what, [row["item"] or f"(no {what} known)" for row in shown], 9, text=True, flexible=True, shortest=24),
+            Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in shown], 9, text=True, flexible=True,
+                   shortest=24),
             Column("base", [duration(row["base_ns"]) for row in shown], 6),
             Column("other", [duration(row["other_ns"]) for row in shown], 6),
             Column("difference", [_signed(row["difference_ns"]) for row in shown], 8),
@@ -120,14 +121,14 @@ def changes(rows: list[Row], what: str, base_run: str, other_run: str, threshold
         ])
     said = []
     if len(changed) > _MOST:
-        said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference what={what} "
+        said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference by={item_kind} "
                     + shlex.join((f"base={base_run}", f"other={other_run}")))
     same = sum(row["verdict"] == "no change" for row in rows)
     if same:
-        said.append(f"{same} without a change beyond chance and {threshold_pct:g} %.")
+        said.append(f"{same} without a significant change above {threshold_pct:g} %.")
     unknown = sum(row["verdict"] == "no interval" for row in rows)
     if unknown:
-        said.append(f"{unknown} cannot be told from chance: fewer than five {kind} on a side.")
+        said.append(f"{unknown} cannot be judged: fewer than five {kind} on a side.")
     lines(said or ["Nothing changed."])
 
 

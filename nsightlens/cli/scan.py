@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,44 +11,49 @@ import click
 from nsightlens.cli.output import emit, output_options
 
 if TYPE_CHECKING:
-    from nsightlens.discover import Found
+    from nsightlens.discovery.files import Found
 
 
 @click.command("scan")
 @click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--run", default=None, help="Name of the run [default: sidecar, else the folder's name].")
-@click.option("--rank-pattern", default=None, metavar="REGEX", help="Where file names tell the rank: its first group.")
-@click.option("--all", "everything", is_flag=True, help="Also files that are no captures.")
+@click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
+@click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
+                                                                    "name.")
 @output_options
 def command(
-    run_dir: tuple[Path, ...], run: str | None, rank_pattern: str | None, everything: bool, form: str | None,
-    output: Path | None, wide: bool,
+    run_dir: tuple[Path, ...], run: str | None, rank_pattern: str | None, form: str | None, output: Path | None, wide: bool,
 ) -> None:
-    """Tell what each file of RUN_DIR is: format, tool version, rank and where the rank comes from. Writes nothing."""
-    from nsightlens.workers import spare_pandas
+    """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
+
+    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`.
+    """
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     import pyarrow as pa
 
-    from nsightlens.discover import find
+    from nsightlens.discovery.files import find
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
-    shown = [f for f in found if everything or f.tool or f.refused or f.sidecar_problem]
-    rows = [_row(f) for f in shown]
-    names = ("path", "run", "what", "version", "rank", "rank_from", "process", "bytes", "problem")
-    types = [pa.string(), pa.string(), pa.string(), pa.string(), pa.int32(), pa.string(), pa.string(), pa.int64(), pa.string()]
+    rows = [_row(f) for f in found]
+    names = ("path", "verdict", "kind", "run", "version", "rank", "rank_source", "process", "bytes", "problem")
+    types = [pa.int32() if n == "rank" else pa.int64() if n == "bytes" else pa.string() for n in names]
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
          form, output, wide=wide)
-    readable = sum(1 for f in found if f.tool and not f.refused)
-    click.echo(f"{len(found)} files, {readable} captures, {sum(1 for f in found if f.refused)} refused, "
-               f"{len(found) - len(shown)} other files not shown", err=True)
+    verdicts = Counter(row[1] for row in rows)
+    click.echo(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")), err=True)
 
 
 def _row(file: Found) -> tuple[object, ...]:
+    from nsightlens.discovery.files import path_text
+
     rank, source = file.rank
     hints = file.probe.processes if file.probe else ()
     processes = ", ".join(f"{p.host or '?'}:{p.pid}" for p in hints if p.pid is not None)
-    problem = file.sidecar_problem or (f"{file.refused.reason}. {file.refused.what_to_do}" if file.refused else None)
+    refused = file.refused
+    problem = file.sidecar_problem or (f"{refused.reason}. {refused.what_to_do}" if refused else None)
     version = file.probe.tool_version if file.probe else None
-    return (str(file.path.relative_to(file.root)), file.run, file.kind, version, rank, source, processes or None, file.bytes,
-            problem)
+    verdict = "refused" if refused else "read" if file.tool else "ignored"
+    run = file.run if verdict == "read" else None
+    return (path_text(file.path.relative_to(file.root)), verdict, file.kind, run, version, rank, source, processes or None,
+            file.bytes, problem and path_text(problem))

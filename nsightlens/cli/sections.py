@@ -1,4 +1,4 @@
-"""The sections of `nsightlens summary`: each asks views and prints what a person reads of them first."""
+"""The sections of `nsightlens summary`: each queries views and prints their key figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import page
-from nsightlens.cli.page import NOT_RECORDED, Column, duration, grid, heading, lines, number, share, size
-from nsightlens.cli.tables import MISSING
+from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, lines, number, share, size
+from nsightlens.cli.tables import MISSING, Column
 from nsightlens.names import label
-from nsightlens.processes import distinguish
+from nsightlens.names.process_label import process_label
 
 if TYPE_CHECKING:
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 Row = dict[str, Any]
 
@@ -26,14 +26,18 @@ _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
                "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
 _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
+_OF_COUNTERS = (
+    "counters of ncu: nsightlens roofline",
+)
+"""Commands that show more of ncu's counters; the timeline that they may be compared with is added as --time."""
 _FEW, _MANY = 8, 16
 
 
 @dataclass(slots=True)
 class Page:
-    """What the page is about: a store, one of its runs, the filters asked for (column -> values), and what was asked before.
+    """What the page is about: a store, one of its runs, the filters given (column -> values), and the answers so far.
 
-    A view is asked once for all runs: its cost is that of the store, whichever rows are kept.
+    A view is computed once for all runs: it costs the same whichever rows are kept.
     """
 
     store: Store
@@ -71,7 +75,7 @@ def captured(asked: Page) -> None:
         if row["tool"] is not None:
             found[row["tool"]].append(row)
     simulated = any(row["simulated"] for rows in found.values() for row in rows)
-    heading("Captured", asked.note("profile_overview", "simulated, in part or whole: true of no GPU" if simulated else ""))
+    heading("Captured", asked.note("profile_overview", "simulated, in part or whole: not measured on a GPU" if simulated else ""))
     grid([
         Column("tool", list(found), 9, text=True),
         Column("version", [_some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
@@ -88,7 +92,7 @@ def captured(asked: Page) -> None:
     ])
     if "ncu" in found:
         timed = next((tool for tool in ("nsys", "kineto") if tool in found), None)
-        lines(["counters of ncu: nsightlens roofline" + (f" --time {timed}" if timed else "")])
+        lines([hint + (f" --time {timed}" if timed else "") for hint in _OF_COUNTERS])
 
 
 def gpus(asked: Page) -> None:
@@ -144,6 +148,18 @@ def execution(asked: Page) -> None:
         lines([f"none: {', '.join(absent)}"])
 
 
+def communication(asked: Page) -> None:
+    """Print how much of the communication ran while kernels computed."""
+    tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), _TIMELINE)
+    if rows:
+        shown = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
+        heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels"))
+        grid([Column("rank", _labels(rows[:_FEW]), 9, text=True), *(
+            Column(name, [f"{row[column] / 1000:,.0f} µs" for row in rows[:_FEW]], 8)
+            for name, column in (shown | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
+        _more(len(rows) - _FEW, "comm_compute_overlap")
+
+
 def step_times(asked: Page) -> None:
     """Print the steps that the workload timed itself, without a profiler and under each."""
     rows = asked.ask("step_time_summary")
@@ -152,9 +168,9 @@ def step_times(asked: Page) -> None:
     heading("Steps as the workload timed them", asked.note("step_time_summary", "recording under a profiler costs time"))
     shown = rows[:_FEW]
     grid([
-        Column("under", [row["recorded_under"] or MISSING for row in shown], 9, text=True),
+        Column("profiler", [row["profiler"] or MISSING for row in shown], 9, text=True),
         Column("rank", [_rank(row) for row in shown], 9),
-        Column("stretch", [row["window_name"] or MISSING for row in shown], 8, text=True),
+        Column("segment", [row["segment_name"] or MISSING for row in shown], 8, text=True),
         Column("steps", [number(row["steps"]) for row in shown], 7),
         Column("per step", [duration(row["step_ns"]) for row in shown], 9),
         Column("issued in (median)", [duration(row["median_ns"]) for row in shown], 3),
@@ -262,6 +278,11 @@ def ranks(asked: Page) -> None:
         Column("", [page.mixed_bar(_parts(row, longest), width) for row in shown], 4, text=True),
     ])
     _more(len(rows) - len(shown), "busy_time")
+    calls = [row for row in asked.ask("collective_summary") if row["tool"] == tool]
+    if calls:
+        total, unmatched = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
+        lines([f"{number(sum(row['calls'] - row['matched_calls'] for row in calls))} communication kernels, "
+               f"{share(100 * unmatched / total if total else None)} of communication time, could not be matched"])
 
 
 def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
@@ -291,15 +312,15 @@ def advice(asked: Page) -> None:
 
 
 def coverage(asked: Page) -> None:
-    """Print which share of the GPU time has a launch call, an operator, a step ..."""
+    """Print the share of GPU time that has a launch call, an operator, a step ..."""
     sums: dict[str, dict[str, list[int]]] = {}
-    for row in asked.ask("coverage"):
-        part = sums.setdefault(row["tool"], {}).setdefault(row["what"], [0, 0])
+    for row in asked.ask("attribution_coverage"):
+        part = sums.setdefault(row["tool"], {}).setdefault(row["attributed_to"], [0, 0])
         part[0] += row["gpu_ns"] or 0
         part[1] += row["all_gpu_ns"] or 0
     if not sums:
         return
-    heading("Attributed", asked.note("coverage", "share of the GPU time whose origin is known"))
+    heading("Attributed", asked.note("attribution_coverage", "share of the GPU time that is attributed"))
     grid([Column("tool", list(sums), 9, text=True), *(
         Column(name, [share(100 * parts[what][0] / parts[what][1]) if what in parts and parts[what][1] else MISSING
                       for parts in sums.values()], 8 - place) for place, (what, name) in enumerate(_COVERED.items()))])
@@ -316,13 +337,13 @@ def diagnostics(asked: Page) -> None:
     if not serious:
         lines(["no errors, no warnings"])
     for row in serious[:_FEW]:
-        lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['times']}×): {row['message']}"],
+        lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['count']}×): {row['message']}"],
               mark="!" if row["severity"] == "error" else "-")
     _more(len(serious) - _FEW, "diagnostic_summary")
 
 
 SECTIONS: tuple[Callable[[Page], None], ...] = (
-    captured, gpus, execution, step_times, ranks, operators, kernels, memory, advice, coverage, diagnostics)
+    captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, advice, coverage, diagnostics)
 
 
 def _labels(rows: Sequence[Row]) -> list[str]:
@@ -330,7 +351,7 @@ def _labels(rows: Sequence[Row]) -> list[str]:
     several = len({row["window_index"] for row in rows}) > 1
     known = {row["process_id"] for row in rows if row["process_id"]}
     names = [str(row["rank"]) if row["rank"] is not None
-             else f"process {distinguish(row['process_id'], known)}" if row["process_id"]
+             else f"process {process_label(row['process_id'], known)}" if row["process_id"]
              else f"GPU {_tail(row.get('device_id'))}" for row in rows]
     if not several:
         return names

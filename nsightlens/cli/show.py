@@ -9,10 +9,10 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.output import emit, output_options, store_option
+from nsightlens.cli.output import emit, output_options, store_option, views_option
 
 if TYPE_CHECKING:
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 _MOST = 12
 
@@ -22,9 +22,11 @@ _MOST = 12
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @filter_options
 @store_option
+@views_option
 @output_options
 def command(
-    view: str, pairs: tuple[str, ...], store: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any,
+    view: str, pairs: tuple[str, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
+    **filters: Any,
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
@@ -34,15 +36,16 @@ def command(
     \b
     nsightlens show kernel_summary only_tool=nsys
     nsightlens show top_kernels how_many=5 --tool nsys --format json
+    nsightlens show my_view --views my_views/
     """
     import nsightlens as nl
     from nsightlens.errors import UsageError
-    from nsightlens.workers import spare_pandas
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     from nsightlens.schema import TABLES
 
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         if view in TABLES and view not in opened.views:
             raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
         asked = parameters_of(view, opened.views, chosen(filters), parameters(pairs))

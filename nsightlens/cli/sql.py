@@ -7,15 +7,18 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.output import emit, output_options, store_option
+from nsightlens.cli.output import emit, output_options, store_option, views_option
 
 
 @click.command("sql")
 @click.argument("statement")
 @store_option
+@views_option
 @output_options
 @click.option("--allow-files", is_flag=True, help="Let the statement read and write other files.")
-def command(statement: str, store: Path | None, form: str | None, output: Path | None, wide: bool, allow_files: bool) -> None:
+def command(
+    statement: str, store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool, allow_files: bool,
+) -> None:
     """Run one SQL STATEMENT on the store (DuckDB's dialect) and print the result.
 
     The store is never changed. Use - to read the statement from standard input.
@@ -25,11 +28,11 @@ def command(statement: str, store: Path | None, form: str | None, output: Path |
     nsightlens sql "SELECT name, metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'" --format csv
     """
     import nsightlens as nl
-    from nsightlens.workers import spare_pandas
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     text = sys.stdin.read() if statement == "-" else statement
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         if allow_files:
             opened.allow_files()
         emit(opened.sql(text), form, output, wide=wide)

@@ -12,6 +12,12 @@ from nsightlens.cli.output import store_option
 from nsightlens.errors import UsageError
 
 _MOST = 3  # runs with a page each; of more, the user chooses
+_MORE = (
+    "nsightlens views",
+    "nsightlens show NAME",
+    "nsightlens show headroom (the largest possible gains)",
+    "nsightlens plot step_breakdown --output steps.png",
+)
 
 
 @click.command("summary")
@@ -31,7 +37,7 @@ def command(store: Path | None, **filters: Any) -> None:
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import SECTIONS, Page
     from nsightlens.cli.tables import printable
-    from nsightlens.workers import spare_pandas
+    from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)
@@ -52,8 +58,7 @@ def command(store: Path | None, **filters: Any) -> None:
         if len(runs) > _MOST:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
-        click.echo("More: nsightlens views; nsightlens show NAME; nsightlens show headroom (the largest possible gains); "
-                   "nsightlens plot step_breakdown --output steps.png", err=True)
+        click.echo(f"More: {'; '.join(_MORE)}", err=True)
 
 
 def _check(column: str, wanted: list[object], there: list[object]) -> None:

@@ -22,12 +22,18 @@ _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
 
 
 @dataclass(slots=True)
-class _Column:
-    """One column: its header, its cells, and how it may be made narrower."""
+class Column:
+    """One printed column: its header, its cells, and how it may be made narrower.
+
+    weight: on a page, the least go first where room is short. text: set to the left. flexible: may be cut, to `shortest`.
+    """
 
     name: str
     cells: list[str]
-    is_text: bool
+    weight: int = 1
+    text: bool = False
+    flexible: bool = False
+    shortest: int = 18
     width: int = 0
 
     def natural(self) -> int:
@@ -36,7 +42,12 @@ class _Column:
 
     def least(self) -> int:
         """Return the width below which the column says nothing: numbers and short texts cannot shrink."""
-        return min(self.natural(), _NARROW_NAME) if self.is_text else self.natural()
+        return min(self.natural(), self.shortest) if self.flexible else self.natural()
+
+    def placed(self, text: str) -> str:
+        """Return a cell's text at the column's width, cut in its middle where it is longer."""
+        text = cut_middle(text, self.width)
+        return text.ljust(self.width) if self.text else text.rjust(self.width)
 
 
 def terminal_width() -> int | None:
@@ -59,7 +70,7 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         columns = _fit(columns, width)
     for column in columns:
         column.width = column.width or column.natural()
-    lines = [GAP.join(_place(c.name, c) for c in columns).rstrip(), "─" * _total(columns)]
+    lines = [GAP.join(c.placed(c.name) for c in columns).rstrip(), "─" * _total(columns)]
     for i in range(len(shown)):
         lines.extend(_row(columns, i))
     if not rows:
@@ -68,29 +79,30 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     return "\n".join([*above, *lines, *_missing(left_out, len(names), len(rows) - len(shown))]) + "\n"
 
 
-def _column(name: str, values: list[object], is_text: bool, wide: bool) -> _Column:
+def _column(name: str, values: list[object], is_text: bool, wide: bool) -> Column:
     decimals = _decimals(values)
     if decimals is None and name.endswith("_pct"):
         decimals = 2
     limit = None if wide or name in _PROSE else _NAME_WIDTH
     commas = not name.endswith(_PLAIN)
-    return _Column(name, [_cell(value, decimals, commas, limit) for value in values], is_text)
+    cells = [_cell(value, decimals, commas, limit) for value in values]
+    return Column(name, cells, text=is_text, flexible=is_text, shortest=_NARROW_NAME)
 
 
-def _lift(columns: list[_Column], width: int) -> tuple[list[_Column], list[str]]:
+def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[str]]:
     """Take the key columns that say the same in every row out of a table that is too wide."""
     if _total(columns) <= width:
         return columns, []
-    same = [c for c in columns if (c.is_text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE
+    same = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE
             and len(c.cells) > 1 and len(set(c.cells)) == 1]
     return [c for c in columns if c not in same], [f"{c.name}: {c.cells[0]}" for c in same]
 
 
-def _total(columns: list[_Column]) -> int:
+def _total(columns: list[Column]) -> int:
     return sum(c.width or c.natural() for c in columns) + len(GAP) * (len(columns) - 1)
 
 
-def _fit(columns: list[_Column], width: int) -> list[_Column]:
+def _fit(columns: list[Column], width: int) -> list[Column]:
     """Return the columns that fit, with their widths: first names shrink, then columns go from the right, keys last."""
     kept = list(columns)
     while kept:
@@ -98,7 +110,7 @@ def _fit(columns: list[_Column], width: int) -> list[_Column]:
             column.width = column.least()
         spare = width - _total(kept)
         if spare >= 0:
-            for column in sorted((c for c in kept if c.is_text), key=lambda c: c.natural()):
+            for column in sorted((c for c in kept if c.text), key=lambda c: c.natural()):
                 grown = min(column.natural(), column.width + spare)
                 spare -= grown - column.width
                 column.width = grown
@@ -111,43 +123,38 @@ def _fit(columns: list[_Column], width: int) -> list[_Column]:
     return kept
 
 
-def _dispensable(kept: list[_Column]) -> _Column | None:
-    """Return the column to go next: ids that tell no rows apart, figures from the right, keys that tell no rows apart before
+def _dispensable(kept: list[Column]) -> Column | None:
+    """Return the column to drop next: ids that distinguish no rows, figures from the right, keys that distinguish no rows before
     the last figures, then the other keys; None at the last."""
     ids = [c for c in kept if c.name.endswith(_IDS)]
-    free = [c for c in ids if _tells_nothing(c, kept)]
-    keys = [c for c in kept[1:] if c.name in _SETTINGS and _tells_nothing(c, kept)]
+    free = [c for c in ids if _distinguishes_nothing(c, kept)]
+    keys = [c for c in kept[1:] if c.name in _SETTINGS and _distinguishes_nothing(c, kept)]
     figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
-    plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and tell most
+    plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
     for candidates in (free, plain, keys, figures[1:], ids, figures, kept[1:]):
         if candidates:
             return candidates[-1]
     return None
 
 
-def _tells_nothing(column: _Column, kept: list[_Column]) -> bool:
-    """Return whether as many rows are told apart without the column."""
+def _distinguishes_nothing(column: Column, kept: list[Column]) -> bool:
+    """Return whether as many rows are distinct without the column."""
     return _distinct(kept) == _distinct([other for other in kept if other is not column])
 
 
-def _distinct(columns: list[_Column]) -> int:
-    """Return how many rows the keys and ids among the columns tell apart."""
+def _distinct(columns: list[Column]) -> int:
+    """Return how many rows the keys and ids among the columns distinguish."""
     return len(set(zip(*(c.cells for c in columns if c.name in _KEYS or c.name.endswith(_IDS)), strict=True)))
 
 
-def _place(text: str, column: _Column) -> str:
-    text = cut_middle(text, column.width)
-    return text.ljust(column.width) if column.is_text else text.rjust(column.width)
-
-
-def _row(columns: list[_Column], index: int) -> list[str]:
+def _row(columns: list[Column], index: int) -> list[str]:
     """Return the lines of one row: one, unless a message has to be wrapped."""
     wrapped = {c.name: textwrap.wrap(c.cells[index], c.width) or [""] for c in columns if c.name in _PROSE}
     lines = []
     for line in range(max([1, *(len(w) for w in wrapped.values())])):
         cells = [(wrapped[c.name][line : line + 1] or [""])[0] if c.name in wrapped else c.cells[index] if line == 0 else ""
                  for c in columns]
-        lines.append(GAP.join(_place(cell, c) for cell, c in zip(cells, columns, strict=True)).rstrip())
+        lines.append(GAP.join(c.placed(cell) for cell, c in zip(cells, columns, strict=True)).rstrip())
     return lines
 
 

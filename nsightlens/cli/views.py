@@ -1,24 +1,38 @@
-"""nsightlens views: what views there are, and what each of them says."""
+"""nsightlens views: the list of views, and the documentation of each."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
+from nsightlens.cli.output import views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import terminal_width
+
+_SCOPES = {
+    "profile": "its rows depend on one profile alone",
+    "run": "its rows depend on several profiles: ranks, tools, counters, or runs",
+    "rows": "it has as many rows as there are events",
+}
 
 
 @click.command("views")
 @click.argument("view", required=False)
-def command(view: str | None) -> None:
-    """List the views; with VIEW, tell what it is, its parameters, its columns and its SQL. Needs no store."""
-    from nsightlens import views
-    from nsightlens.errors import UsageError
+@views_option
+def command(view: str | None, views: Path | None) -> None:
+    """List the views; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no store.
 
-    found = views.known()
+    \b
+    nsightlens views busy_time
+    nsightlens views --views my_views/
+    """
+    from nsightlens.errors import UsageError
+    from nsightlens.views import folder, registry
+
+    found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
     if view is None:
         left = max(len(name) for name in found) + 2
         wide = terminal_width()
@@ -27,11 +41,12 @@ def command(view: str | None) -> None:
             click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
         return
     if view not in found:
-        raise UsageError(views.did_you_mean("view", view, found))
+        raise UsageError(registry.did_you_mean("view", view, found))
     one = found[view]
     width = page_width()
     click.echo(click.style(one.name, bold=True) + "\n")
     click.echo(textwrap.fill(one.doc, width))
+    click.echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})")
     if one.assumes:
         click.echo(click.style("\nAssumes", bold=True))
         for text in one.assumes:
@@ -41,8 +56,8 @@ def command(view: str | None) -> None:
         _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
     click.echo(click.style("\nColumns", bold=True))
     _list(one.columns, width)
-    click.echo(click.style("\nHow it is computed", bold=True))
-    click.echo(one.sql.strip() or f"In Python, for SQL cannot say it: nsightlens/analyses/{one.name}.py")
+    click.echo(click.style("\nDefinition", bold=True))
+    click.echo(one.sql.strip() or f"Computed in Python: {one.place}")
 
 
 def _list(entries: Sequence[tuple[str, str]], width: int) -> None:

@@ -1,4 +1,4 @@
-"""nsightlens wrappers: the capture scripts out of the package, onto a machine that has no checkout."""
+"""nsightlens wrappers: copies the capture scripts to a machine that has no checkout."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _LEFT_OUT = ("__pycache__",)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--force", is_flag=True, help="Replace files of the same name that differ.")
 def command(folder: Path, force: bool) -> None:
-    """Write the wrappers for nsys, ncu and torch.profiler, the workloads and the job templates into DIR.
+    """Write the wrappers for nsys, ncu and torch.profiler, the example workloads and the job templates to DIR.
 
-    They need bash, Python's standard library and, where they use it, torch; nothing of nsightlens. A file that is there already
-    and differs (you have edited it) is kept, and the command ends with code 1, unless --force is given.
+    They need bash, Python's standard library and, where they use it, torch; they do not need nsightlens. Existing files that
+    differ (you edited them) are kept and the command exits with 1, unless --force is given.
     """
     source = _source()
     files = sorted(p for p in source.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
     kept = [file for file in files if not _write(file, folder / file.relative_to(source), force)]
     path = shlex.quote(str(folder))
-    click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, and then nsightlens ingest runs/base:")
+    click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, then run nsightlens ingest runs/base:")
     click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/resnet18.py --precision bf16\n"
                f"  torchrun --standalone --nproc-per-node 4 {path}/torch_profiler.py --run-dir runs/base train.py\n"
                f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"
-               f"All uses: {path}/README.md; templates of jobs: {path}/jobs")
+               f"Documentation: {path}/README.md; job templates: {path}/jobs")
     if kept:
         names = ", ".join(str(file.relative_to(source)) for file in kept)
-        raise NsightlensError(f"kept, because you changed them: {names}. Use --force to replace them, or choose another folder")
+        raise NsightlensError(f"kept files that you edited: {names}. Use --force to replace them, or choose another folder")
 
 
 def _source() -> Path:

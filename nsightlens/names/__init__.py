@@ -13,7 +13,7 @@ from nsightlens.names.tensor_cores import TENSOR_CORES, used
 __all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "label",
            "short_name", "tensor_cores"]
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
 
 
@@ -42,7 +42,7 @@ def kernel_key(name: str, tool: str | None = None) -> str:
 
 
 def family(name: str, key: str | None = None) -> str:
-    """Return the family of a kernel: gemm, convolution, attention, ... or "other" where its name does not tell.
+    """Return the family of a kernel: gemm, convolution, attention, ... or "other" where its name does not say.
 
     `key`: its kernel_key, where it is known already.
     """
@@ -51,7 +51,7 @@ def family(name: str, key: str | None = None) -> str:
 
 
 def tensor_cores(name: str, family: str) -> bool | None:
-    """Return whether a kernel of that name and family runs on tensor cores; None where its name does not tell."""
+    """Return whether a kernel of that name and family runs on tensor cores; None where its name does not say."""
     return used(demangle(name), _parsed(name).short, family)
 
 

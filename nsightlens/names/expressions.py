@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from nsightlens.names import typenames
 from nsightlens.names.abi import OPERATORS, CannotRead
-
-if TYPE_CHECKING:
-    from nsightlens.names.demangle import Symbol
+from nsightlens.names.symbol import Rule, Symbol
 
 _PARAMETER = re.compile(r"[0-9]*(?:p[0-9]*)?[rVK]*[0-9]*_")
 
@@ -26,10 +23,10 @@ def literal(symbol: Symbol) -> str:
     """Return the next literal: a number with its type, an enumerator, or a function."""
     symbol.need("L")
     if symbol.take("_Z") or symbol.take("Z"):
-        text = symbol.encoding()
+        text = symbol.grammar.encoding(symbol)
         symbol.need("E")
         return text
-    kind = symbol.type_text()
+    kind = typenames.text(symbol)
     end = symbol.text.find("E", symbol.at)
     if end < 0:
         raise CannotRead
@@ -54,7 +51,7 @@ def _read(symbol: Symbol) -> str:
     if two in OPERATORS:
         symbol.at += 2
         return _operation(symbol, *OPERATORS[two])
-    return symbol.name()
+    return symbol.grammar.name(symbol)
 
 
 def _operation(symbol: Symbol, sign: str, operands: int) -> str:
@@ -70,24 +67,24 @@ def _operation(symbol: Symbol, sign: str, operands: int) -> str:
 
 
 def _member(symbol: Symbol) -> str:
-    owner = symbol.type_text()
-    name = symbol.unqualified("")
-    return f"{owner}::{name}" + (symbol.template_arguments(tagged=False) if symbol.peek() == "I" else "")
+    owner = typenames.text(symbol)
+    name = symbol.grammar.unqualified(symbol)
+    return f"{owner}::{name}" + (symbol.grammar.template_arguments(symbol) if symbol.peek() == "I" else "")
 
 
 def _conversion(symbol: Symbol) -> str:
-    kind = symbol.type_text()
-    values = symbol.listed(symbol.expression) if symbol.take("_") else [read(symbol)]
+    kind = typenames.text(symbol)
+    values = symbol.listed(read) if symbol.take("_") else [read(symbol)]
     return f"({kind})({', '.join(values)})"
 
 
 def _call(symbol: Symbol) -> str:
-    name, *values = symbol.listed(symbol.expression) or [""]
+    name, *values = symbol.listed(read) or [""]
     return f"{name}({', '.join(values)})"
 
 
 def _braced(symbol: Symbol, kind: str) -> str:
-    return f"{kind}{{{', '.join(symbol.listed(symbol.expression))}}}"
+    return f"{kind}{{{', '.join(symbol.listed(read))}}}"
 
 
 def _function_parameter(symbol: Symbol) -> str:
@@ -95,21 +92,21 @@ def _function_parameter(symbol: Symbol) -> str:
     return "{parm}"
 
 
-_KINDS: dict[str, Callable[[Symbol], str]] = {
+_KINDS: dict[str, Rule] = {
     "sr": _member,
     "cv": _conversion,
     "cl": _call,
     "fp": _function_parameter,
     "fL": _function_parameter,
     "il": lambda s: _braced(s, ""),
-    "tl": lambda s: _braced(s, s.type_text()),
-    "st": lambda s: f"sizeof ({s.type_text()})",
+    "tl": lambda s: _braced(s, typenames.text(s)),
+    "st": lambda s: f"sizeof ({typenames.text(s)})",
     "sz": lambda s: f"sizeof ({read(s)})",
-    "at": lambda s: f"alignof ({s.type_text()})",
+    "at": lambda s: f"alignof ({typenames.text(s)})",
     "sZ": lambda s: f"sizeof...({s.template_parameter()})",
     "sp": read,
-    "on": lambda s: s.operator_name(),
-    "dt": lambda s: f"{read(s)}.{s.unqualified('')}",
+    "on": lambda s: s.grammar.operator_name(s),
+    "dt": lambda s: f"{read(s)}.{s.grammar.unqualified(s)}",
     "nx": lambda s: f"noexcept({read(s)})",
 }
 """Code -> what reads the expression behind it; all other codes are operators or names."""

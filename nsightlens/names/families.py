@@ -45,12 +45,15 @@ FAMILIES: tuple[Rule, ...] = (
     # --- what is not compute comes first
     _rule("memory", r"^(?:\[?(?:CUDA|HIP) )?(?i:mem(?:cpy|set))|^__amd_rocclr_|^Copy(?:Host|Device|Peer)To|^FillBuffer",
           "copies and sets, as the tools and ROCm print them"),
-    _rule("collective", r"^(?:nccl|rccl|msccl)", "NCCL, RCCL, MSCCL"),
-    _rule("collective", r"@(?:\w+::)*(?:deep_ep|nvshmem\w*|mscclpp|quickreduce)(?:::|$)",
-          "by namespace: DeepEP, NVSHMEM, MSCCL++, QuickReduce"),
-    _rule("collective", r"^nvshmem|^(?:cached_)?notify_(?:dispatch|combine)|userbuffers_|[Ll]amport|"
-          r"^(?:barrier|put_signal|wait_signal)_kernel",
-          "NVSHMEM, DeepEP, Transformer Engine's user buffers, Lamport all-reduces, PyTorch's symmetric memory"),
+    _rule("memory", r"^get_dispatch_layout", "DeepEP: counts tokens per expert on its own GPU, before it communicates"),
+    _rule("collective", r"^(?:nccl|rccl|msccl|oneccl)", "NCCL, RCCL, MSCCL and MSCCL++, oneCCL"),
+    _rule("collective", r"@(?:\w+::)*(?:(?:\w+_)?ep|pplx|mori|uccl|nvshmem\w*|mscclpp|quickreduce|moe_comm)(?:::|$)",
+          "by namespace: expert parallelism (ep, DeepEP, pplx, MORI, UCCL, TensorRT-LLM), NVSHMEM, MSCCL++, QuickReduce"),
+    _rule("collective", r"^nvshmem|_on_stream_kernel|userbuffers_|[Ll]amport|^(?:barrier|put_signal|wait_signal)_kernel",
+          "NVSHMEM, Transformer Engine's user buffers, Lamport all-reduces, PyTorch's symmetric memory"),
+    _rule("collective", r"^(?:dispatch|combine)<(?:[^<>]*,)? ?\d+[,>]|^(?:cached_)?notify(?:_dispatch|_combine)?[<(]|"
+          r"^cached_notify|^moeA2A|^Ep(?:Dispatch|Combine)",
+          "expert parallelism where the tool leaves namespaces out: DeepEP, TensorRT-LLM, MORI"),
     # --- Triton and Inductor name all that they fuse: decide before any of those words does
     _rule("attention", r"^triton_tem_\w*(?:attention|sdpa)", "Inductor templates: flex attention"),
     _rule("convolution", r"^triton_(?:tem_\w*conv|conv)", "Inductor templates: convolution"),
@@ -62,7 +65,8 @@ FAMILIES: tuple[Rule, ...] = (
     _rule("elementwise", r"^triton_(?:poi|for)_", "Inductor: pointwise and foreach kernels, whatever operators they stem from"),
     _rule("normalization", r"^triton_softmax", "XLA: softmax fusions"),
     # --- collectives of frameworks
-    _own("collective", r"(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all(?![a-z])|cross_device_reduce|multimem_)",
+    _own("collective", r"(?i:all_?reduce|all_?gather|reduce_?scatter|cross_device_reduce|multimem_)|"
+         r"[Aa]ll_?[Tt]o_?[Aa]ll(?![a-z])",
          "one-shot, two-shot, multimem and fused collectives of PyTorch, vLLM, FlashInfer, TensorRT-LLM"),
     # --- attention, before the matrix products and softmaxes inside it
     _own("memory", r"reshape_and_cache|concat_and_cache|copy_blocks|copy_page_indices|AppendPagedKV|"

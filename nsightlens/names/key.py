@@ -7,10 +7,10 @@ What the tools disagree on, and what the key does about it:
 - `[lambda(int) (instance 3)]`, `{lambda(int)#3}`, `'lambda1'(int)`: `lambda(int)#3`; the `operator()()` of a lambda: dropped
 - return types: dropped. `&(float ns::f<float>(float const&))`, `&ns::f<float>`: `&f<float>`
 - parameters of a function template, where nsys prints T1 and Kineto the type: dropped. Those of any other function are the
-  same everywhere and tell overloads apart: kept
+  same everywhere and distinguish overloads: kept
 - ncu deletes `name::` with a `<` or `[` after it, `const::[lambda` and `at::<unnamed>::foo` included: put together again
 
-What the key cannot tell apart: kernels that differ only in namespaces (ncu does not show them), and overloads of one function
+What the key cannot distinguish: kernels that differ only in namespaces (ncu does not show them), and overloads of one function
 template that differ only in their parameters.
 """
 

@@ -1,4 +1,4 @@
-"""kernel_key -> a short text for people: what tells a kernel from its neighbours, without parameters and plumbing."""
+"""kernel_key -> a short label: what distinguishes a kernel from similar ones, without parameters and boilerplate."""
 
 from __future__ import annotations
 

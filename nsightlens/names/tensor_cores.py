@@ -1,8 +1,8 @@
-"""Kernel name -> does it use tensor cores: true, false, or None where the name does not tell; by one ordered table.
+"""Kernel name -> does it use tensor cores: true, false, or None where the name does not say; by one ordered table.
 
 NVIDIA's libraries write the instruction into the name (s16816gemm, tensorop, simt, 64x64_..._tensor16x8x16) or have kernels
 for one kind of core only (nvjet, wgmma, FlashAttention). AMD's matrix cores (MFMA, WMMA) count as tensor cores. What Triton,
-Inductor templates and hand-written products compile to depends on types that their names do not tell: None.
+Inductor templates and hand-written products compile to depends on types that their names do not contain: None.
 """
 
 from __future__ import annotations

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from nsightlens.names.abi import BUILTINS, MAX_QUALIFIERS, QUALIFIERS, CannotRead
+from nsightlens.names.symbol import DIGITS, Symbol, Type
 
-if TYPE_CHECKING:
-    from nsightlens.names.demangle import Symbol
-
-Type = tuple[str, str]
-"""Text before and behind the declarator: a pointer to a function or array goes in between."""
-
-_DIGITS = re.compile(r"[0-9]+")
 _SIGNS = {"P": "*", "R": "&", "O": "&&"}
 
 
@@ -36,7 +27,7 @@ def read(symbol: Symbol) -> Type:
 def decltype(symbol: Symbol) -> str:
     """Return the next type, a decltype."""
     symbol.at += 2
-    inner = symbol.expression()
+    inner = symbol.grammar.expression(symbol)
     symbol.need("E")
     return f"decltype({inner})"
 
@@ -74,14 +65,14 @@ def _compound(symbol: Symbol, head: str) -> Type:
         vendor = symbol.source_name()
         before, after = read(symbol)
         return f"{before} {vendor}", after
-    return symbol.source_name() if head == "u" else symbol.name(), ""
+    return symbol.source_name() if head == "u" else symbol.grammar.name(symbol), ""
 
 
 def _parameter(symbol: Symbol) -> Type:
     name = symbol.template_parameter()
     if symbol.peek() == "I":
         symbol.seen.append((name, ""))
-        name += symbol.template_arguments(tagged=False)
+        name += symbol.grammar.template_arguments(symbol)
     return name, ""
 
 
@@ -89,7 +80,7 @@ def _substituted(symbol: Symbol) -> tuple[Type, bool]:
     found = symbol.substitution()
     if symbol.peek() != "I":
         return found, False
-    return ("".join(found) + symbol.template_arguments(tagged=False), ""), True
+    return ("".join(found) + symbol.grammar.template_arguments(symbol), ""), True
 
 
 def _qualified(symbol: Symbol) -> Type:
@@ -105,7 +96,7 @@ def _function(symbol: Symbol) -> Type:
     symbol.need("F")
     symbol.take("Y")
     before, after = read(symbol)
-    types = symbol.listed(symbol.type_text)
+    types = symbol.listed(text)
     return f"{before} ", f"({'' if types == ['void'] else ', '.join(types)}){after}"
 
 
@@ -113,9 +104,9 @@ def _array(symbol: Symbol) -> Type:
     symbol.need("A")
     length = ""
     if symbol.peek().isdigit():
-        length = symbol.match(_DIGITS)
+        length = symbol.match(DIGITS)
     elif symbol.peek() != "_":
-        length = symbol.expression()
+        length = symbol.grammar.expression(symbol)
     symbol.need("_")
     before, after = read(symbol)
     return f"{before} ", f"[{length}]{after}"
@@ -128,14 +119,14 @@ def _special(symbol: Symbol, two: str) -> tuple[Type, bool]:
     if two in ("Dp", "Do"):
         return read(symbol), True
     if two == "DF":
-        bits = symbol.match(_DIGITS)
+        bits = symbol.match(DIGITS)
         if symbol.take("b"):
             return (f"std::bfloat{bits}_t", ""), False
         if not symbol.take("x"):
             symbol.need("_")
         return (f"_Float{bits}", ""), False
     if two == "Dv":
-        length = symbol.match(_DIGITS) if symbol.peek().isdigit() else symbol.expression()
+        length = symbol.match(DIGITS) if symbol.peek().isdigit() else symbol.grammar.expression(symbol)
         symbol.need("_")
         return (f"{text(symbol)} __vector({length})", ""), True
     raise CannotRead

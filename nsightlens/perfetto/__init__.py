@@ -20,7 +20,7 @@ from nsightlens.perfetto.reading import GPU, HOST, contexts, rows
 from nsightlens.perfetto.tracks import Tracks
 
 if TYPE_CHECKING:
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 Progress = Callable[[int, int], None]
 

@@ -10,10 +10,10 @@ from nsightlens.errors import UsageError
 from nsightlens.perfetto.reading import FOREVER, Slices, slices
 
 if TYPE_CHECKING:
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 _APART_NS = 60_000_000_000
-"""Captures of a run further apart than that are taken for two executions, where no sidecar tells."""
+"""Captures of a run further apart than that count as two executions, unless a sidecar says otherwise."""
 
 _PROCESSES = """
 SELECT DISTINCT p.run, p.tool, p.profile_id, p.process_id, p.rank, p.host, p.pid, p.name, f.execution_id, f.origin_epoch_ns
@@ -70,7 +70,7 @@ class Execution:
 
     @property
     def zero_epoch_ns(self) -> int | None:
-        """Return the epoch time of the zero; None where the captures do not tell."""
+        """Return the epoch time of the zero; None where the captures lack it."""
         return None if self.processes[0].origin_epoch_ns is None else self.zero_ns
 
     def zero_of(self, process: Process) -> int:
@@ -125,7 +125,7 @@ def _grouped(processes: Iterable[Process]) -> list[Execution]:
     """
     order = list(processes)
     named: dict[tuple[str, str], list[Process]] = {}
-    apart: dict[tuple[str, str], list[Process]] = {}  # nothing tells where they lie beside others
+    apart: dict[tuple[str, str], list[Process]] = {}  # nothing shows how they align with others
     rest: dict[tuple[str, str], list[Process]] = {}
     for process in order:
         if process.origin_epoch_ns is None:

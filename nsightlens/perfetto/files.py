@@ -72,7 +72,7 @@ class TraceFile:
             if self._file:
                 self._file.close()
         except OSError:
-            pass  # what made it fail is told; the rest of it is thrown away
+            pass  # the first error is reported; the rest of the file is thrown away
         self._partial.unlink(missing_ok=True)
 
     def _error(self, exc: OSError) -> NsightlensError:

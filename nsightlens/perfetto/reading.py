@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store import Store
+    from nsightlens.store.store import Store
 
 FOREVER = (-(2**62), 2**62)
 _SLICE = 200_000
@@ -28,7 +28,7 @@ SELECT
     json_merge_patch('{}', to_json({
         range_id: range_id::VARCHAR, duration_ns: duration_ns, domain: domain, step: step, shapes: shapes, types: types,
         concrete_inputs: concrete_inputs, sequence: sequence, end_thread: end_thread, parent_id: parent_id::VARCHAR,
-        never_closed: CASE WHEN duration_ns IS NULL AND kind <> 'nvtx_mark' THEN true END})) AS arguments
+        unclosed: CASE WHEN duration_ns IS NULL AND kind <> 'nvtx_mark' THEN true END})) AS arguments
 FROM ranges
 WHERE process_id = $process AND kind <> 'gpu_annotation' AND start_ns BETWEEN $first AND $last
 UNION ALL

@@ -27,9 +27,22 @@ from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
 
-__all__ = ["FORMATS", "PLOTS", "distributed_overview", "kernel_type_breakdown", "memory_curve", "operator_summary",
-           "queue_length_series", "roofline", "run_waterfall", "save", "step_breakdown", "step_timeline", "temporal_breakdown",
-           "top_kernels"]
+__all__ = [
+    "FORMATS",
+    "PLOTS",
+    "distributed_overview",
+    "kernel_type_breakdown",
+    "memory_curve",
+    "operator_summary",
+    "queue_length_series",
+    "roofline",
+    "run_waterfall",
+    "save",
+    "step_breakdown",
+    "step_timeline",
+    "temporal_breakdown",
+    "top_kernels",
+]
 
 # Each plot draws the rows of the view of the same name.
 PLOTS: dict[str, Callable[..., Figure]] = {

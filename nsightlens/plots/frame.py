@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from nsightlens import processes
 from nsightlens.errors import NsightlensError
+from nsightlens.names.process_label import process_label
 
 Row = dict[str, Any]
 Gpus = Mapping[tuple[str, str], str]
 
-# Okabe and Ito's colours, told apart by colour-blind readers, by what they stand for in every plot.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, by what they mean in every plot.
 BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, YELLOW, GREY, PALE = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#8C8C8C", "#E3E3E3")
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
@@ -104,14 +104,14 @@ def labels(rows: Iterable[Row]) -> dict[tuple[Any, ...], str]:
                 known = _tail(here[index])
                 if index == 1:
                     beside = {other[1] for other in places if other[1] is not None and other[4:] == here[4:]}
-                    known = clean(processes.distinguish(here[1], beside))
+                    known = clean(process_label(here[1], beside))
                 tail = f"{kind} {known}"
                 found[here] = tail if here[0] is None and index == 1 else f"{text}, {tail}"
     return found
 
 
 def _tail(value: Any) -> str:
-    """Return what tells an id apart: the part after its last colon or slash."""
+    """Return what distinguishes an id: the part after its last colon or slash."""
     return short(clean(str(value).replace("/", ":").rsplit(":", 1)[-1].removeprefix("gpu")), 14)
 
 

@@ -15,10 +15,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
+from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots import roofs as roof_lines
 from nsightlens.plots.frame import COLOURS, clean, settle, short
-from nsightlens.plots.roofs import LEVELS, Row, Source, levels_of, precision_name
+from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
@@ -35,35 +35,36 @@ _WIDTH = 135  # characters of the note that fit into a panel's width
 Key = tuple[Any, Any]
 
 
-def roofline(table: pa.Table, *, roofs: Source = "measured") -> Figure:
-    """Return the chart of the placed rows of `table`: y = work / duration, x = work / bytes.
+def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
+    """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 
     `table`: rows of the view `roofline`, or of `true_roofline`: then a bar shows the spread of the launches, and a thin arrow
     comes from where ncu's own duration puts the kernel (small and hollow).
-    `roofs`: 'measured' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
-    'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be placed.
+    `roofs`: 'ncu' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
+    'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be plotted.
     """
     rows = table.to_pylist()
-    placed, left_out = _one_definition_per_level([row for row in rows if row["placed"]])
-    if not placed:
-        reasons = Counter(str(row["not_placed_reason"]) for row in rows).most_common(3)
-        raise NsightlensError("no kernel can be placed: " + ("; ".join(reason for reason, _ in reasons) or "there are no rows"))
+    plottable, left_out = _one_definition_per_level([row for row in rows if row["plottable"]])
+    if not plottable:
+        reasons = Counter(str(row["not_plottable_reason"]) for row in rows).most_common(3)
+        raise NsightlensError("no kernel can be plotted: " + ("; ".join(reason for reason, _ in reasons) or "there are no rows"))
     panels: dict[str, list[Row]] = {}
-    for row in placed:
+    for row in plottable:
         panels.setdefault(_title(row), []).append(row)
-    labels = series_labels(placed)
+    labels = series_labels(plottable)
     columns = 2 if len(labels) >= _NUMBERED_FROM and max(map(len, labels.values())) <= _TWO_COLUMNS * len(panels) else 1
     figure = Figure(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
     numbers = {key: number for number, key in enumerate(labels)}
     for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
-    note = _note(rows, placed, left_out, roofs) + ("\nA hollow ring stands around others at its place." if _rings(figure) else "")
-    stars = {_key(row) for row in placed if times.is_from_shapes(row)}
-    _legend(figure, labels, len(levels_of(placed)) > 1, stars, note, columns)
+    note = _note(rows, plottable, left_out, roofs)
+    note += ("\nA hollow ring stands around others at its place." if _rings(figure) else "")
+    stars = {_key(row) for row in plottable if times.is_from_shapes(row)}
+    _legend(figure, labels, len(levels_of(plottable)) > 1, stars, note, columns)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
-        roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in members])
+        roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["achieved_flop_per_s"]) for row in members])
         if len(labels) >= _NUMBERED_FROM:
             _write_numbers(axes, members, numbers)
     return figure
@@ -100,7 +101,7 @@ def _draw_panel(axes: Axes, rows: list[Row], numbers: dict[Key, int], preferred:
     axes.set_yscale("log")
     ridges = [flat.greatest / slope.greatest for flat in compute for slope in memory]
     xs = [row["arithmetic_intensity"] for row in rows] + ridges
-    ys = [row["performance_flop_per_s"] for row in rows] + [roof.greatest for roof in compute] + times.heights(rows)
+    ys = [row["achieved_flop_per_s"] for row in rows] + [roof.greatest for roof in compute] + times.heights(rows)
     axes.set_xlim(min(min(xs) / 4, max(xs) / 50), max(max(xs) * 12, max(ridges, default=0) * 40))
     axes.set_ylim(min(min(ys) / 4, max(ys) / 200), max(ys) * 3)
     roof_lines.draw(axes, memory, compute)
@@ -123,7 +124,7 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
         colour = COLOURS[number % len(COLOURS)]
         points = [row for level in LEVELS for row in rows if _key(row) == key and row["level"] == level]
         if len(points) > 1:
-            axes.plot([row["arithmetic_intensity"] for row in points], [row["performance_flop_per_s"] for row in points],
+            axes.plot([row["arithmetic_intensity"] for row in points], [row["achieved_flop_per_s"] for row in points],
                       color=colour, linewidth=0.8, alpha=0.7, label="_levels", zorder=3)
         for row in points:
             marker, size = _LEVEL_MARKERS[row["level"]] if len(levels) > 1 else (_marker(number), _SIZE)
@@ -133,7 +134,7 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
             style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 4}
             if under:
                 style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 4.5}
-            axes.plot([row["arithmetic_intensity"]], [row["performance_flop_per_s"]], linestyle="none", marker=marker,
+            axes.plot([row["arithmetic_intensity"]], [row["achieved_flop_per_s"]], linestyle="none", marker=marker,
                       markersize=size + _RING * under, gid=f"point {number + 1} {row['level']}", label="_point", **style)
             drawn.append((key, row))
     if len(levels) > 1:
@@ -160,7 +161,7 @@ def _rings(figure: Figure) -> bool:
 
 def _places(axes: Axes, row: Row) -> tuple[float, float]:
     """Return where a point stands in its panel, in distances at which points hide each other."""
-    x, y = axes.transLimits.transform(axes.transScale.transform((row["arithmetic_intensity"], row["performance_flop_per_s"])))
+    x, y = axes.transLimits.transform(axes.transScale.transform((row["arithmetic_intensity"], row["achieved_flop_per_s"])))
     return float(x) / _SAME_PLACE[0], float(y) / _SAME_PLACE[1]
 
 
@@ -170,7 +171,7 @@ def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None
     boxes = [text.get_window_extent() for text in axes.texts]
     boxes += [legend.get_window_extent()] if (legend := axes.get_legend()) else []
     covered = [(box.x0 * scale - 6, box.y0 * scale - 4, box.x1 * scale + 6, box.y1 * scale + 4) for box in boxes]
-    beside = [row | {"performance_flop_per_s": row["ncu_flop_per_s"]} for row in rows if row.get("ncu_flop_per_s")]
+    beside = [row | {"achieved_flop_per_s": row["ncu_achieved_flop_per_s"]} for row in rows if row.get("ncu_achieved_flop_per_s")]
     covered += [(x * scale - 9, y * scale - 7, x * scale + 9, y * scale + 7) for x, y in _pixels(axes, rows + beside)]
     lines = [axes.transData.transform(line.get_xydata()) * scale for line in axes.lines
              if str(line.get_label()).startswith(("_roof", "_levels"))]
@@ -182,13 +183,13 @@ def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None
                   for side in _SIDES]
         x, y, side, row = min(places, key=lambda place: _cost(place[0] + place[2][0], place[1] + place[2][1] + 3, covered, lines))
         covered.append((x + side[0] - 9, y + side[1] - 4, x + side[0] + 9, y + side[1] + 10))
-        axes.annotate(str(number + 1), (row["arithmetic_intensity"], row["performance_flop_per_s"]), xytext=side,
+        axes.annotate(str(number + 1), (row["arithmetic_intensity"], row["achieved_flop_per_s"]), xytext=side,
                       textcoords="offset points", ha="center", fontsize=7, color=COLOURS[number % len(COLOURS)],
                       weight="bold", gid="number", zorder=5)
 
 
 def _pixels(axes: Axes, rows: list[Row]) -> list[tuple[float, float]]:
-    points = axes.transData.transform([(row["arithmetic_intensity"], row["performance_flop_per_s"]) for row in rows])
+    points = axes.transData.transform([(row["arithmetic_intensity"], row["achieved_flop_per_s"]) for row in rows])
     return [(float(x), float(y)) for x, y in points]
 
 
@@ -223,7 +224,7 @@ def _handle(marker: str, size: float, colour: str, text: str) -> Line2D:
 
 
 def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
-    """Return a label per series (configuration and precision): short name, grid, precision, and what tells equal ones apart."""
+    """Return a label per series (configuration and precision): short name, grid, precision, and what distinguishes equal ones."""
     first: dict[Key, Row] = {}
     for row in rows:
         first.setdefault(_key(row), row)
@@ -252,21 +253,21 @@ def _shape(row: Row, what: str) -> str:
     return "×".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
-def _note(rows: list[Row], placed: list[Row], left_out: int, preferred: Source) -> str:
-    counted = [row for row in placed if not times.is_from_shapes(row)]
+def _note(rows: list[Row], plottable: list[Row], left_out: int, preferred: Source) -> str:
+    counted = [row for row in plottable if not times.is_from_shapes(row)]
     definitions = {row["level"]: row["level_definition"] for row in counted}
     lines = ["Operations and bytes of one launch over its duration under ncu."]
-    if "time_tool" in placed[0]:
-        lines = times.note(placed)
+    if "time_tool" in plottable[0]:
+        lines = times.note(plottable)
     if counted:
         lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(counted))}."
-    known = {roof.name for roof in roof_lines.compute_roofs(placed, preferred) + roof_lines.memory_roofs(placed, preferred)}
-    wanted = [precision_name(row["precision"]) for row in placed] + [LEVELS[level] for level in levels_of(placed)]
+    known = {roof.name for roof in roof_lines.compute_roofs(plottable, preferred) + roof_lines.memory_roofs(plottable, preferred)}
+    wanted = [precision_name(row["precision"]) for row in plottable] + [LEVELS[level] for level in levels_of(plottable)]
     roofless = [name for name in dict.fromkeys(wanted) if name not in known]
-    absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in placed})
+    absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in plottable})
     facts = [
         f"no roof is known for {', '.join(roofless)}" if roofless else "",
-        f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be placed" if absent else "",
+        f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be plotted" if absent else "",
         f"{left_out} points left out, whose level counts other bytes" if left_out else "",
     ]
     text = "; ".join(filter(None, facts))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from nsightlens.plots.frame import clean
-from nsightlens.plots.roofs import Row, quantity
+from nsightlens.plots.roofline_roofs import Row, quantity
 
 STAR = ("*", 10.0)
 """Marker and size of points whose work is from shapes."""
@@ -18,13 +18,13 @@ _APART = 1.03  # nearer than 3 %, an arrow would hide between its ends
 
 def heights(rows: Sequence[Row]) -> list[float]:
     """Return all values on the axis of performance that stand beside the points: ends of bars, and ncu's points."""
-    found = [y for row in rows for y in (*_spread(row), row.get("ncu_flop_per_s"))]
+    found = [y for row in rows for y in (*_spread(row), row.get("ncu_achieved_flop_per_s"))]
     return [y for y in found if y]
 
 
 def draw(axes: Axes, row: Row, colour: str, marker: str) -> None:
     """Draw the bar of a point's spread, ncu's own point (small and hollow), and a thin arrow from that to the point."""
-    x, y, own = row["arithmetic_intensity"], row["performance_flop_per_s"], row.get("ncu_flop_per_s")
+    x, y, own = row["arithmetic_intensity"], row["achieved_flop_per_s"], row.get("ncu_achieved_flop_per_s")
     if spread := _spread(row):
         axes.errorbar([x], [y], yerr=[[max(0.0, y - spread[0])], [max(0.0, spread[1] - y)]], fmt="none", ecolor="0.15",
                       elinewidth=0.7, capsize=2.0, capthick=0.7, label="_spread", zorder=4.6)
@@ -64,11 +64,11 @@ def note(rows: Sequence[Row]) -> list[str]:
                      f"median duration in {tools}: their intensity is an upper bound.")
     clocks: dict[str, list[float]] = {}
     for row in counted:
-        if row["roof_clock"] and row["measured_clock_hz"]:
-            clocks.setdefault(str(row["roof_clock"]), []).append(row["measured_clock_hz"])
+        if row["roof_clock_source"] and row["roof_clock_hz"]:
+            clocks.setdefault(str(row["roof_clock_source"]), []).append(row["roof_clock_hz"])
     if clocks:
-        told = [f"{quantity(min(hz), max(hz), 'Hz')}, the {clean(name)}" for name, hz in clocks.items()]
-        lines.append(f"Roofs of ncu's report at {'; '.join(told)} (the clock during the launches is not known).")
+        clauses = [f"{quantity(min(hz), max(hz), 'Hz')}, the {clean(name)}" for name, hz in clocks.items()]
+        lines.append(f"Roofs of ncu's report at {'; '.join(clauses)} (the clock during the launches is not known).")
     return lines
 
 

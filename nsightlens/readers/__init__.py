@@ -1,102 +1,11 @@
-"""File -> tables in our words and units: the Reader protocol, and the tuple of readers.
+"""File -> tables in our terms and units: the tuple of readers.
 
 A reader is a module (or small package) with the names of `Reader`. It knows `schema` and `errors` and nothing else of ours.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
-
-import pyarrow as pa
-
-from nsightlens import schema
-
-HEAD_BYTES = 1 << 16
-
-Batch = tuple[str, pa.RecordBatch]
-
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessHint:
-    """What a cheap look at a file tells of one process in it; None where it does not tell."""
-
-    pid: int | None = None
-    host: str | None = None
-    rank: int | None = None
-    rank_source: str | None = None
-    local_rank: int | None = None
-    world_size: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What a cheap look (no full parse) tells of a file: enough for `scan`, and to group files into profiles.
-
-    kind: what the file is, such as 'nsys sqlite', 'ncu details csv', 'kineto json'.
-    identity: names of what was captured. Two files of one run that share a member may belong to one profile (ncu: the
-        launches, nsys: the session); empty where nothing certain is known.
-    window_of: names the OS process, so that files of one process in one run that do not overlap are its windows.
-    first_epoch_ns: rough epoch of its first event, to order windows.
-    run, execution: what it calls the run and the execution that it is of; a sidecar beside it is then not asked: it may be stale.
-    """
-
-    kind: str
-    tool_version: str | None = None
-    processes: tuple[ProcessHint, ...] = ()
-    identity: frozenset[str] = field(default_factory=frozenset)
-    window_of: str | None = None
-    first_epoch_ns: int | None = None
-    run: str | None = None
-    execution: str | None = None
-
-
-class Reader(Protocol):
-    """What a reader module offers."""
-
-    TOOL: str
-    """nsys, ncu, kineto or steps."""
-
-    def sniff(self, path: Path, head: bytes) -> bool:
-        """Say whether this reader should try `path` (a file, or a directory for parquetdir: then head is b"").
-
-        `head` holds the first HEAD_BYTES bytes, already decompressed for gzip content. Cheap; never raises.
-        """
-
-    def probe(self, path: Path) -> Probe:
-        """Return what a cheap look tells. Raises ReadError (or UnknownFormatError) for a file it can't read at all."""
-
-    def read(self, paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
-        """Yield (table name, batch) in any order, each batch with columns of that table's `reader_schema` only.
-
-        `paths`: the files of one window of one profile (more than one only for ncu: pages of one report).
-        Every row of a table with `process_index` names the position of its process among the rows of `processes`.
-        Exactly one row of `profiles` is yielded. `kernel_row` counts the rows of `kernels` in the order yielded.
-        Partial data is yielded with diagnostics; ReadError is raised only where nothing can be read.
-        `jobs`: processes or threads it may use.
-        """
-
-
-def diagnostic(severity: str, code: str, message: str, count: int = 1, byte_offset: int | None = None) -> Batch:
-    """Return one row of `diagnostics`."""
-    row: dict[str, object] = {
-        "severity": severity, "code": code, "count": count, "byte_offset": byte_offset, "message": message,
-    }
-    return "diagnostics", schema.batch_of("diagnostics", [row])
-
-
-def program_name(command: str | None) -> str | None:
-    """Return the base name of the program of a command line: its arguments may hold secrets. None where it has none."""
-    program = next(iter((command or "").split()), "").strip("\"'")
-    return None if _ASSIGNMENT.match(program) else re.split(r"[/\\]", program)[-1] or None
-
-
-# Last, because the readers import the names above.
-from nsightlens.readers import kineto, ncu, nsys, steps  # noqa: E402
+from nsightlens.readers import kineto, ncu, nsys, steps
+from nsightlens.readers.reader import Reader
 
 READERS: tuple[Reader, ...] = (nsys, ncu, steps, kineto)

@@ -14,11 +14,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from nsightlens import schema
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch, Probe, ProcessHint, diagnostic
+from nsightlens.readers.batches import Batch, batch_of, diagnostic
+from nsightlens.readers.reader import Probe, ProcessHint
+from nsightlens.readers.settings import setting
 
 TOOL = "steps"
+RULES_VERSION = 1
+"""Raised whenever the reader makes other rows of the same file."""
 KIND = "step times"
 
 MAX_BYTES = 64 << 20
@@ -62,12 +65,12 @@ _DECODER = msgspec.json.Decoder(_Log)
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Say whether the head is that of a log of step times."""
+    """Return whether the head is that of a log of step times."""
     return b'"traceEvents"' not in head and _WINDOWS.search(head) is not None
 
 
 def probe(path: Path) -> Probe:
-    """Return what the log tells of itself. Raises ReadError for one that is not whole."""
+    """Return the identity of the log. Raises ReadError for one that is not whole."""
     log = _decode(path)
     hint = ProcessHint(host=log.host, rank=log.rank, rank_source="content:steps" if log.rank is not None else None,
                        local_rank=log.local_rank, world_size=log.world_size)
@@ -80,33 +83,33 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
     log = _decode(path)
     origin = _origin(log)
     steps = sum(len(window.steps) for window in log.windows)
-    yield "profiles", schema.batch_of("profiles", [{
+    yield "profiles", batch_of("profiles", [{
         "format": KIND, "origin_epoch_ns": origin, "events": steps, "events_lost": 0, "truncated": False, "link_method": "none",
         "settings": [(f"workload.{name}", value) for name, given in (log.workload or {}).items()
-                     if (value := schema.setting(given)) is not None]}])
+                     if (value := setting(given)) is not None]}])
     source = "content:steps" if log.rank is not None else None
-    yield "processes", schema.batch_of("processes", [{
+    yield "processes", batch_of("processes", [{
         "process_index": 0, "host": log.host, "rank": log.rank, "rank_source": source, "local_rank": log.local_rank,
         "world_size": log.world_size}])
-    common = {"process_index": 0, "recorded_under": _UNDER.get(log.tool, log.tool),
-              "workload": schema.setting((log.workload or {}).get("name"))}
+    common = {"process_index": 0, "profiler": _UNDER.get(log.tool, log.tool),
+              "workload": setting((log.workload or {}).get("name"))}
     backwards = 0
     for number, window in enumerate(log.windows):
         about = common | {
-            "window_number": number, "window_name": window.name, "window_start_ns": _since(origin, window.start_epoch_ns),
-            "window_duration_ns": _duration(window.start_epoch_ns, window.end_epoch_ns)}
+            "segment_number": number, "segment_name": window.name, "segment_start_ns": _since(origin, window.start_epoch_ns),
+            "segment_duration_ns": _duration(window.start_epoch_ns, window.end_epoch_ns)}
         backwards += _is_backwards(window)
         for first in range(0, len(window.steps), _BATCH):
             some = window.steps[first : first + _BATCH]
             backwards += sum(map(_is_backwards, some))
-            yield "step_times", schema.batch_of("step_times", [
+            yield "step_times", batch_of("step_times", [
                 about | {"step": s.step, "start_ns": _since(origin, s.start_epoch_ns),
                          "duration_ns": _duration(s.start_epoch_ns, s.end_epoch_ns)} for s in some])
     if backwards:
         what = "steps or windows end before they begin; their duration is NULL"
         yield diagnostic("warning", "negative_duration", what, backwards)
     if not steps:
-        yield diagnostic("warning", "no_steps", "the workload ended no step: nothing of it is in step_times. Run more steps")
+        yield diagnostic("warning", "no_steps", "the workload completed no step: step_times has no rows from it. Run more steps")
 
 
 def _decode(path: Path) -> _Log:

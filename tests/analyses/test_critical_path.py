@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens import views
 from nsightlens.analyses import critical_path, critical_path_summary
 from nsightlens.errors import BalanceWarning, UsageError
-from nsightlens.store import Store
-from tests.catalogues import catalogue, fill, rows_of
+from nsightlens.store.store import Store
+from nsightlens.views import registry
+from tests.catalogs import catalog, fill, rows_of
 
 WHO = "run,tool,profile_id,process_id,window_index"
 HERE = "base,nsys,P,p,0"
@@ -26,7 +26,7 @@ HERE = "base,nsys,P,p,0"
 
 @pytest.fixture(scope="module")
 def empty() -> duckdb.DuckDBPyConnection:
-    return catalogue()
+    return catalog()
 
 
 def _rows(table: str, columns: str, text: str) -> list[dict[str, Any]]:
@@ -132,13 +132,13 @@ def test_a_step_ends_with_the_work_it_launched(empty: duckdb.DuckDBPyConnection)
         "api_calls": _rows("api_calls", CALLS, "1,1,10,5,cudaLaunchKernel\n2,1,150,5,cudaLaunchKernel"),
         "kernels": _rows("kernels", KERNELS, "1,g,1,7,20,100,1,gemm,before\n2,g,1,7,160,90,2,gemm,within"),
     }
-    for asked in ({"step_number": 3}, {"range_text": "Step#3"}):
+    for asked in ({"which_step": 3}, {"range_text": "Step#3"}):
         rows = _path(empty, tables, **asked)
         assert rows[-1] == ("compute", 160, 90, "within")
         assert rows[0][1] == 100
         assert sum(row[2] for row in rows) == 150
     with pytest.raises(UsageError, match="no process has step 9"):
-        _asked(empty, tables, step_number=9)
+        _asked(empty, tables, which_step=9)
 
 
 PIECE = st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(7, 8), st.integers(0, 7))
@@ -174,9 +174,8 @@ def test_any_path_is_contiguous_and_ends_with_the_last_end(
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    run = Path(__file__).parents[2] / "fixtures" / "simulated_resnet18_ddp"
-    return nl.ingest([run], store=tmp_path_factory.mktemp("path") / "store")
+def store(bundled_store: Path) -> Store:
+    return nl.open(bundled_store)
 
 
 @pytest.mark.parametrize("name", ["critical_path", "critical_path_summary"])
@@ -187,7 +186,7 @@ def test_an_analysis_has_the_face_of_a_view(store: Store, name: str) -> None:
         table = store.view(name)
     assert table.num_rows and table.column_names == [column for column, _ in view.columns]
     assert view.doc and view.balances and all(param.doc for param in view.params)
-    assert view.name in views.markdown()
+    assert view.name in registry.markdown()
     compute = store.view(name, only_bound_by="compute", only_rank="0")
     assert 0 < compute.num_rows < table.num_rows
     assert set(compute["bound_by"].to_pylist()) == {"compute"} and set(compute["rank"].to_pylist()) == {0}

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
-from nsightlens import analyses, views
+from nsightlens import analyses
 from nsightlens.analyses import headroom
 from nsightlens.analyses._roofs import NO_PEAKS, Peak, Work, roof
 from nsightlens.errors import UsageError
-from nsightlens.reconcile import unbalanced
-from nsightlens.store import Store
-from tests.catalogues import catalogue
-from tests.fixtures.simulated_run import RUN
+from nsightlens.store.store import Store
+from nsightlens.views import registry
+from nsightlens.views.balance import unbalanced
+from tests.catalogs import catalog
+from tests.places import ROOT
 
 A100 = Peak({"tensor_bf16": 312e12, "fp32": 19.5e12}, 1555e9)
 
@@ -64,13 +65,13 @@ def answered(kernels: Rows, *, copies: Rows | None = None, **parameters: Any) ->
             for i, kernel in enumerate(kernels)]
     ranges = [who | {"range_id": i, "kind": "operator", "name": "aten::mm", "shapes": SHAPES[0], "types": SHAPES[1]}
               for i in range(len(rows))]
-    connection = catalogue(kernels=rows, ranges=ranges, memory_ops=[who | copy for copy in copies or []],
+    connection = catalog(kernels=rows, ranges=ranges, memory_ops=[who | copy for copy in copies or []],
                            processes=[{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q"}])
 
     def ask(sql: str, values: Any) -> pa.Table:
         return connection.sql(sql, params=values).to_arrow_table()
 
-    view = views.known()["headroom"]
+    view = registry.known()["headroom"]
     table = analyses.run(view, parameters, ask)
     assert table.column_names == [name for name, _ in view.columns] and not unbalanced(table, view.balances)
     rows_found: Rows = table.to_pylist()
@@ -84,37 +85,39 @@ def test_time_is_at_the_roof_or_above_it_or_unknown_or_without_one() -> None:
     known = {row["item"]: row for row in rows}
     assert set(known) == {"3", None}
     three = known["3"]
-    assert (three["launches"], three["gpu_ns"], three["no_roof_ns"], three["unknown_ns"]) == (4, 35_000, 10_000, 10_000)
-    assert (three["at_roof_ns"], three["headroom_ns"], three["above_roof"]) == (ROOF + 5000, 10_000 - ROOF, 1)
-    assert (three["bound_by"], three["work_from"], three["reason"]) == ("compute", "shapes", "no operator around the launch")
+    assert (three["launches"], three["gpu_ns"], three["no_roof_ns"], three["unknown_roof_ns"]) == (4, 35_000, 10_000, 10_000)
+    assert (three["at_roof_ns"], three["headroom_ns"], three["launches_above_roof"]) == (ROOF + 5000, 10_000 - ROOF, 1)
+    assert (three["bound_by"], three["work_source"], three["reason"]) == ("compute", "shapes", "no operator around the launch")
     assert (known[None]["no_roof_ns"], known[None]["gpu_ns"], known[None]["gain_limit"]) == (700, 700, None)
 
 
 def test_kernels_that_do_a_call_together_share_its_roof_per_operator_and_have_none_alone() -> None:
     kernels = [{"op_range_id": 0, "duration_ns": ns} for ns in (10_000, 20_000, 5)]
-    together = answered(kernels, by="operator")[0]
-    assert (together["at_roof_ns"], together["headroom_ns"], together["unknown_ns"]) == (ROOF, 30_005 - ROOF, 0)
-    assert {(row["unknown_ns"] == row["gpu_ns"], row["reason"]) for row in answered(kernels)} == {
-        (True, "kernels of the call: 3, products: 1; not told apart")}
+    together = answered(kernels, by="op")[0]
+    assert (together["at_roof_ns"], together["headroom_ns"], together["unknown_roof_ns"]) == (ROOF, 30_005 - ROOF, 0)
+    assert {(row["unknown_roof_ns"] == row["gpu_ns"], row["reason"]) for row in answered(kernels)} == {
+        (True, "kernels of the call: 3, products: 1; they cannot be distinguished")}
 
 
 def test_a_helper_of_a_product_is_above_the_roof_of_its_operator() -> None:
     kernels = [{}, {"op_range_id": 0, "family": "memory"}]
-    row = answered(kernels, by="operator")[0]
+    row = answered(kernels, by="op")[0]
     assert (row["at_roof_ns"], row["headroom_ns"]) == (ROOF, 20_000 - ROOF)
-    assert [row["unknown_ns"] for row in answered(kernels, by="family") if row["item"] == "memory"] == [10_000]
+    assert [row["unknown_roof_ns"] for row in answered(kernels, by="family") if row["item"] == "memory"] == [10_000]
 
 
 def test_the_gain_is_no_more_than_the_time_on_the_critical_path() -> None:
     """Both kernels run at once in two streams, and the longer one ends last: the other is in its shadow."""
     rows = answered([{"start_ns": 0, "duration_ns": 50_000}, {"start_ns": 0, "duration_ns": 20_000, "stream": 8}], by="key")
-    assert [(row["item"], row["headroom_ns"], row["gain_ns"], row["path_ns"], row["gain_limit"]) for row in rows] == [
+    assert [(row["item"], row["headroom_ns"], row["max_gain_ns"], row["critical_path_ns"], row["gain_limit"])
+            for row in rows] == [
         ("k0", 50_000 - ROOF, 50_000 - ROOF, 50_000, "critical path"), ("k1", 20_000 - ROOF, 0, 0, "critical path")]
 
 
 def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> None:
     rows = answered([{"process_id": None}])
-    assert [(row["gain_ns"], row["path_ns"], row["gain_limit"]) for row in rows] == [(10_000 - ROOF, None, "own time")]
+    assert [(row["max_gain_ns"], row["critical_path_ns"], row["gain_limit"]) for row in rows] == [
+        (10_000 - ROOF, None, "own time")]
 
 
 def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
@@ -122,18 +125,18 @@ def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
     faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3")[0]
     assert faster["at_roof_ns"] == round(1e9 * 2 * 1024**3 / 989.4e12)
     assert answered([{"gpu": "Some GPU"}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == faster["at_roof_ns"]
-    with pytest.raises(UsageError, match="no datasheet of 'Voodoo 2'; there are: A10"):
+    with pytest.raises(UsageError, match="no datasheet for 'Voodoo 2'; there are: A10"):
         answered([{"gpu": "Some GPU"}], assume_gpu="Voodoo 2")
     with pytest.raises(UsageError, match="by is one of kernel, key"):
         headroom.analyse(lambda sql, values: pa.table({}), by="colour")
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return nl.ingest(RUN, store=tmp_path_factory.mktemp("headroom") / "store")
+def simulated(bundled_store: Path) -> Store:
+    return nl.open(bundled_store)
 
 
-@pytest.mark.parametrize("by", ["kernel", "family", "operator", "module", "phase", "step"])
+@pytest.mark.parametrize("by", ["kernel", "family", "op", "module", "phase", "step"])
 def test_the_books_of_the_simulated_run_balance(simulated: Store, by: str) -> None:
     table = simulated.view("headroom", by=by)
     assert not unbalanced(table, simulated.views["headroom"].balances)
@@ -144,7 +147,8 @@ def test_the_books_of_the_simulated_run_balance(simulated: Store, by: str) -> No
     rows = table.to_pylist()
     assert (sum(row["gpu_ns"] for row in rows), sum(row["launches"] for row in rows)) == (spent["ns"], spent["launches"])
     assert {row["tool"] for row in rows} == {"nsys"}
-    assert all(row["gain_ns"] <= row["headroom_ns"] <= row["gpu_ns"] and row["gain_ns"] <= (row["path_ns"] or 0) for row in rows)
+    assert all(row["max_gain_ns"] <= row["headroom_ns"] <= row["gpu_ns"]
+               and row["max_gain_ns"] <= (row["critical_path_ns"] or 0) for row in rows)
 
 
 def test_the_stem_of_the_simulated_run_is_as_far_from_its_roof_as_its_truth_says(simulated: Store) -> None:
@@ -153,11 +157,11 @@ def test_the_stem_of_the_simulated_run_is_as_far_from_its_roof_as_its_truth_says
                if "fprop" in row["item"] and "indexed" in row["item"])
     roof_ns = round(max(1e9 * 120_846_286_848 / 312e12, 1e9 * 976_243_072 / 1555e9))
     known, rest = divmod(row["at_roof_ns"], roof_ns)
-    assert (rest, row["bound_by"], row["above_roof"]) == (0, "memory", 0) and 4 <= known <= row["launches"]
+    assert (rest, row["bound_by"], row["launches_above_roof"]) == (0, "memory", 0) and 4 <= known <= row["launches"]
 
 
 def test_work_from_shapes_is_what_ncu_counted_in_the_simulated_run(simulated: Store) -> None:
-    """The simulated kernels do exactly their operator's work (fixtures/simulated_resnet18_ddp/truth/rooflines.tsv)."""
+    """The simulated kernels do exactly their operator's work (fixtures/simulated_resnet18_ddp/truth/ncu_launches.tsv)."""
     rows = simulated.view("shape_agreement").to_pylist()
     found = {row["op"]: (row["flop_ratio"], row["flop_verdict"], row["bytes_ratio"]) for row in rows if row["family"] in (
         "gemm", "convolution")}
@@ -168,12 +172,12 @@ def test_work_from_shapes_is_what_ncu_counted_in_the_simulated_run(simulated: St
 
 
 def test_the_view_is_documented_in_its_page() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "headroom.md").read_text()
+    page = (ROOT / "docs" / "headroom.md").read_text()
     assert all(f"`{name}`" in page for name in ("headroom", "shape_work", "shape_agreement"))
-    assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "operator", "module", "phase", "step"])
+    assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "op", "module", "phase", "step"])
 
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "kineto"
+DATA = ROOT.parent / "shared" / "data" / "kineto"
 
 
 @pytest.mark.captures
@@ -193,5 +197,5 @@ def test_no_real_launch_that_no_cache_can_hold_is_faster_than_its_roof(tmp_path:
     table = store.view("headroom")
     assert not unbalanced(table, store.views["headroom"].balances)
     top = next(row for row in table.to_pylist() if "SoftMaxForward" in row["item"])
-    assert (top["bound_by"], top["unknown_ns"], top["launches"]) == ("memory", 0, 120)
-    assert top["at_roof_ns"] == 120 * round(1e9 * 2 * 2 * 16 * 5185 * 5185 / 3352e9) and top["gain_ns"] > 0.7 * top["gpu_ns"]
+    assert (top["bound_by"], top["unknown_roof_ns"], top["launches"]) == ("memory", 0, 120)
+    assert top["at_roof_ns"] == 120 * round(1e9 * 2 * 2 * 16 * 5185 * 5185 / 3352e9) and top["max_gain_ns"] > 0.7 * top["gpu_ns"]

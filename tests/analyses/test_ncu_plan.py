@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +11,8 @@ import pytest
 
 from nsightlens.analyses import ncu_plan
 from nsightlens.errors import UsageError
-from tests.catalogues import catalogue
-from tests.fixtures.simulated_run import RUN, nsys
+from tests.catalogs import catalog
+from tests.fixtures.simulated_run import nsys
 
 Kernel = dict[str, Any]
 
@@ -20,7 +21,7 @@ def planned(kernels: list[Kernel], **parameters: Any) -> list[dict[str, Any]]:
     rows = [{"run": "r", "tool": "nsys", "rank": 0, "profile_id": "p", "process_id": "q", "kernel_id": i, "launch_index": i,
              "start_ns": 1000 * i, "duration_ns": 100, "name": k["short_name"], "kernel_key": k["short_name"], "grid_x": 1,
              "family": "gemm"} | k for i, k in enumerate(kernels)]
-    connection = catalogue(kernels=rows)
+    connection = catalog(kernels=rows)
 
     def ask(sql: str, values: Any) -> pa.Table:
         return connection.sql(sql, params=values).to_arrow_table()
@@ -34,11 +35,11 @@ def told(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
-def test_the_stretches_hold_90_percent_of_the_simulated_time(tmp_path: Any) -> None:
+def test_the_stretches_hold_90_percent_of_the_simulated_time(bundled_store: Path) -> None:
     """Count as ncu does: among the launches of a rank whose base name is the one asked for, in the order of launch."""
     import nsightlens as nl
 
-    plan = nl.ingest(RUN, store=tmp_path / "store").view("ncu_plan").to_pylist()
+    plan = nl.open(bundled_store).view("ncu_plan").to_pylist()
     launches = nsys(0, 'SELECT s.value, d.value, k.gridX, k.gridY, k.gridZ, k.blockX, k."end" - k.start '
                        "FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName "
                        "JOIN StringIds d ON d.id = k.demangledName ORDER BY k.correlationId, k.graphNodeId")

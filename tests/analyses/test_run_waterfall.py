@@ -15,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens import reconcile, views
 from nsightlens.analyses import Ask
 from nsightlens.analyses.run_waterfall import analyse, apportioned
 from nsightlens.errors import UsageError
+from nsightlens.views import balance, registry
 from tests.captures import kineto
-from tests.catalogues import catalogue, fill
-from tests.fixtures.simulated_run import RUN
+from tests.catalogs import catalog, fill
 
 Piece = tuple[str, int, int]
 Rows = list[dict[str, Any]]
@@ -41,7 +40,7 @@ def asking(connection: duckdb.DuckDBPyConnection) -> Ask:
 
 @pytest.fixture(scope="module")
 def empty() -> duckdb.DuckDBPyConnection:
-    return catalogue()
+    return catalog()
 
 
 def run(name: str, steps: Sequence[tuple[int, int]], pieces: Sequence[Piece] = (), *, rank: int | None = 0, process: int = 0,
@@ -79,9 +78,9 @@ def waterfall(connection: duckdb.DuckDBPyConnection, *processes: dict[str, Rows]
         table = analyse(asking(connection), **{"base": "a", "other": "b", **asked})
     finally:
         connection.execute("ROLLBACK")
-    view = views.known()["run_waterfall"]
+    view = registry.known()["run_waterfall"]
     assert [name for name, _ in view.columns] == table.column_names
-    assert not reconcile.unbalanced(table, view.balances)
+    assert not balance.unbalanced(table, view.balances)
     rows: Rows = table.to_pylist()
     return rows
 
@@ -149,7 +148,7 @@ def test_a_rank_that_one_run_lacks_is_left_out_and_said(empty: duckdb.DuckDBPyCo
     a = [run("a", [(0, 100 + rank)], [("gemm", 0, 50)], rank=rank, process=rank, world=3) for rank in range(3)]
     b = [run("b", [(0, 100)], [("gemm", 0, 50)], rank=rank, process=rank, world=3) for rank in (0, 2, 5)]
     rows = waterfall(empty, *a, *b)
-    assert {(row["base_total_ns"], row["base_ranks"], row["other_ranks"], row["left_out"]) for row in rows} == {
+    assert {(row["base_total_ns"], row["base_ranks"], row["other_ranks"], row["excluded_ranks"]) for row in rows} == {
         (101, 2, 2, "base 1; other 5")}
     each = waterfall(empty, *a, *b, per="rank")
     assert {(row["rank"], row["base_total_ns"]) for row in each} == {(0, 100), (2, 102)}
@@ -161,7 +160,7 @@ def test_another_world_or_unknown_ranks_take_all_processes(empty: duckdb.DuckDBP
     unknown = [run("b", [(0, 100)], [("gemm", 0, 50)], rank=None, process=process) for process in range(3)]
     for other, ranks in ((b, 1), (unknown, 3)):
         rows = waterfall(empty, *a, *other)
-        assert {(row["base_total_ns"], row["base_ranks"], row["other_ranks"], row["left_out"]) for row in rows} == {
+        assert {(row["base_total_ns"], row["base_ranks"], row["other_ranks"], row["excluded_ranks"]) for row in rows} == {
             (105, 2, ranks, None)}
     with pytest.raises(UsageError, match="no rank is known in both"):
         waterfall(empty, *a, *unknown, per="rank")
@@ -197,9 +196,9 @@ def test_two_tools_are_never_compared(empty: duckdb.DuckDBPyConnection) -> None:
         waterfall(empty, a, b)
     both = [run("b", [(0, 8)], [("gemm", 0, 5)], tool="nsys"), run("a", [(0, 7)], [("gemm", 0, 5)])]
     assert {(row["tool"], row["base_total_ns"]) for row in waterfall(empty, a, b, *both)} == {("nsys", 9)}
-    assert {(row["tool"], row["base_total_ns"]) for row in waterfall(empty, a, b, *both, under="kineto")} == {("kineto", 7)}
-    with pytest.raises(UsageError, match="under is nsys or kineto"):
-        waterfall(empty, a, b, under="ncu")
+    assert {(row["tool"], row["base_total_ns"]) for row in waterfall(empty, a, b, *both, time="kineto")} == {("kineto", 7)}
+    with pytest.raises(UsageError, match="time is nsys or kineto"):
+        waterfall(empty, a, b, time="ncu")
 
 
 def test_a_slower_kernel_is_named_and_what_it_hid_is_not(empty: duckdb.DuckDBPyConnection) -> None:
@@ -221,8 +220,8 @@ def test_a_slower_kernel_is_named_and_what_it_hid_is_not(empty: duckdb.DuckDBPyC
     assert abs(slower["difference_ns"] - 100) < 20
 
 
-def test_items_sum_to_the_categories_of_step_breakdown(tmp_path: Path) -> None:
-    store = nl.ingest(RUN, store=tmp_path / "store")
+def test_items_sum_to_the_categories_of_step_breakdown(bundled_store: Path) -> None:
+    store = nl.open(bundled_store)
     for tool in ("nsys", "kineto"):
         for what in ("family", "kernel", "op", "module"):
             parts = store.sql(f"""

@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
-from nsightlens import views
 from nsightlens.analyses import shape_work
-from nsightlens.operators import work
-from tests.catalogues import catalogue
+from nsightlens.op_cost import work
+from nsightlens.views import registry
+from tests.catalogs import catalog
+from tests.places import ROOT
 
 Call = tuple[int, int | None, str, str | None, str | None]
 MM = ("[[3, 5], [5, 7]]", '["float", "float"]')
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "kineto"
+DATA = ROOT.parent / "shared" / "data" / "kineto"
 
 
 def analysed(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str]], **told: Any) -> pa.Table:
@@ -29,13 +30,13 @@ def analysed(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str
     launches = [{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q", "kernel_id": number, "launch_index": number,
                  "op_range_id": op, "short_name": name, "kernel_key": name, "family": family, "tensor_cores": False}
                 for number, (op, name, family) in enumerate(kernels)]
-    connection = catalogue(ranges=ranges, kernels=launches)
+    connection = catalog(ranges=ranges, kernels=launches)
 
     def ask(sql: str, values: Any) -> pa.Table:
         return connection.sql(sql, params=values).to_arrow_table()
 
     table = shape_work.analyse(ask)
-    assert table.column_names == [name for name, _ in views.known()["shape_work"].columns]
+    assert table.column_names == [name for name, _ in registry.known()["shape_work"].columns]
     return table
 
 
@@ -67,7 +68,7 @@ def test_only_the_kernel_of_the_product_carries_it() -> None:
 
 def test_two_kernels_of_one_product_are_not_told_apart() -> None:
     rows = worked([(1, None, "aten::mm", *MM)], [(1, "winograd_data", "gemm"), (1, "sgemm", "gemm")])
-    assert [row[1:] for row in rows] == [(None, None, "kernels of the call: 2, products: 1; not told apart")] * 2
+    assert [row[1:] for row in rows] == [(None, None, "kernels of the call: 2, products: 1; they cannot be distinguished")] * 2
 
 
 def test_the_work_of_the_whole_call_stands_at_all_of_its_launches() -> None:
@@ -126,7 +127,7 @@ def test_one_kernel_for_two_gradients_that_were_asked_for_is_not_certain() -> No
     values = json.dumps(["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "[True, True, False]"])
     calls: list[Call] = [(1, None, "aten::convolution_backward", shapes, json.dumps(["float"] * 3 + ["Scalar"] * 8))]
     rows = worked(calls, [(1, "conv", "convolution")], ranges={1: {"concrete_inputs": values}})
-    assert rows[0][1:] == (None, None, "kernels of the call: 1, products: 2; not told apart")
+    assert rows[0][1:] == (None, None, "kernels of the call: 1, products: 2; they cannot be distinguished")
 
 
 def test_a_forward_convolution_finds_its_result_at_the_backward_call() -> None:
@@ -187,5 +188,5 @@ def test_a_real_resnet_50_does_8_gflop_per_image(tmp_path: Path) -> None:
     single = [r for r in launches if r["op"] == "aten::cudnn_convolution" and r["work_flop"]]
     assert len(single) == 258 and {r["peak_key"] for r in single} == {"fp32"}
     others = {r["reason"] for r in launches if r["op"] == "aten::cudnn_convolution" and not r["work_flop"]}
-    assert others == {"kernels of the call: 4, products: 1; not told apart",
+    assert others == {"kernels of the call: 4, products: 1; they cannot be distinguished",
                       "a helper of cudnn_convolution, which does none of its multiply-adds"}

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
-from nsightlens import analyses, views
+from nsightlens import analyses
 from nsightlens.errors import UsageError
-from nsightlens.store import Store
-from tests.catalogues import catalogue
+from nsightlens.store.store import Store
+from nsightlens.views import registry
+from tests.catalogs import catalog
+from tests.places import ROOT
 
-RUN = Path(__file__).resolve().parents[2] / "fixtures" / "simulated_resnet18_ddp"
+RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 COUNTERS = {
     CORE.format("fadd"): 1000.0, CORE.format("fmul"): 0.0, CORE.format("ffma"): 2000.0, "dram__bytes.sum": 2500.0,
@@ -51,34 +53,34 @@ def rated(hz: float, tool: str = "nsys", name: str = "A100") -> dict[str, Any]:
 def ask(kernels: list[dict[str, Any]], level: str = "dram", matches: Sequence[dict[str, Any]] = (),
         devices: Sequence[dict[str, Any]] = (), profiles: Sequence[dict[str, Any]] = (),
         **parameters: object) -> list[dict[str, Any]]:
-    connection = catalogue(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles))
+    connection = catalog(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles))
 
     def run(sql: str, values: Sequence[object]) -> pa.Table:
         return connection.sql(sql, params=list(values)).to_arrow_table()
 
-    rows = analyses.run(views.known()["true_roofline"], parameters, run).to_pylist()
+    rows = analyses.run(registry.known()["true_roofline"], parameters, run).to_pylist()
     return [row for row in rows if row["level"] == level]
 
 
 def test_work_and_bytes_of_ncu_over_the_median_of_nsys() -> None:
     times = [100, 110, 120, 130, 140]
     (row,) = ask([kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enumerate(times)), kernel(20, "kineto", 90)])
-    assert row["placed"] and row["not_placed_reason"] is None and row["caution"] is None
+    assert row["plottable"] and row["not_plottable_reason"] is None and row["warning"] is None
     assert [row[f"{name}_ns"] for name in ("min_duration", "p5_duration", "duration", "p95_duration", "max_duration")] == [
         100, 102, 120, 138, 140], "percentiles lie between launches: 5 % of the way from the first to the last"
     assert (row["time_tool"], row["launches"], row["time_grade"], row["time_ranks"], row["time_launches"]) == (
         "nsys", 5, "configuration", "same rank", "all")
     assert (row["work_flop"], row["traffic_bytes"], row["arithmetic_intensity"]) == (5000, 2500, 2.0)
-    assert row["performance_flop_per_s"] == pytest.approx(5000 / 120e-9)
-    assert row["bandwidth_bytes_per_s"] == pytest.approx(2500 / 120e-9)
-    assert (row["ncu_launches"], row["ncu_duration_ns"]) == (1, 500) and row["ncu_flop_per_s"] == pytest.approx(10e9)
+    assert row["achieved_flop_per_s"] == pytest.approx(5000 / 120e-9)
+    assert row["achieved_bytes_per_s"] == pytest.approx(2500 / 120e-9)
+    assert (row["ncu_launches"], row["ncu_duration_ns"]) == (1, 500) and row["ncu_achieved_flop_per_s"] == pytest.approx(10e9)
     (kineto,) = ask([kernel(1, "ncu", 500), kernel(10, "nsys", 100), kernel(20, "kineto", 90)], time="kineto")
     assert (kineto["time_tool"], kineto["launches"], kineto["duration_ns"]) == ("kineto", 1, 90)
 
 
 def test_ncu_need_not_have_timed_what_it_counted() -> None:
     (row,) = ask([kernel(1, "ncu", None), kernel(2, "nsys", 100)])
-    assert row["placed"] and row["performance_flop_per_s"] == pytest.approx(50e9) and row["ncu_flop_per_s"] is None
+    assert row["plottable"] and row["achieved_flop_per_s"] == pytest.approx(50e9) and row["ncu_achieved_flop_per_s"] is None
 
 
 def test_the_rank_that_ncu_measured_comes_first_then_all_ranks() -> None:
@@ -94,7 +96,7 @@ def test_the_rank_that_ncu_measured_comes_first_then_all_ranks() -> None:
 def test_each_rank_with_the_counters_of_another_says_so() -> None:
     timeline = [kernel(10 + rank, "nsys", 100 + rank, rank=rank) for rank in range(4)]
     rows = ask([kernel(1, "ncu", 500), kernel(2, "ncu", 500, rank=2), *timeline], ranks="each")
-    assert [(row["rank"], row["counters_rank"], row["time_ranks"], row["duration_ns"], row["caution"]) for row in rows] == [
+    assert [(row["rank"], row["counters_rank"], row["time_ranks"], row["duration_ns"], row["warning"]) for row in rows] == [
         (0, 0, "same rank", 100, None), (1, 0, "another rank", 101, "counters of rank 0"), (2, 2, "same rank", 102, None),
         (3, 0, "another rank", 103, "counters of rank 0")]
     (alone,) = ask([kernel(1, "ncu", 500), kernel(10, "nsys", 100, rank=None)], ranks="each")
@@ -108,11 +110,11 @@ def test_each_rank_with_the_counters_of_another_says_so() -> None:
 def test_worse_grades_are_refused_unless_asked(other: dict[str, Any], grade: str, words: str) -> None:
     kernels = [kernel(1, "ncu", 500), kernel(2, "nsys", 100, **other)]
     (refused,) = ask(kernels)
-    assert not refused["placed"] and words in refused["not_placed_reason"]
-    assert refused["time_grade"] == grade and refused["duration_ns"] is None and refused["performance_flop_per_s"] is None
+    assert not refused["plottable"] and words in refused["not_plottable_reason"]
+    assert refused["time_grade"] == grade and refused["duration_ns"] is None and refused["achieved_flop_per_s"] is None
     (taken,) = ask(kernels, grade=grade)
-    assert taken["placed"] and (taken["time_grade"], taken["duration_ns"]) == (grade, 100)
-    assert taken["caution"] in ("timed with another grid or block", "another variant was timed")
+    assert taken["plottable"] and (taken["time_grade"], taken["duration_ns"]) == (grade, 100)
+    assert taken["warning"] in ("timed with another grid or block", "another variant was timed")
 
 
 @pytest.mark.parametrize(("kernels", "reason"), [
@@ -124,7 +126,7 @@ def test_worse_grades_are_refused_unless_asked(other: dict[str, Any], grade: str
 def test_without_a_time_nothing_is_placed(kernels: list[dict[str, Any]], reason: str) -> None:
     asked: dict[str, Any] = {"time": "nsys"} if reason.endswith("kernels of this run") and kernels else {}
     (row,) = ask([kernel(1, "ncu", 500), *kernels], **asked)
-    assert (row["placed"], row["not_placed_reason"], row["duration_ns"]) == (False, reason, None)
+    assert (row["plottable"], row["not_plottable_reason"], row["duration_ns"]) == (False, reason, None)
 
 
 UNEVEN = [kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enumerate((100, 100, 300, 300)))]
@@ -132,16 +134,16 @@ UNEVEN = [kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enume
 
 def test_launches_that_may_differ_in_work_have_no_common_time() -> None:
     (row,) = ask(UNEVEN)
-    assert not row["placed"] and row["not_placed_reason"].startswith(
+    assert not row["plottable"] and row["not_plottable_reason"].startswith(
         "its launches in nsys take 0.1 to 0.3 us (5th to 95th percentile): they may differ in work")
-    assert (row["launches"], row["duration_ns"], row["performance_flop_per_s"]) == (4, 200, None)
+    assert (row["launches"], row["duration_ns"], row["achieved_flop_per_s"]) == (4, 200, None)
     (every,) = ask(UNEVEN, launches="all")
-    assert every["placed"] and every["duration_ns"] == 200 and "they may differ in work" in every["caution"]
+    assert every["plottable"] and every["duration_ns"] == 200 and "they may differ in work" in every["warning"]
 
 
 def test_pairs_of_grade_launch_tell_which_launch_ncu_counted() -> None:
     (row,) = ask(UNEVEN, matches=[pair(12, 1)])
-    assert row["placed"] and row["caution"] is None
+    assert row["plottable"] and row["warning"] is None
     assert (row["launches"], row["duration_ns"], row["time_grade"], row["time_launches"]) == (1, 300, "launch", "matched")
     even = [kernel(1, "ncu", 500), kernel(2, "ncu", 500), *(kernel(10 + i, "nsys", 100 + 10 * i) for i in range(3))]
     (half,) = ask(even, matches=[pair(10, 1)])
@@ -151,28 +153,28 @@ def test_pairs_of_grade_launch_tell_which_launch_ncu_counted() -> None:
     (matched,) = ask(even, matches=[pair(10, 1), pair(11, 2)], launches="matched")
     assert (matched["time_grade"], matched["launches"], matched["duration_ns"]) == ("launch", 2, 105)
     (unknown,) = ask(even, launches="matched")
-    assert unknown["not_placed_reason"] == "which of the launches in nsys ncu counted is not known"
+    assert unknown["not_plottable_reason"] == "which of the launches in nsys ncu counted is not known"
     assert unknown["duration_ns"] is None
 
 
 def test_the_compute_roof_stands_at_the_rated_clock_and_that_of_dram_stays() -> None:
     kernels = [kernel(1, "ncu", 500, clock_control="base"), kernel(2, "nsys", 1000)]
     (row,) = ask(kernels, devices=[rated(1.5e9)])
-    assert (row["measured_flop_per_s"], row["measured_bytes_per_s"]) == (pytest.approx(300e9), 1e12)
-    assert (row["measured_clock_hz"], row["ncu_clock_hz"]) == (1.5e9, 1e9)
-    assert row["roof_clock"] == "rated clock, as stated by nsys"
-    assert row["measured_share_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 us"
+    assert (row["peak_flop_per_s"], row["peak_bytes_per_s"]) == (pytest.approx(300e9), 1e12)
+    assert (row["roof_clock_hz"], row["ncu_clock_hz"]) == (1.5e9, 1e9)
+    assert row["roof_clock_source"] == "rated clock, as stated by nsys"
+    assert row["roof_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 us"
 
 
 def test_else_at_the_highest_clock_that_a_sidecar_tells() -> None:
     kernels = [kernel(1, "ncu", 500), kernel(2, "nsys", 1000)]
     profile = {"run": "base", "tool": "nsys", "profile_id": "nsys", "settings": [("gpu max_sm_clock_mhz", "1980")]}
     (row,) = ask(kernels, devices=[rated(0.0)], profiles=[profile])
-    assert (row["roof_clock"], row["measured_clock_hz"]) == ("highest clock, as stated by the sidecar of nsys", 1.98e9)
+    assert (row["roof_clock_source"], row["roof_clock_hz"]) == ("highest clock, as stated by the sidecar of nsys", 1.98e9)
     (row,) = ask(kernels, devices=[rated(1.5e9)], profiles=[profile])
-    assert row["measured_clock_hz"] == 1.5e9
+    assert row["roof_clock_hz"] == 1.5e9
     two = profile | {"settings": [("gpu max_sm_clock_mhz", "1410, 1980")]}
-    assert ask(kernels, devices=[rated(0.0)], profiles=[two])[0]["roof_clock"] == "clock under ncu"
+    assert ask(kernels, devices=[rated(0.0)], profiles=[two])[0]["roof_clock_source"] == "clock under ncu"
 
 
 @pytest.mark.parametrize(("devices", "control", "said"), [
@@ -183,25 +185,25 @@ def test_else_at_the_highest_clock_that_a_sidecar_tells() -> None:
 ])
 def test_otherwise_the_roofs_are_those_of_ncu_and_marked(devices: list[dict[str, Any]], control: str | None, said: str) -> None:
     (row,) = ask([kernel(1, "ncu", 500, clock_control=control), kernel(2, "nsys", 1000)], devices=devices)
-    assert (row["roof_clock"], row["measured_clock_hz"], row["measured_flop_per_s"]) == (said, 1e9, 200e9)
+    assert (row["roof_clock_source"], row["roof_clock_hz"], row["peak_flop_per_s"]) == (said, 1e9, 200e9)
 
 
 def test_a_time_of_another_gpu_is_a_caution_and_scales_nothing() -> None:
     (row,) = ask([kernel(1, "ncu", 500), kernel(2, "nsys", 1000, gpu="H100")], devices=[rated(1.5e9, name="H100")])
-    assert row["placed"] and row["caution"] == "timed on another GPU, H100" and row["measured_clock_hz"] == 1e9
+    assert row["plottable"] and row["warning"] == "timed on another GPU, H100" and row["roof_clock_hz"] == 1e9
 
 
 def test_more_traffic_than_the_roof_allows_is_a_caution() -> None:
     slow = COUNTERS | {"dram__bytes.sum.peak_sustained": 10.0}
     (row,) = ask([kernel(1, "ncu", 500, metrics=list(slow.items())), kernel(2, "nsys", 100)])
-    assert row["measured_share_pct"] == pytest.approx(250.0) and row["caution"] == (
+    assert row["roof_pct"] == pytest.approx(250.0) and row["warning"] == (
         "more DRAM traffic than the roof allows: caches keep what ncu flushes between launches")
 
 
 def test_what_the_counters_lack_is_said_first() -> None:
     bare = kernel(1, "ncu", 500, metrics=[("gpu__time_duration.sum", 500.0)])
     (row,) = ask([bare, kernel(2, "nsys", 100)])
-    assert not row["placed"] and "no operations were counted" in row["not_placed_reason"] and row["duration_ns"] == 100
+    assert not row["plottable"] and "no operations were counted" in row["not_plottable_reason"] and row["duration_ns"] == 100
 
 
 @pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"},
@@ -218,15 +220,15 @@ def _truth(name: str) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return nl.ingest(RUN, store=tmp_path_factory.mktemp("simulated") / "store")
+def store(bundled_store: Path) -> Store:
+    return nl.open(bundled_store)
 
 
 @pytest.mark.parametrize("tool", ["nsys", "kineto"])
 def test_points_of_the_simulated_run_equal_the_truth(store: Store, tool: str) -> None:
     """Of every configuration that ncu counted: work, bytes, the median time of its launches, and their quotients."""
     names = {row["ncu"]: row["kernel"] for row in _truth("names.tsv")}
-    counted = {row["kernel"]: row for row in _truth("rooflines.tsv")}
+    counted = {row["kernel"]: row for row in _truth("ncu_launches.tsv")}
     times: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for row in _truth("launches.tsv.gz"):
         if row["rank"] == "0" and row[f"in_{tool}"] == "1":
@@ -238,20 +240,20 @@ def test_points_of_the_simulated_run_equal_the_truth(store: Store, tool: str) ->
         true = counted[kernel_name]
         seen.add(kernel_name)
         if place not in times:
-            assert kernel_name == "conv_256_variant" and row["not_placed_reason"] == f"{tool} recorded no kernel of this name"
+            assert kernel_name == "conv_256_variant" and row["not_plottable_reason"] == f"{tool} recorded no kernel of this name"
             continue
         flop = float(true["tensor_flops"]) or float(true["fp32_flops"])
         if kernel_name == "relu_forward":  # counted in two sizes: a row of the truth for each
-            (flop,) = {float(one["fp32_flops"]) for one in _truth("rooflines.tsv")
+            (flop,) = {float(one["fp32_flops"]) for one in _truth("ncu_launches.tsv")
                        if one["kernel"] == kernel_name and float(one["fp32_flops"]) == row["work_flop"]}
         moved = flop / float(true[f"{'tensor' if float(true['tensor_flops']) else 'fp32'}_flops_per_{row['level']}_byte"])
-        assert row["placed"] and (row["rank"], row["counters_rank"], row["time_tool"]) == (0, 0, tool)
+        assert row["plottable"] and (row["rank"], row["counters_rank"], row["time_tool"]) == (0, 0, tool)
         assert row["launches"] == len(times[place])
         assert abs(row["duration_ns"] - median(times[place])) <= 0.5
         assert (row["min_duration_ns"], row["max_duration_ns"]) == (min(times[place]), max(times[place]))
         assert row["work_flop"] == flop and row["traffic_bytes"] == pytest.approx(moved, rel=1e-9)
-        assert row["performance_flop_per_s"] == pytest.approx(flop / row["duration_ns"] * 1e9, rel=1e-12)
-        assert row["bandwidth_bytes_per_s"] == pytest.approx(moved / row["duration_ns"] * 1e9, rel=1e-9)
+        assert row["achieved_flop_per_s"] == pytest.approx(flop / row["duration_ns"] * 1e9, rel=1e-12)
+        assert row["achieved_bytes_per_s"] == pytest.approx(moved / row["duration_ns"] * 1e9, rel=1e-9)
     assert seen == set(counted)
 
 
@@ -262,18 +264,18 @@ def test_where_launches_differ_in_size_only_those_that_ncu_counted_are_taken(sto
     counted = [int(row["nsys_duration_ns"]) for row in _truth("launches.tsv.gz")
                if row["in_ncu"] == "1" and row["kernel"] == "bn_forward"]
     (row,) = rows
-    if row["placed"]:
+    if row["plottable"]:
         assert (row["time_launches"], row["time_grade"], row["duration_ns"]) == ("matched", "launch", median(counted))
     else:
-        assert "they may differ in work" in row["not_placed_reason"] and row["performance_flop_per_s"] is None
+        assert "they may differ in work" in row["not_plottable_reason"] and row["achieved_flop_per_s"] is None
 
 
 @pytest.mark.parametrize("tool", ["nsys", "kineto"])
 def test_kernels_that_nothing_counted_are_placed_by_their_shapes(store: Store, tool: str) -> None:
     rows = store.view("true_roofline", time=tool, work="shapes", ranks="each").to_pylist()
     names = {row[tool]: row["kernel"] for row in _truth("names.tsv")}
-    assert {row["level"] for row in rows} == {"dram"} and all(row["placed"] and row["work_source"] == "shapes" for row in rows)
-    assert all("upper bound" in row["caution"] and row["ncu_flop_per_s"] is None for row in rows)
+    assert {row["level"] for row in rows} == {"dram"} and all(row["plottable"] and row["work_source"] == "shapes" for row in rows)
+    assert all("upper bound" in row["warning"] and row["ncu_achieved_flop_per_s"] is None for row in rows)
     counted = {(row["kernel_key"], row["grid_x"], row["grid_y"], row["grid_z"])
                for row in store.view("true_roofline", time=tool, work="counters").to_pylist()}
     assert not counted & {(row["kernel_key"], row["grid_x"], row["grid_y"], row["grid_z"]) for row in rows}
@@ -285,10 +287,10 @@ def test_kernels_that_nothing_counted_are_placed_by_their_shapes(store: Store, t
     times = [int(one[f"{tool}_duration_ns"]) for one in _truth("launches.tsv.gz")
              if one["kernel"] == "fc_weight_gradient" and one["rank"] == "0" and one[f"in_{tool}"] == "1"]
     assert row["launches"] == len(times) and abs(row["duration_ns"] - median(times)) <= 0.5
-    assert row["performance_flop_per_s"] == pytest.approx(1e9 * row["work_flop"] / row["duration_ns"])
-    assert row["datasheet_flop_per_s"] == 312e12 and row["datasheet_bytes_per_s"] == 1555e9
-    share = max(row["performance_flop_per_s"] / 312e12, row["bandwidth_bytes_per_s"] / 1555e9)
-    assert row["datasheet_share_pct"] == pytest.approx(100 * share)
+    assert row["achieved_flop_per_s"] == pytest.approx(1e9 * row["work_flop"] / row["duration_ns"])
+    assert row["datasheet_peak_flop_per_s"] == 312e12 and row["datasheet_peak_bytes_per_s"] == 1555e9
+    share = max(row["achieved_flop_per_s"] / 312e12, row["achieved_bytes_per_s"] / 1555e9)
+    assert row["datasheet_roof_pct"] == pytest.approx(100 * share)
 
 
 def test_shapes_and_counters_stand_in_one_table(store: Store) -> None:

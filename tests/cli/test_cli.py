@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from nsightlens import views
 from nsightlens.cli.views import command as list_views
+from nsightlens.views import registry
 from tests.captures import kineto
 
 
@@ -42,8 +42,8 @@ def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
     before = sorted(base.parent.rglob("*"))
     done = _run("scan", base, "--format", "json")
     rows = {row["path"]: row for row in json.loads(done.stdout)}
-    assert (rows["rank1.json"]["what"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
-    assert rows["rank1.json"]["rank_from"] in ("content:distributedInfo", "filename")
+    assert (rows["rank1.json"]["kind"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
+    assert rows["rank1.json"]["rank_source"] in ("content:distributedInfo", "filename")
     assert rows["broken.json"]["problem"]
     assert sorted(base.parent.rglob("*")) == before
 
@@ -102,7 +102,7 @@ def test_a_closed_pipe_is_no_error(store: Path) -> None:
 
 @pytest.mark.parametrize(("query", "told"), [
     ("FROM straggler()", "nsightlens show straggler --output straggler.parquet"),
-    ("SELECT * FROM headroom", "nsightlens show headroom --output headroom.parquet"),
+    ("SELECT * FROM critical_path", "nsightlens show critical_path --output critical_path.parquet"),
     ("FROM top_kernels", "top_kernels has parameters: FROM top_kernels()"),
     ("FROM timeline_kernels()", "timeline_kernels has no parameters: FROM timeline_kernels"),
     ("FROM kernel", 'DuckDB: Catalog Error: Table with name kernel does not exist!\nDid you mean "kernels"?'),
@@ -113,9 +113,9 @@ def test_sql_says_how_to_ask_for_a_view(store: Path, query: str, told: str) -> N
 
 
 def test_a_view_of_python_goes_on_in_sql(store: Path, tmp_path: Path) -> None:
-    assert _run("show", "headroom", "--store", store, "-o", tmp_path / "headroom.parquet").returncode == 0
-    query = f"SELECT sum(launches) AS n FROM '{tmp_path / 'headroom.parquet'}'"
-    assert _run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n4\n"
+    assert _run("show", "critical_path", "--store", store, "-o", tmp_path / "path.parquet").returncode == 0
+    query = f"SELECT count(DISTINCT rank) AS n FROM '{tmp_path / 'path.parquet'}'"
+    assert _run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n2\n"
 
 
 def test_views_lists_and_explains() -> None:
@@ -124,10 +124,18 @@ def test_views_lists_and_explains() -> None:
     one = _run("views", "top_kernels").stdout
     assert "how_many := 20" in one and "CREATE MACRO" in one
     assert "nsightlens/analyses/" in _run("views", "straggler").stdout
-    assert "\nAssumes\n- A name is a kernel" in one and len(listed.splitlines()) == len(views.known())
+    assert "\nAssumes\n- A name is a kernel" in one and len(listed.splitlines()) == len(registry.known())
 
 
 def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsightlens.cli.views.terminal_width", lambda: 80)
     listed = CliRunner().invoke(list_views).stdout.splitlines()
-    assert max(map(len, listed)) <= 80 and [line.split()[0] for line in listed if line[0] != " "] == list(views.known())
+    assert max(map(len, listed)) <= 80 and [line.split()[0] for line in listed if line[0] != " "] == list(registry.known())
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_dates_beyond_those_of_python_are_printed(store: Path, form: str) -> None:
+    query = "SELECT 'infinity'::DATE AS a, '-infinity'::TIMESTAMP AS b, DATE '20000-01-01' AS c, DATE '2026-01-02' AS d"
+    done = _run("sql", query, "--store", store.parent / "store", "--format", form)
+    assert done.returncode == 0
+    assert all(text in done.stdout for text in ("infinity", "-infinity", "20000-01-01", "2026-01-02"))

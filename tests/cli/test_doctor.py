@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from nsightlens import doctor
 from nsightlens.cli.doctor import command
-from nsightlens.doctor import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
+from nsightlens.doctor import fitness
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
 from tests.captures import kineto
 
 TORCH = '{"version": "2.13.0", "cuda": "13.0", "seen": true, "kineto": true, "nvtx": true}'
@@ -49,8 +49,8 @@ def test_a_machine_with_nothing(path: Path, tmp_path: Path) -> None:
     findings = list(examine(tmp_path / "run", machine(tmp_path / "root")))
     found = by_subject(findings)
     assert [found[s].state for s in ("GPU", "nsys", "ncu", "GPU counters", "torch")] == [NOTE, NOTE, NOTE, NOTE, BAD]
-    assert all(f.mend for f in findings if f.state != GOOD)
-    assert not any(f.mend for f in findings if f.state == GOOD)
+    assert all(f.fix for f in findings if f.state != GOOD)
+    assert not any(f.fix for f in findings if f.state == GOOD)
     assert verdict(findings) == "No profiler can record here; captures from elsewhere can be read."
 
 
@@ -71,10 +71,10 @@ def test_a_machine_with_everything(path: Path, tmp_path: Path) -> None:
 
 def test_counters_for_administrators_only(path: Path, tmp_path: Path) -> None:
     root = machine(tmp_path / "a", driver__nvidia__params="RmProfilingAdminOnly: 1\n", self__status="CapEff:\t0000000000000000\n")
-    found = doctor.counter_finding(root, True)
-    assert found.state == BAD and "ERR_NVGPUCTRPERM" in found.found and "NVreg_RestrictProfilingToAdminUsers=0" in found.mend
+    found = fitness.counter_finding(root, True)
+    assert found.state == BAD and "ERR_NVGPUCTRPERM" in found.found and "NVreg_RestrictProfilingToAdminUsers=0" in found.fix
     root = machine(tmp_path / "b", driver__nvidia__params="RmProfilingAdminOnly: 1\n", self__status="CapEff:\t000001ffffffffff\n")
-    assert doctor.counter_finding(root, True).state == GOOD
+    assert fitness.counter_finding(root, True).state == GOOD
 
 
 def test_ncu_is_out_where_the_counters_are(path: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_ncu_is_out_where_the_counters_are(path: Path, tmp_path: Path) -> None:
 
 def test_dcgm_holds_the_counters(path: Path, tmp_path: Path) -> None:
     root = machine(tmp_path / "root", **{"17__comm": "bash\n", "42__comm": "nv-hostengine\n"})
-    assert [f.mend for f in examine(None, root) if "DCGM" in f.found and "dcgmi profile --pause" in f.mend]
+    assert [f.fix for f in examine(None, root) if "DCGM" in f.found and "dcgmi profile --pause" in f.fix]
 
 
 def test_a_tool_beside_the_path_is_found(path: Path, tmp_path: Path) -> None:
@@ -93,19 +93,19 @@ def test_a_tool_beside_the_path_is_found(path: Path, tmp_path: Path) -> None:
         folder = tmp_path / "root" / "opt" / "nvidia" / "nsight-compute" / version
         folder.mkdir(parents=True)
         stub(folder, "ncu", "x")
-    found = doctor.tool_finding("ncu", Machine(tmp_path / "root"), True)
-    assert found.state == BAD and found.mend.startswith("export PATH=") and "2025.3.1" in found.mend
+    found = fitness.tool_finding("ncu", Machine(tmp_path / "root"), True)
+    assert found.state == BAD and found.fix.startswith("export PATH=") and "2025.3.1" in found.fix
 
 
 def test_a_tool_is_missed_where_a_gpu_is(path: Path, tmp_path: Path) -> None:
-    found = {gpu: doctor.tool_finding("nsys", Machine(tmp_path), gpu) for gpu in (True, False)}
+    found = {gpu: fitness.tool_finding("nsys", Machine(tmp_path), gpu) for gpu in (True, False)}
     assert (found[True].state, found[False].state) == (BAD, NOTE)
-    assert "module" in found[True].mend and ".nsys-rep" in found[False].mend
+    assert "module" in found[True].fix and ".nsys-rep" in found[False].fix
 
 
 def test_a_tool_that_does_not_start(path: Path, tmp_path: Path) -> None:
     stub(path, "nsys", "error: libfoo.so is missing", code=127)
-    found = doctor.tool_finding("nsys", Machine(tmp_path), True)
+    found = fitness.tool_finding("nsys", Machine(tmp_path), True)
     assert found.state == BAD and "libfoo.so is missing" in found.found
 
 
@@ -120,20 +120,20 @@ def test_a_tool_that_does_not_start(path: Path, tmp_path: Path) -> None:
 ])
 def test_torch(path: Path, says: str, code: int, state: str, word: str) -> None:
     stub(path, "python", says, code)
-    found = doctor.torch_finding(Machine())
+    found = fitness.torch_finding(Machine())
     assert (found.state, word in found.found) == (state, True), found
 
 
 def test_mig_is_told(path: Path) -> None:
-    assert doctor.gpu_finding(["NVIDIA H200, 570.1, Enabled"]).state == NOTE
+    assert fitness.gpu_finding(["NVIDIA H200, 570.1, Enabled"]).state == NOTE
 
 
 def test_a_full_or_closed_disk(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    closed = by_subject(list(doctor.place_findings(tmp_path / "file" / "run")))
+    closed = by_subject(list(fitness.place_findings(tmp_path / "file" / "run")))
     assert closed["RUN_DIR"].state == BAD and verdict(list(closed.values())).startswith("Nothing can be recorded")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))
-    assert {f.state for f in doctor.place_findings(tmp_path)} == {BAD}
+    assert {f.state for f in fitness.place_findings(tmp_path)} == {BAD}
 
 
 def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None
         kineto(run / "torch" / f"rank{rank:04d}.pt.trace.json")
         (run / "torch" / f"rank{rank:04d}.run.json").write_text(json.dumps({"run": "x", "rank": rank, "world_size": 5}))
     (run / "torch" / "broken.json").write_text("")
-    found = list(doctor.capture_findings(run))
+    found = list(fitness.capture_findings(run))
     assert [f.found for f in found if f.state == NOTE] == ["torch.profiler: 3 files, ranks 0-1, 3 of 5; missing: 2, 4"]
     assert [f.found for f in found if f.state == BAD] == ["torch/broken.json: there is nothing in it"]
 
@@ -161,13 +161,13 @@ def test_it_reads_well_with_nothing_installed(
     width = {"80": 80, "20": 50}.get(columns, 100)
     assert [line for line in lines[:-1] if len(line) > width and " " in line[23:]] == []
     told = " ".join(" ".join(lines).split())
-    assert all(" ".join(f"{f.found} {'-> ' + f.mend if f.mend else ''}".split()) in told
+    assert all(" ".join(f"{f.found} {'-> ' + f.fix if f.fix else ''}".split()) in told
                for f in examine(Path("run")) if "free" not in f.found)
 
 
 def test_a_tmpdir_that_is_not_there_is_bad(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A RUN_DIR is made by the wrappers; a TMPDIR is not, even where its parent can be written."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
-    places = by_subject(list(doctor.place_findings(tmp_path / "run")))
+    places = by_subject(list(fitness.place_findings(tmp_path / "run")))
     assert places["RUN_DIR"].state == GOOD
-    assert (places["TMPDIR"].state, places["TMPDIR"].usable) == (BAD, False) and "mkdir -p" in places["TMPDIR"].mend
+    assert (places["TMPDIR"].state, places["TMPDIR"].usable) == (BAD, False) and "mkdir -p" in places["TMPDIR"].fix

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightlens.road import ingest
+from nsightlens.pipeline.ingest import ingest
 from tests.captures import kineto
 
 
@@ -45,8 +45,8 @@ def test_the_timeline_is_written_and_counted(store: Path, tmp_path: Path) -> Non
     ([], 2, "Missing option '-o'"),
     (["-o", "t.json", "--rank", "5"], 2, "no timeline of rank 5; there are: 0, 1"),
     (["-o", "t.json", "--rank", "first"], 2, "give a number, a list (0,2) or a range (0-7)"),
-    (["-o", "t.json", "--steps", "0,2"], 2, "--steps takes steps that follow each other, as in 0-2"),
-    (["-o", "t.json", "--steps", "3-4"], 2, "the store knows no steps"),
+    (["-o", "t.json", "--step", "0,2"], 2, "--step takes consecutive steps, as in 0-2"),
+    (["-o", "t.json", "--step", "3-4"], 2, "the store knows no steps"),
     (["-o", "none/t.json"], 1, "none/t.json: cannot be written (No such file or directory)"),
 ])
 def test_refusals_say_why(store: Path, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:

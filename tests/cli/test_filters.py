@@ -7,11 +7,11 @@ from typing import Any
 import click
 import pytest
 
-from nsightlens import views
 from nsightlens.cli.filters import COLUMNS, chosen, filter_options, nearest_with, parameters_of
 from nsightlens.errors import UsageError
+from nsightlens.views import registry
 
-PUBLIC = views.public(views.load())
+PUBLIC = registry.public(registry.load())
 
 
 def given(**options: str | tuple[str, ...]) -> dict[str, Any]:

@@ -45,12 +45,12 @@ def test_the_code_names_each_rank_and_file(store: Path) -> None:
 
 def test_an_unknown_rank_is_said(store: Path) -> None:
     done = _run("hta", "alone", "--print", "--store", store)
-    assert "trace.json" in done.stdout and "rank unknown; HTA gets it as rank 0" in done.stderr
+    assert "trace.json" in done.stdout and "rank unknown; passed to HTA as rank 0" in done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (("nothing",), 2, "run nothing has no PyTorch traces in the store; those that have: alone, base"),
-    (("gone",), 1, "no longer where it was ingested from"),
+    (("gone",), 1, "not found at the path it was ingested from"),
     (("base", "--window", "4"), 2, "no window 4; there are 0"),
 ])
 def test_what_cannot_be_handed_over(store: Path, arguments: tuple[str, ...], code: int, message: str) -> None:

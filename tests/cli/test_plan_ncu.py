@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 import nsightlens as nl
 from nsightlens.cli.plan_ncu import command, seconds
+from nsightlens.discovery.ranks import Selection, read_sidecar
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.ranks import Selection, read_sidecar
 from tests.captures import GEMM, kineto
 from tests.fixtures.simulated_run import RUN
 from tests.wrappers.stage import WRAPPERS, Stage
@@ -22,10 +22,8 @@ def asked(store: Path, *words: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("plan") / "store"
-    nl.ingest(RUN, store=path).close()
-    return path
+def store(bundled_store: Path) -> Path:
+    return bundled_store
 
 
 @pytest.fixture
@@ -80,7 +78,7 @@ def test_a_trace_alone_says_what_it_does_not_know(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "t.json", [(GEMM, 1000.0 * i, 10.0) for i in range(1, 4)])
     nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
     done = asked(tmp_path / "store")
-    assert f"-k {GEMM} " in done.stdout and "the trace does not tell what ran before it" in done.stderr
+    assert f"-k {GEMM} " in done.stdout and "the trace does not show what ran before it" in done.stderr
 
 
 @pytest.mark.parametrize(("words", "error", "message"), [

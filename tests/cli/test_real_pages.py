@@ -14,8 +14,9 @@ from nsightlens.cli import page
 from nsightlens.cli.compare import command as compare
 from nsightlens.cli.summary import command
 from nsightlens.errors import NsightlensError
+from tests.places import ROOT
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = ROOT.parent / "shared" / "data"
 pytestmark = [pytest.mark.captures, pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")]
 CAPTURES = {
     "eight_ranks": ["kineto/astra-sim__astra-sim__megatron-tp8"],
@@ -59,7 +60,7 @@ def test_every_plot_is_drawn_or_says_what_is_missing(store: tuple[str, Path], tm
             try:
                 nl.plots.save(draw(opened.view(name)), tmp_path / f"{name}.png")
             except NsightlensError as exc:
-                reasons = ("name two runs",) if name == "run_waterfall" else ("nothing to draw", "no kernel can be placed")
+                reasons = ("name two runs",) if name == "run_waterfall" else ("nothing to draw", "no kernel can be plotted")
                 assert any(reason in str(exc) for reason in reasons)
             else:
                 drawn.append(name)
@@ -67,9 +68,9 @@ def test_every_plot_is_drawn_or_says_what_is_missing(store: tuple[str, Path], tm
 
 
 def test_the_waterfall_in_the_readme_is_that_of_the_real_pair(tmp_path: Path) -> None:
-    for workers in (0, 4):
-        (trace,) = (DATA / "kineto").glob(f"pytorch__kineto__tb_plugin__resnet50_num_workers_{workers}__*")
-        nl.ingest(trace, store=tmp_path / "store", run=f"w{workers}", jobs=1).close()
+    for workers, recording in ((0, 1623143089861), (4, 1623212756351)):
+        name = f"pytorch__kineto__tb_plugin__resnet50_num_workers_{workers}__worker0.{recording}.pt.trace.json.gz"
+        nl.ingest(DATA / "kineto" / name, store=tmp_path / "store", run=f"w{workers}", jobs=1).close()
     done = CliRunner().invoke(compare, ["runs", "w0", "w4", "--store", str(tmp_path / "store")], env={"COLUMNS": "100"})
-    block = re.search(r"```text\n(.*?)```", (Path(__file__).parents[2] / "README.md").read_text(), re.DOTALL)
+    block = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert block and block[1] in done.stdout

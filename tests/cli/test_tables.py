@@ -76,7 +76,7 @@ def test_an_id_stays_where_nothing_else_tells_the_rows_apart() -> None:
 
 def configurations(width: int, names: tuple[str, str, str]) -> list[str]:
     """Return the header of a table of three kernels, of which two may share a name."""
-    header = ("rank", "kernel", "grid", "block", "precision", "duration_us", "gflop_per_s", "of_roof_pct", "launches")
+    header = ("rank", "kernel", "grid", "block", "precision", "duration_us", "gflop_per_s", "roof_pct", "launches")
     rows = [(i % 2, name, f"{50176 + i // 2}x1x1", f"128x1x{1 + i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49,
              23308.9, 7.47, 5) for i, name in enumerate(names)]
     text = [name in ("kernel", "grid", "block", "precision") for name in header]
@@ -86,11 +86,11 @@ def configurations(width: int, names: tuple[str, str, str]) -> list[str]:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_settings_that_tell_no_rows_apart_go_before_the_last_figures(width: int) -> None:
     shown = configurations(width, ("a_kernel_of_a_long_name_1", "a_kernel_of_a_long_name_2", "a_kernel_of_a_long_name_3"))
-    assert {"rank", "kernel", "duration_us", "of_roof_pct"} <= set(shown)
+    assert {"rank", "kernel", "duration_us", "roof_pct"} <= set(shown)
 
 
 def test_settings_that_tell_rows_apart_stay() -> None:
-    names = ("tells", "kernel", "precision", "duration_us", "gflop_per_s", "of_roof_pct")
+    names = ("tells", "kernel", "precision", "duration_us", "gflop_per_s", "roof_pct")
     rows = [("a", f"kernel_{i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49, 23308.9, 7.47) for i in range(4)]
     header = render(names, rows, (True, True, True, False, False, False), width=50).splitlines()
     assert next(line for line in header if "kernel" in line).split()[:2] == ["kernel", "precision"]

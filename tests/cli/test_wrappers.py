@@ -1,19 +1,16 @@
-"""nsightlens wrappers: out of a checkout, and out of a wheel."""
+"""nsightlens wrappers: out of a checkout. Out of a wheel: tests/long/test_wheel.py."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 
 from click.testing import CliRunner
 
 from nsightlens.cli.wrappers import command
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
 
 
 def _files(folder: Path) -> set[str]:
@@ -49,21 +46,3 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
                           text=True, check=False, cwd=ROOT)
     assert done.returncode == 1
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_the_wheel_holds_them(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
-        (source / name).write_bytes((ROOT / name).read_bytes())
-    for name in ("nsightlens", "wrappers"):
-        copytree(ROOT / name, source / name, ignore=ignore_patterns("__pycache__"))
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
-    subprocess.run(build, check=True, capture_output=True, text=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        wheel.extractall(tmp_path / "site")
-    assert _files(tmp_path / "site" / "nsightlens" / "_wrappers") == _files(ROOT / "wrappers")
-    program = "import sys; sys.argv[1:] = ['wrappers', 'out']\nfrom nsightlens.cli import main\nmain()"
-    env = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
-    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=tmp_path, capture_output=True)
-    assert _files(tmp_path / "out") == _files(ROOT / "wrappers")

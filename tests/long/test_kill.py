@@ -16,8 +16,9 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.schema import TABLES
+from tests.places import ROOT
 
-RUN = Path(__file__).resolve().parents[2] / "fixtures" / "simulated_resnet18_ddp"
+RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 KILLS = 200
 _OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
 

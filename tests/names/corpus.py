@@ -50,6 +50,8 @@ def captures() -> dict[str, Names]:
 
 def nsys_rows(path: Path) -> list[tuple[str, str | None, str | None, float]]:
     """Return (demangled name, short name, mangled name, total ns) per kernel of an nsys export."""
+    if not path.read_bytes().startswith(b"SQLite format 3\0"):
+        return []  # no database, whatever its name says
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
         base.text_factory = lambda raw: raw.decode("utf-8", "replace")
         columns = {row[1] for row in base.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_KERNEL)")}

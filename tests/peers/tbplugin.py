@@ -1,6 +1,6 @@
 """What torch_tb_profiler 0.4.3 makes of the rows of one profile, as named changes to our rows.
 
-Each function changes the rows of a catalogue in one way in which the plugin reads a trace differently; our views over the
+Each function changes the rows of a catalog in one way in which the plugin reads a trace differently; our views over the
 changed rows then give the plugin's figures. `as_the_plugin_reads` applies them all, in order.
 """
 
@@ -45,8 +45,9 @@ Connection = duckdb.DuckDBPyConnection
 
 
 def as_the_plugin_reads(con: Connection, mode: str) -> float:
-    """Change the rows of a catalogue with one profile. mode: asis or gitmap (cuda_runtime mapped). Returns units per us."""
+    """Change the rows of a catalog with one profile. mode: asis or gitmap (cuda_runtime mapped). Returns units per us."""
     generation = _one(con, "SELECT regexp_extract(format, 'G[0-9]') FROM profiles")
+    cut_copies(con, generation)
     units = double_us(con, generation)
     steps_of_both_tracks(con)
     runtime_by_category(con, mode, generation)
@@ -58,6 +59,12 @@ def as_the_plugin_reads(con: Connection, mode: str) -> float:
     tensor_cores_by_old_names(con)
     operators_by_old_names(con)
     return units
+
+
+def cut_copies(con: Connection, generation: str) -> None:
+    """Give copies and sets of traces in whole us the durations that are written, cut to a us, not those of their bandwidths."""
+    if generation in ("G1", "G2", "G3"):
+        con.execute("UPDATE memory_ops SET duration_ns = duration_ns // 1000 * 1000")
 
 
 def double_us(con: Connection, generation: str) -> float:

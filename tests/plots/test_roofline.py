@@ -19,7 +19,7 @@ from matplotlib.text import Annotation
 from nsightlens import plots
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.plots.roofline import series_labels
-from nsightlens.plots.roofs import precision_name, quantity
+from nsightlens.plots.roofline_roofs import precision_name, quantity
 
 
 def row(number: int = 0, **more: Any) -> dict[str, Any]:
@@ -28,10 +28,10 @@ def row(number: int = 0, **more: Any) -> dict[str, Any]:
         "configuration_id": f"c{number}", "run": "base", "rank": 0, "gpu": "NVIDIA A100-SXM4-80GB", "compute_capability": "8.0",
         "name": f"kernel{number}<float>(int)", "short_name": f"kernel{number}", "grid_x": 8, "grid_y": 2, "grid_z": 1,
         "block_x": 128, "block_y": 1, "block_z": 1, "clock_control": None, "simulated": False, "level": "dram",
-        "precision": "fp32", "placed": True, "not_placed_reason": None, "level_definition": "dram__bytes",
-        "performance_flop_per_s": 1e12, "arithmetic_intensity": 2.0, "measured_flop_per_s": 10e12,
-        "measured_bytes_per_s": 1e12, "measured_clock_hz": 1.1e9, "datasheet_flop_per_s": 19.5e12,
-        "datasheet_bytes_per_s": 2039e9, "datasheet_clock_hz": 1.41e9, "datasheet_gpu": "A100 SXM4 80GB",
+        "precision": "fp32", "plottable": True, "not_plottable_reason": None, "level_definition": "dram__bytes",
+        "achieved_flop_per_s": 1e12, "arithmetic_intensity": 2.0, "peak_flop_per_s": 10e12,
+        "peak_bytes_per_s": 1e12, "roof_clock_hz": 1.1e9, "datasheet_peak_flop_per_s": 19.5e12,
+        "datasheet_peak_bytes_per_s": 2039e9, "datasheet_clock_hz": 1.41e9, "datasheet_gpu": "A100 SXM4 80GB",
     } | more
 
 
@@ -62,7 +62,7 @@ def texts(figure: Figure) -> str:
 
 
 def test_points_stand_at_intensity_and_performance_on_logarithmic_axes() -> None:
-    figure = draw(row(0), row(1, arithmetic_intensity=100.0, performance_flop_per_s=9e12))
+    figure = draw(row(0), row(1, arithmetic_intensity=100.0, achieved_flop_per_s=9e12))
     (axes,) = figure.axes
     assert points(axes) == {"point 1 dram": (2.0, 1e12), "point 2 dram": (100.0, 9e12)}
     assert axes.get_xscale() == axes.get_yscale() == "log"
@@ -84,11 +84,11 @@ def test_roofs_meet_at_the_ridge() -> None:
 
 def test_the_numbers_of_the_ridges_are_clear_of_the_roofs_labels() -> None:
     """Two flats so near each other that the label of the lower one covers the ridge of the upper."""
-    slow, fast = ({"measured_bytes_per_s": 1.76e12, "measured_flop_per_s": flop, "measured_clock_hz": hz}
+    slow, fast = ({"peak_bytes_per_s": 1.76e12, "peak_flop_per_s": flop, "roof_clock_hz": hz}
                   for flop, hz in ((87.5e12, 2.01e9), (105e12, 2.41e9)))
-    tensor = {"precision": "tensor_bf16_dst_fp32", "measured_flop_per_s": None, "datasheet_flop_per_s": 210e12}
-    figure = draw(row(0, **slow, arithmetic_intensity=0.25, performance_flop_per_s=1.4e10), row(1, **fast),
-                  row(2, **fast | tensor, arithmetic_intensity=380.0, performance_flop_per_s=54e12))
+    tensor = {"precision": "tensor_bf16_dst_fp32", "peak_flop_per_s": None, "datasheet_peak_flop_per_s": 210e12}
+    figure = draw(row(0, **slow, arithmetic_intensity=0.25, achieved_flop_per_s=1.4e10), row(1, **fast),
+                  row(2, **fast | tensor, arithmetic_intensity=380.0, achieved_flop_per_s=54e12))
     (axes,) = figure.axes
     labels = {text.get_text(): text.get_window_extent() for text in axes.texts}
     ridges = [labels["59.7"], labels["119"]]
@@ -112,7 +112,7 @@ def test_datasheet_roofs_are_dashed_and_say_so() -> None:
 
 
 def test_each_roof_falls_back_to_the_other_source() -> None:
-    tensor = row(1, precision="tensor_bf16_dst_fp32", measured_flop_per_s=None, datasheet_flop_per_s=312e12)
+    tensor = row(1, precision="tensor_bf16_dst_fp32", peak_flop_per_s=None, datasheet_peak_flop_per_s=312e12)
     figure = draw(row(), tensor)
     dashed = {name: line.is_dashed() for name, line in roofs(figure.axes[0]).items()}
     assert dashed == {"DRAM": False, "FP32": False, "BF16 tensor": True}
@@ -120,26 +120,26 @@ def test_each_roof_falls_back_to_the_other_source() -> None:
 
 
 def test_a_roof_that_no_source_knows_is_told() -> None:
-    figure = draw(row(0, measured_flop_per_s=None, datasheet_flop_per_s=None), row(1, precision="fp64"))
+    figure = draw(row(0, peak_flop_per_s=None, datasheet_peak_flop_per_s=None), row(1, precision="fp64"))
     assert set(roofs(figure.axes[0])) == {"DRAM", "FP64"}
     assert "No roof is known for FP32" in texts(figure)
 
 
 def test_without_any_roof_the_points_are_drawn() -> None:
-    names = ("measured_flop_per_s", "measured_bytes_per_s", "datasheet_flop_per_s", "datasheet_bytes_per_s")
+    names = ("peak_flop_per_s", "peak_bytes_per_s", "datasheet_peak_flop_per_s", "datasheet_peak_bytes_per_s")
     figure = draw(row() | dict.fromkeys(names))
     assert roofs(figure.axes[0]) == {} and len(points(figure.axes[0])) == 1
 
 
 def test_roofs_at_several_clocks_are_a_band() -> None:
-    figure = draw(row(0), row(1, measured_flop_per_s=20e12, measured_clock_hz=2.2e9))
+    figure = draw(row(0), row(1, peak_flop_per_s=20e12, roof_clock_hz=2.2e9))
     assert "FP32 10.0–20.0 TFLOP/s @ 1.10–2.20 GHz" in texts(figure)
     assert len(figure.axes[0].collections) == 1
     assert not draw(row(0), row(1)).axes[0].collections
 
 
 def test_levels_are_told_apart_and_joined() -> None:
-    levels = [row(0, level=level, arithmetic_intensity=x, level_definition=f"bytes of {level}", measured_bytes_per_s=bw)
+    levels = [row(0, level=level, arithmetic_intensity=x, level_definition=f"bytes of {level}", peak_bytes_per_s=bw)
               for level, x, bw in (("l1", 0.5, 15e12), ("dram", 4.0, 1e12), ("l2", 2.0, 5e12))]
     figure = draw(*levels)
     (axes,) = figure.axes
@@ -159,7 +159,7 @@ def test_definitions_of_a_level_are_never_mixed() -> None:
 
 
 def test_twenty_kernels_differ_in_colour_and_marker_and_have_numbers() -> None:
-    figure = draw(*(row(i, arithmetic_intensity=2.0 + i, performance_flop_per_s=1e11 * (i + 1)) for i in range(20)))
+    figure = draw(*(row(i, arithmetic_intensity=2.0 + i, achieved_flop_per_s=1e11 * (i + 1)) for i in range(20)))
     (axes,) = figure.axes
     looks = {(line.get_color(), line.get_marker()) for line in axes.lines if line.get_label() == "_point"}
     assert len(looks) == 20
@@ -173,7 +173,7 @@ def test_colours_are_safe_for_colour_blind_readers() -> None:
 
 
 def test_each_gpu_has_its_panel() -> None:
-    figure = draw(row(0), row(1, gpu="NVIDIA H100 PCIe", compute_capability="9.0", measured_flop_per_s=50e12))
+    figure = draw(row(0), row(1, gpu="NVIDIA H100 PCIe", compute_capability="9.0", peak_flop_per_s=50e12))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         "Roofline: NVIDIA A100-SXM4-80GB, compute capability 8.0", "Roofline: NVIDIA H100 PCIe, compute capability 9.0"]
     assert [path(roofs(axes)["FP32"])[0][1] for axes in figure.axes] == [10e12, 50e12]
@@ -192,15 +192,15 @@ def test_title_tells_where_the_numbers_are_from(gpu: str | None, simulated: bool
 
 
 def test_rows_that_are_not_placed_are_counted_not_drawn() -> None:
-    absent = row(1, placed=False, not_placed_reason="collect more", performance_flop_per_s=None, arithmetic_intensity=None)
+    absent = row(1, plottable=False, not_plottable_reason="collect more", achieved_flop_per_s=None, arithmetic_intensity=None)
     figure = draw(row(0), absent)
     assert len(points(figure.axes[0])) == 1
-    assert "1 of 2 kernels could not be placed" in texts(figure)
+    assert "1 of 2 kernels could not be plotted" in texts(figure)
 
 
 def test_nothing_to_place_says_why() -> None:
     with pytest.raises(NsightlensError, match="collect more"):
-        draw(row(placed=False, not_placed_reason="collect more"))
+        draw(row(plottable=False, not_plottable_reason="collect more"))
     with pytest.raises(NsightlensError, match="there are no rows"):
         plots.roofline(pa.Table.from_pylist([row()]).slice(0, 0))
 
@@ -279,7 +279,7 @@ def test_a_point_on_another_is_a_ring_around_it() -> None:
 
 
 def test_numbers_cover_neither_texts_nor_one_another() -> None:
-    figure = draw(*(row(number, arithmetic_intensity=3 * 1.3**number, performance_flop_per_s=9e12) for number in range(9)))
+    figure = draw(*(row(number, arithmetic_intensity=3 * 1.3**number, achieved_flop_per_s=9e12) for number in range(9)))
     (axes,) = figure.axes
     boxes = [text.get_window_extent() for text in axes.texts if text.get_gid() == "number"]
     others = [text.get_window_extent() for text in axes.texts if text.get_gid() != "number"]
@@ -290,9 +290,9 @@ def test_numbers_cover_neither_texts_nor_one_another() -> None:
 def true_row(number: int = 0, **more: Any) -> dict[str, Any]:
     """A row of true_roofline: 2 TFLOP/s where ncu's own duration gives 1 TFLOP/s; launches of 900 to 1250 ns around 1 us."""
     return row(number) | {
-        "performance_flop_per_s": 2e12, "work_flop": 2e6, "ncu_flop_per_s": 1e12, "time_tool": "nsys", "time_grade": "launch",
-        "launches": 9, "duration_ns": 1000, "p5_duration_ns": 900, "p95_duration_ns": 1250,
-        "roof_clock": "locked clock of ncu"} | more
+        "achieved_flop_per_s": 2e12, "work_flop": 2e6, "ncu_achieved_flop_per_s": 1e12, "time_tool": "nsys",
+        "time_grade": "launch", "launches": 9, "duration_ns": 1000, "p5_duration_ns": 900, "p95_duration_ns": 1250,
+        "roof_clock_source": "locked clock of ncu"} | more
 
 
 def labelled(axes: Axes, label: str) -> list[Line2D]:
@@ -327,11 +327,11 @@ def test_a_true_roofline_says_what_its_marks_and_roofs_are() -> None:
 def test_one_launch_has_no_bar_and_ncu_without_a_duration_no_point() -> None:
     (axes,) = draw(true_row(launches=1)).axes
     assert not axes.containers and labelled(axes, "_ncu")
-    (axes,) = draw(true_row(ncu_flop_per_s=None)).axes
+    (axes,) = draw(true_row(ncu_achieved_flop_per_s=None)).axes
     assert axes.containers and not labelled(axes, "_ncu") and not [t for t in axes.texts if t.get_gid() == "from ncu"]
 
 
 def test_all_that_stands_beside_the_points_is_in_the_picture() -> None:
-    (axes,) = draw(true_row(ncu_flop_per_s=1e8, p5_duration_ns=1)).axes
+    (axes,) = draw(true_row(ncu_achieved_flop_per_s=1e8, p5_duration_ns=1)).axes
     bottom, top = axes.get_ylim()
     assert bottom < 1e8 and top > 2e15

@@ -11,9 +11,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsightlens import plots, views
+from nsightlens import plots
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
+from nsightlens.views import registry
 
 WHERE = {"run": "base", "tool": "kineto", "profile_id": "P", "window_index": 0, "process_id": "P:0", "device_id": "P:0/gpu0"}
 MS = 1_000_000
@@ -44,7 +45,7 @@ def heights(axes: Axes) -> list[float]:
 
 @pytest.mark.parametrize("name", [name for name in plots.PLOTS if name != "roofline"])
 def test_a_plot_has_its_view_and_says_what_an_empty_one_lacks(name: str) -> None:
-    view = views.known()[name]
+    view = registry.known()[name]
     assert name not in ("", None) and (plots.PLOTS[name].__doc__ or "").startswith("Return")
     with pytest.raises(NsightlensError, match="nothing to draw"):
         plots.PLOTS[name](pa.table({column: pa.array([], pa.null()) for column, _ in view.columns}))

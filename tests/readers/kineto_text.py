@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.readers import kineto
-from nsightlens.schema import TABLES, conform
+from nsightlens.readers.batches import conform
+from nsightlens.schema import TABLES
 
 BASE = 1751410836000000000
 Tables = dict[str, list[dict[str, Any]]]

@@ -15,9 +15,11 @@ import pytest
 
 from nsightlens.errors import UnknownFormatError
 from nsightlens.readers import kineto
-from nsightlens.schema import TABLES, conform
+from nsightlens.readers.batches import conform
+from nsightlens.schema import TABLES
+from tests.places import ROOT
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
+SHARED = ROOT / "../shared/data"
 KINETO = SHARED / "kineto"
 OURS = {
     "kernel": "kernels", "Kernel": "kernels",
@@ -77,6 +79,16 @@ def ns(us: Any) -> int:
     return int(whole) * 1000 + int(fraction.ljust(3, "0"))
 
 
+def lasting(event: dict[str, Any]) -> int:
+    """Return the duration in ns: that of the printed bandwidth where the one of a copy or set was cut to whole us."""
+    bandwidth = event.get("args", {}).get("memory bandwidth (GB/s)")
+    if not isinstance(event["dur"], int) or bandwidth is None:
+        return ns(event["dur"])
+    found: int = round(event["args"]["bytes"] / float(bandwidth))
+    assert found // 1000 == event["dur"], "Kineto cuts the ns that it has divided the bytes by"
+    return found
+
+
 def table_of(event: dict[str, Any]) -> str | None:
     if event.get("ph") == "i":
         return "allocations" if event["name"] == "[memory]" else None
@@ -93,6 +105,33 @@ def union(intervals: Iterable[tuple[int, int]]) -> int:
         total += max(0, end - max(start, reached))
         reached = max(reached, end)
     return total
+
+
+DLRM = KINETO / "facebookresearch__param__dlrm8"
+
+
+@pytest.mark.skipif(not DLRM.is_dir(), reason="the shared captures are not here")
+def test_copies_of_a_trace_in_whole_microseconds_have_the_ns_of_their_bandwidth() -> None:
+    (path,) = DLRM.glob("worker0_*")
+    found = Columns(path)("memory_ops", "bytes", "duration_ns")
+    assert (13_696, 2_912) in found, "2 us as written, 4.703 GB/s"
+    assert (832, 1_472) in found
+
+
+@pytest.mark.parametrize(("duration", "bandwidth", "expected"), [
+    (2, 13_696 / 2_912, 2_912), (0, 64 / 832, 832), (2.5, 13_696 / 2_912, 2_500), (2, 4.7, 2_000), (9, 13_696 / 2_912, 9_000),
+    (2, None, 2_000), (2, "N/A", 2_000), (2, 0, 2_000), (2, -1.0, 2_000), (2, 1e-300, 2_000), (2, True, 2_000),
+])
+def test_a_bandwidth_that_does_not_fit_changes_no_duration(
+    tmp_path: Path, duration: float, bandwidth: Any, expected: int,
+) -> None:
+    size = 64 if duration == 0 else 13_696
+    args = {"device": 0, "stream": 7, "correlation": 1, "bytes": size, "memory bandwidth (GB/s)": bandwidth}
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7,
+            "ts": 1_700_000_000_000_000, "dur": duration, "args": args}
+    trace = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [copy]}
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    assert Columns(tmp_path / "trace.json")("memory_ops", "duration_ns") == [expected]
 
 
 @pytest.mark.skipif(not KINETO.exists(), reason="the shared captures are not here")
@@ -122,7 +161,7 @@ def _check_times(path: Path, expected: dict[str, list[dict[str, Any]]], found: C
     shift = found("profiles", "origin_epoch_ns")[0] - base
     assert shift % 10**9 == 0
     for table in ("kernels", "memory_ops", "api_calls", "ranges"):
-        told = [(ns(e["ts"]) - shift, ns(e["dur"]), re.sub(r"_v\d+$", "", e["name"]) if table == "api_calls" else e["name"])
+        told = [(ns(e["ts"]) - shift, lasting(e), re.sub(r"_v\d+$", "", e["name"]) if table == "api_calls" else e["name"])
                 for e in expected[table]]
         assert found(table, "start_ns", "duration_ns", "name") == told
     assert found("allocations", "at_ns", "bytes") == [(ns(e["ts"]) - shift, e["args"]["Bytes"]) for e in expected["allocations"]]

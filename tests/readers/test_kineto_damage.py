@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
 from nsightlens.readers import kineto
-from nsightlens.readers.kineto import crew, reading, typed
-from nsightlens.readers.kineto.mend import Mender, Unmendable
+from nsightlens.readers.kineto import fast_structs, reading, worker_processes
+from nsightlens.readers.kineto.repair import Repairer, Unrepairable
+from tests.places import ROOT
 from tests.readers.kineto_text import Tables, codes, event, kernel, read, trace
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data/kineto"
+SHARED = ROOT / "../shared/data/kineto"
 REAL = [
     "Quentin-Anthony__torch-profiling-tutorial__dc3b0e7228dd_851.1752215573993169006.pt.trace.json",
     "derived/one_line.json", "derived/torch2.13_real_export_quote.json", "derived/windows_backslash_names.json",
@@ -84,7 +85,7 @@ class Refusing:
 def test_typed_events_give_what_others_give(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = real(name).read_bytes()
     found = read(tmp_path / "t.json", content, piece_bytes=30_000)
-    monkeypatch.setattr(typed, "DECODER", Refusing())
+    monkeypatch.setattr(fast_structs, "DECODER", Refusing())
     assert read(tmp_path / "t.json", content, piece_bytes=30_000) == found
 
 
@@ -108,7 +109,7 @@ def test_odd_values_are_read_alike(tmp_path: Path, which: int, monkeypatch: pyte
         content = trace(*PLAIN, text, *PLAIN)
         with monkeypatch.context() as patch:
             found = read(tmp_path / "t.json", content)
-            patch.setattr(typed, "DECODER", Refusing())
+            patch.setattr(fast_structs, "DECODER", Refusing())
             assert read(tmp_path / "t.json", content) == found, (number, text)
 
 
@@ -139,7 +140,7 @@ def test_helpers_give_the_same(tmp_path: Path, name: str, monkeypatch: pytest.Mo
 def test_work_of_dead_helpers_is_done_here(tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = read(tmp_path / "t.json", SAMPLE, piece_bytes=500)
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
-    monkeypatch.setattr(crew, "_START", start)
+    monkeypatch.setattr(worker_processes, "_START", start)
     assert comparable(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)) == comparable(alone)
 
 
@@ -147,7 +148,7 @@ def test_helpers_do_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
     monkeypatch.delattr(select, "poll")  # then this process waits for its helpers, and does nothing meanwhile
     here = []
-    monkeypatch.setattr(crew.Work, "digest", lambda *args: here.append(args))
+    monkeypatch.setattr(worker_processes.Work, "digest", lambda *args: here.append(args))
     assert len(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)["kernels"]) == 11
     assert not here
 
@@ -179,7 +180,7 @@ def attempt(path: Path, content: bytes) -> Tables | None:
 
 @quick
 @given(st.integers(0, len(SAMPLE.encode())))
-def test_a_cut_loses_only_what_was_cut(tmp_path: Path, cut: int) -> None:
+def test_a_cut_loses_only_item_kind_was_cut(tmp_path: Path, cut: int) -> None:
     content = SAMPLE.encode()[:cut]
     truth, found = read(tmp_path / "w.json", SAMPLE), attempt(tmp_path / "t.json", content)
     if found is None:
@@ -289,19 +290,19 @@ json_values: Any = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=5), st.sampled_from([None, 1]), st.booleans())
 def test_mending_leaves_valid_json_as_it_is(value: Any, indent: int | None, ascii_only: bool) -> None:
-    mender = Mender(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
-    assert json.loads(mender.value()) == value
-    assert not mender.mended
+    repairer = Repairer(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
+    assert json.loads(repairer.value()) == value
+    assert not repairer.repaired
 
 
 @settings(deadline=None)
 @given(st.text(alphabet='{}[]",:\\ abu019.-eE\n', max_size=80))
 def test_mending_ends_in_json_or_refusal(text: str) -> None:
     try:
-        mended = Mender(text).value()
-    except Unmendable:
+        repaired = Repairer(text).value()
+    except Unrepairable:
         return
-    json.loads(mended)
+    json.loads(repaired)
 
 
 @pytest.mark.parametrize("args", [
@@ -377,3 +378,14 @@ def test_an_unreadable_path(tmp_path: Path) -> None:
         for look in (kineto.probe, lambda one: list(kineto.read([one]))):
             with pytest.raises(ReadError, match="cannot be read"):
                 look(path)
+
+
+@pytest.mark.parametrize("first", ["2000001.500", "1751410836000001.500"])
+@pytest.mark.parametrize("odd", ["true", "false", "{}", "[]", '{"ph": 1}', '"x"', "null"])
+@pytest.mark.parametrize("piece", [None, 1000])
+def test_what_is_no_duration_costs_its_event_and_no_other(tmp_path: Path, first: str, odd: str, piece: int | None) -> None:
+    events = [kernel(ts=f"{first[:-3]}{at:03}", name=f"k{at}", dur=odd if at == 20 else "3.250") for at in range(40)]
+    found = read(tmp_path / "t.json", trace(*events), piece_bytes=piece)
+    assert [row["name"] for row in found["kernels"] if row["duration_ns"] == 3250] == [f"k{at}" for at in range(40) if at != 20]
+    assert [row["duration_ns"] for row in found["kernels"] if row["name"] == "k20"] in ([], [None])
+    assert codes(found) & {"missing_time", "events_lost"}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nsightlens.errors import ReadError
 from nsightlens.readers import kineto
+from tests.places import ROOT
 
-DERIVED = Path(__file__).resolve().parents[2] / "../shared/data/kineto/derived"
+DERIVED = ROOT / "../shared/data/kineto/derived"
 # What is said of a sound trace, too.
 HARMLESS = {"events_not_stored", "no_epoch"}
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.errors import UnknownFormatError
-from nsightlens.readers.kineto import times, words
+from nsightlens.readers.kineto import categories, times
 from tests.readers.kineto_text import BASE, codes, event, kernel, read, trace
 
 
@@ -271,7 +271,8 @@ def test_the_group_had_an_id_before_it_had_a_name(path: Path) -> None:
     ("hipMemcpyDtoHAsync", None, None, None),
 ])
 def test_words_of_copies(name: str, direction: str | None, source: str | None, destination: str | None) -> None:
-    assert (words.direction(name), words.source_memory(name), words.destination_memory(name)) == (direction, source, destination)
+    found = categories.direction(name), categories.source_memory(name), categories.destination_memory(name)
+    assert found == (direction, source, destination)
 
 
 def test_memory_operations(path: Path) -> None:

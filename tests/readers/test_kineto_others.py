@@ -9,8 +9,8 @@ import pytest
 
 from nsightlens.errors import UnknownFormatError
 from nsightlens.readers import kineto
-from nsightlens.readers.kineto import words
-from nsightlens.readers.kineto.mend import Mender
+from nsightlens.readers.kineto import categories
+from nsightlens.readers.kineto.repair import Repairer
 from tests.readers.kineto_text import Tables, codes, event, kernel, read, trace
 
 LAST = event(None, "Record Window End", "99.0", None, pid="", tid="", ph="i")
@@ -33,9 +33,9 @@ def message(found: Tables, code: str) -> str:
 def test_values_that_are_missing_or_bare(written: str, meant: str | None) -> None:
     if meant is None:
         with pytest.raises(ValueError):
-            Mender(written).value()
+            Repairer(written).value()
     else:
-        assert Mender(written).value() == meant
+        assert Repairer(written).value() == meant
 
 
 @pytest.mark.parametrize(("written", "what"), [
@@ -63,7 +63,7 @@ def test_a_group_without_a_readable_description_costs_neither_kernel_nor_rank(
     ("Memcpy INVALID (Shared -> Device)", None), ("conv2d_H2D4", None), ("Memcpy HtoD (Pageable -> Device)", "HtoD"),
 ])
 def test_directions_of_copies_on_intel_gpus(label: str, direction: str | None) -> None:
-    assert words.direction(label) == direction
+    assert categories.direction(label) == direction
 
 
 def test_work_on_an_intel_gpu(path: Path) -> None:
@@ -87,7 +87,7 @@ def test_work_of_an_accelerator_that_we_do_not_know_is_not_passed_over_in_silenc
     work = event("aiu", "mm", 3, 4, pid=2), event(None, "MatMulV2", 9, 4)
     found = read(path, trace(event("cpu_op", "aten::mm", 1), *work, LAST))
     assert not found["kernels"]
-    assert message(found, "no_gpu_work").endswith("in no sum: aiu 1, no category 1.")
+    assert message(found, "no_gpu_work").endswith("in no table and no sum: aiu 1, no category 1.")
 
 
 @pytest.mark.parametrize("events", [

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import HEAD_BYTES, kineto
+from nsightlens.readers import kineto
+from nsightlens.readers.reader import HEAD_BYTES
+from tests.places import ROOT
 from tests.readers.kineto_text import BASE, event, kernel, trace
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data/kineto"
+SHARED = ROOT / "../shared/data/kineto"
 HERE = pytest.mark.skipif(not SHARED.exists(), reason="the shared captures are not here")
 OPERATOR = event("cpu_op", "aten::mm", "7000000.5", pid=851)
 

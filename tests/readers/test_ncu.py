@@ -13,9 +13,10 @@ import pytest
 
 from nsightlens.errors import ReadError
 from nsightlens.readers import ncu
+from tests.places import ROOT
 from tests.readers.ncu_text import codes, read
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data/ncu"
+DATA = ROOT / "../shared/data/ncu"
 LABELS = DATA.parents[1] / "formats/ncu-labels.tsv"
 CSVS = sorted(DATA.glob("*.csv")) if DATA.is_dir() else []
 EXPONENTS = {

@@ -46,7 +46,7 @@ def test_bytes_that_are_no_text_are_replaced_and_counted(tmp_path: Path) -> None
     text = ("\n".join(metrics(DURATION, of=ids(name="k\0")))).encode().replace(b"app", b"a\xffp")
     tables = read(save(tmp_path, text))
     assert (tables["processes"][0]["name"], tables["kernels"][0]["name"]) == ("a�p", "k")
-    assert codes(tables) == {"encoding_replaced": 1, "nul_bytes": 1}
+    assert codes(tables) == {"text_replaced": 1, "nul_bytes": 1}
 
 
 @pytest.mark.parametrize("cut", range(1, 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
 from nsightlens.readers import ncu
+from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.text import blocks
+from tests.places import ROOT
 from tests.readers.ncu_text import (
     DURATION,
     IDS,
@@ -30,7 +34,7 @@ from tests.readers.ncu_text import (
 )
 from tests.readers.test_ncu_merge import summary
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data/ncu"
+DATA = ROOT / "../shared/data/ncu"
 SEEDS = [
     "\n".join(
         [
@@ -199,3 +203,59 @@ def test_numbers_beyond_64_bits_in_id_columns(tmp_path: Path) -> None:
     assert (kernel["context"], kernel["stream"], kernel["device"]) == (None, None, None)
     with pytest.raises(ReadError):
         read(save(tmp_path, metrics(DURATION, of=ids(pid=10**30))))
+
+
+def zipped(folder: Path, *parts: bytes) -> Path:
+    """A gzip file of one member per part."""
+    path = folder / "f.csv.gz"
+    path.write_bytes(b"".join(map(gzip.compress, parts)))
+    return path
+
+
+def test_newlines_without_end_are_not_unpacked_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 GiB of newlines in 4 MB took 8.5 GB of memory."""
+    monkeypatch.setattr("nsightlens.readers.ncu.text._MOST_UNPACKED", 1 << 22)
+    report = "\n".join([*raw([("gpu__time_duration.sum", "us")], ("1.5",)), ""]).encode()
+    path = zipped(tmp_path, report, b"\n" * (1 << 25))
+    sizes = [len(block.data) for block in blocks(path, Notes())]
+    assert sum(sizes) < 9 << 20 and max(sizes) < 2 << 20
+    tables = read(path)
+    assert [row["duration_ns"] for row in tables["kernels"]] == [1500]
+    assert codes(tables)["endless"] == 1
+    with pytest.raises(ReadError):
+        ncu.probe(zipped(tmp_path, b"\n" * (1 << 25)))
+
+
+def test_a_line_without_end_is_not_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsightlens.readers.ncu.text._LONGEST_LINE", 1 << 20)
+    report = "\n".join([*raw([("gpu__time_duration.sum", "us")], ("1.5",)), ""]).encode()
+    tables = read(zipped(tmp_path, report, b"x" * (4 << 20)))
+    assert len(tables["kernels"]) == 1
+    assert codes(tables)["endless"] == 1
+
+
+@pytest.mark.parametrize("output", ["step\n", " \n"])
+def test_output_of_an_application_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
+    monkeypatch.setattr("nsightlens.readers.ncu.lines._MOST_IDLE_LINES", 100)
+    table = "\n".join([*raw([("gpu__time_duration.sum", "us")], ("1.5",), ("2.5",)), ""])
+    header, last = table.rsplit("\n", 2)[0] + "\n", table.rsplit("\n", 2)[1] + "\n"
+    path = tmp_path / "f.csv"
+    path.write_text(output * 90 + header + output * 90 + last + output * 90)
+    assert len(read(path)["kernels"]) == 2 and "endless" not in codes(read(path))
+    path.write_text(header + output * 101 + last)
+    assert len(read(path)["kernels"]) == 1 and codes(read(path))["endless"] == 1
+
+
+def test_utf_16_is_read_in_stretches(tmp_path: Path) -> None:
+    rows = "\n".join(raw([("gpu__time_duration.sum", "us")], *[("1.5",)] * 20_000))
+    path = zipped(tmp_path, rows.encode("utf-16"))
+    assert len(list(blocks(path, Notes()))) > 3
+    assert len(read(path)["kernels"]) == 20_000
+
+
+def test_a_table_whose_every_row_is_torn(tmp_path: Path) -> None:
+    """The campaign found an IndexError."""
+    text = "\n".join([*details((SOL, "Duration", "us", "6.75"), (SOL, "Elapsed Cycles", "cycle", "13")), ""])
+    at = text.index("Grid Size")
+    with pytest.raises(ReadError):
+        read(save(tmp_path, f'{text[:at]}","9.0","{SOL}","Elapsed Cycles","cycle","13",\n{text[at:]}'))

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from nsightlens.readers.ncu import labels
+from tests.places import ROOT
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = ROOT
 SOURCE = REPO / "../shared/formats/ncu-labels.tsv"
 PRODUCT = REPO / "nsightlens/readers/ncu/labels.tsv"
 COLUMNS = ("section_id", "section_name", "body_item", "label", "metric", "compute_capability")

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from nsightlens.errors import UnknownFormatError, UsageError
-from nsightlens.readers import HEAD_BYTES, nsys
+from nsightlens.readers import nsys
+from nsightlens.readers.reader import HEAD_BYTES
+from tests.places import ROOT
 from tests.readers.nsys_report import codes, read
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data/nsys"
+DATA = ROOT / "../shared/data/nsys"
 CAPTURES = sorted(DATA.glob("*.sqlite"))
 K, R = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 
@@ -157,7 +159,7 @@ def test_rank_and_device_of_an_mpi_rank() -> None:
 
 def test_backtraces_repeat_calls() -> None:
     found = read(capture("saxpy"))
-    assert codes(found)["repeated_calls"] == 38
+    assert codes(found)["duplicate_calls"] == 38
     assert Counter(row["name"] for row in found["api_calls"])["cudaLaunchKernel"] == 5
     assert Counter(row["api"] for row in found["api_calls"]) == {"runtime": 56, "driver": 1}
 

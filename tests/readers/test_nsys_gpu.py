@@ -93,7 +93,7 @@ def test_text_columns_that_users_add_are_ignored(tmp_path: Path) -> None:
 def test_a_name_that_the_report_lacks(tmp_path: Path) -> None:
     found = report(tmp_path, CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2, demangledName=99, shortName=98), kernel(3, 4)])
     assert "name" not in found["kernels"][0]
-    assert codes(found)["nameless"] == 1
+    assert codes(found)["missing_name"] == 1
 
 
 def test_names_without_a_table_of_strings(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_names_without_a_table_of_strings(tmp_path: Path) -> None:
     del tables["StringIds"]
     found = report(tmp_path, tables)
     assert "name" not in found["kernels"][0]
-    assert codes(found)["nameless"] == 2
+    assert codes(found)["missing_name"] == 2
 
 
 def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_absurd_times_are_null_and_counted(tmp_path: Path) -> None:
         assert [row.get("start_ns") for row in found[table]] == starts * copies, table
         assert [row.get("duration_ns") for row in found[table]] == durations * copies, table
     told = codes(found)
-    assert (told["impossible_start"], told["impossible_duration"], told.get("never_closed")) == (3 * 6, 4 * 6, None)
+    assert (told["impossible_start"], told["impossible_duration"], told.get("unclosed_range")) == (3 * 6, 4 * 6, None)
 
 
 @pytest.mark.parametrize("session", [True, False])
@@ -206,7 +206,7 @@ def test_backtraces_do_not_count_as_calls(tmp_path: Path) -> None:
         ("cudaLaunchKernel", "runtime", 0),
         ("cuLaunchKernel", "driver", 719),
     ]
-    assert codes(found)["repeated_calls"] == 2
+    assert codes(found)["duplicate_calls"] == 2
 
 
 def test_calls_of_a_table_without_classes(tmp_path: Path) -> None:

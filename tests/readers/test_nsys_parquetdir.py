@@ -10,6 +10,7 @@ import pytest
 
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers import nsys
+from tests.places import ROOT
 from tests.readers.nsys_report import (
     SESSION,
     Row,
@@ -25,7 +26,7 @@ from tests.readers.nsys_report import (
     write_parquetdir,
 )
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data/nsys"
+DATA = ROOT / "../shared/data/nsys"
 CAPTURES = sorted(DATA.glob("*.sqlite"))
 EVENTS = ("kernels", "memory_ops", "graph_executions", "api_calls", "ranges", "processes", "devices")
 

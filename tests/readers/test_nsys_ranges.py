@@ -48,7 +48,7 @@ def test_ranges_marks_and_what_is_neither(tmp_path: Path) -> None:
         ("nvtx_push_pop", "open", None, 17, None, 70, None),
         ("nvtx_start_end", "old", None, 18, 1, 70, None),
     ]
-    assert codes(found)["never_closed"] == 1
+    assert codes(found)["unclosed_range"] == 1
     assert codes(found)["unknown_nvtx"] == 1
 
 

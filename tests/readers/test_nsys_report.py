@@ -60,7 +60,7 @@ def test_an_unknown_session_is_said(tmp_path: Path) -> None:
     del tables["TARGET_INFO_SESSION_START_TIME"]
     found = report(tmp_path, tables)
     assert "origin_epoch_ns" not in found["profiles"][0]
-    assert "epoch_unknown" in codes(found)
+    assert "no_epoch" in codes(found)
 
 
 def test_both_names_of_the_table_of_versions(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
-from nsightlens.discover import find
+from nsightlens.discovery.files import find
 from nsightlens.errors import ReadError
 from nsightlens.readers import steps
 
@@ -27,7 +27,7 @@ LOG: dict[str, Any] = {
     ],
 }
 ROWS = [("warmup", 0, 0, 101, 0, 1, 99), ("measure", 1, 200, 60, 1, 201, 20), ("measure", 1, 200, 60, 2, 222, 29)]
-COLUMNS = ("window_name", "window_number", "window_start_ns", "window_duration_ns", "step", "start_ns", "duration_ns")
+COLUMNS = ("segment_name", "segment_number", "segment_start_ns", "segment_duration_ns", "step", "start_ns", "duration_ns")
 
 
 def write(path: Path, content: Any = LOG) -> Path:
@@ -39,7 +39,7 @@ def test_rows_are_exact(tmp_path: Path) -> None:
     tables = nl.read(write(tmp_path / "rank0003.steps.json"))
     rows = tables["step_times"].to_pylist()
     assert [tuple(row[c] for c in COLUMNS) for row in rows] == ROWS
-    common = {tuple(row[c] for c in ("recorded_under", "workload", "rank", "tool")) for row in rows}
+    common = {tuple(row[c] for c in ("profiler", "workload", "rank", "tool")) for row in rows}
     assert common == {("none", "resnet18", 3, "steps")}
     assert tables["profiles"].to_pylist()[0]["origin_epoch_ns"] == BEGAN
     assert tables["profiles"].to_pylist()[0]["execution_id"] == "e-plain"
@@ -51,7 +51,7 @@ def test_rows_are_exact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("tool", "under"), [("plain", "none"), ("torch", "kineto"), ("nsys", "nsys"), ("x", "x")])
 def test_what_it_ran_under(tmp_path: Path, tool: str, under: str) -> None:
     table = nl.read(write(tmp_path / "a.json", {**LOG, "tool": tool}))["step_times"]
-    assert set(table["recorded_under"].to_pylist()) == {under}
+    assert set(table["profiler"].to_pylist()) == {under}
 
 
 def test_it_is_known_by_its_content_whatever_its_name(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_it_says_of_itself_wins_over_a_stale_sidecar(tmp_path: Path) -> Non
 def test_times_that_cannot_be_are_null_and_said(tmp_path: Path) -> None:
     odd = [{"step": 1, "start_epoch_ns": BEGAN + 9, "end_epoch_ns": BEGAN + 8}, {"step": 2, "start_epoch_ns": BEGAN}]
     tables = nl.read(write(tmp_path / "a.json", {"tool": "plain", "windows": [{"steps": odd}]}))
-    assert [(r["start_ns"], r["duration_ns"], r["window_duration_ns"], r["rank"]) for r in tables["step_times"].to_pylist()] == [
+    assert [(r["start_ns"], r["duration_ns"], r["segment_duration_ns"], r["rank"]) for r in tables["step_times"].to_pylist()] == [
         (9, None, None, None), (0, None, None, None)]
     assert [(d["code"], d["count"]) for d in tables["diagnostics"].to_pylist()] == [("negative_duration", 1)]
 
@@ -136,7 +136,7 @@ def test_ingest_counts_them_once_replaces_what_changed_and_keeps_them_out_of_tim
         assert store.sql("SELECT outcome FROM files ORDER BY path").column(0).to_pylist() == ["read", "duplicate"]
         assert store.view("timeline_kernels").num_rows == store.view("busy_time").num_rows == 0
         summary = store.view("step_time_summary").to_pylist()
-    assert [(r["window_name"], r["steps"], r["step_ns"], r["median_ns"], r["rank"]) for r in summary] == [
+    assert [(r["segment_name"], r["steps"], r["step_ns"], r["median_ns"], r["rank"]) for r in summary] == [
         ("warmup", 1, 101.0, 99.0, 3), ("measure", 2, 30.0, 24.5, 3)]
     (folder / "same.json.gz").unlink()
     write(log, {**LOG, "windows": LOG["windows"][:1]})

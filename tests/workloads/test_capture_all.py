@@ -12,7 +12,7 @@ from tests.wrappers.stage import WRAPPERS
 WORDS = "--batch-size 2 --image-size 32 --warmup 2 --steps 9 --threads 1 --device cpu"
 LAUNCHER = "torchrun --standalone --no-python --nproc-per-node 2"
 EXECUTIONS = """
-SELECT DISTINCT tool, recorded_under, execution_id FROM profiles LEFT JOIN step_times USING (profile_id, run, tool)
+SELECT DISTINCT tool, profiler, execution_id FROM profiles LEFT JOIN step_times USING (profile_id, run, tool)
 """
 RANGES = """
 SELECT p.rank, p.world_size, p.rank_source, count(*) FILTER (r.kind = 'step') AS steps,
@@ -38,9 +38,9 @@ def test_ranks_steps_and_operators_without_an_option(tmp_path: Path) -> None:
     expected = {"world_size": 2, "rank_source": "sidecar", "steps": 3, "numbers": [7, 8, 9], "convolutions": 60,
                 "phases": ["backward", "data", "forward", "optimizer"]}
     assert seen == [{"rank": rank, **expected} for rank in (0, 1)]
-    assert [(t["recorded_under"], t["rank"], t["window_name"], t["steps"]) for t in times] == [
+    assert [(t["profiler"], t["rank"], t["segment_name"], t["steps"]) for t in times] == [
         (under, rank, *window) for under in ("none", "kineto") for rank in (0, 1) for window in (("warmup", 2), ("measure", 9))]
     assert all(t["min_ns"] <= t["median_ns"] <= t["max_ns"] and t["step_ns"] > 0 for t in times)
-    ids = {(e["tool"], e["recorded_under"]): e["execution_id"] for e in executions}
+    ids = {(e["tool"], e["profiler"]): e["execution_id"] for e in executions}
     assert len(executions) == len(ids) == 3   # one execution per tool, the same for both ranks
     assert ids["steps", "kineto"] == ids["kineto", None] != ids["steps", "none"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nsightlens.operators import CONTRACTIONS, contractions, convolutions, work
+from nsightlens.op_cost import CONTRACTIONS, contractions, convolutions, work
 
 torch = pytest.importorskip("torch")
 functional = pytest.importorskip("torch.nn.functional")

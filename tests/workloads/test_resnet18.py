@@ -15,7 +15,9 @@ import pytest
 import torch
 from gemm import work
 
-WORKLOADS = Path(__file__).resolve().parents[2] / "wrappers" / "workloads"
+from tests.places import ROOT
+
+WORKLOADS = ROOT / "wrappers" / "workloads"
 TINY = ["--batch-size", "2", "--image-size", "32", "--warmup", "1", "--steps", "2", "--threads", "1", "--device", "cpu"]
 
 

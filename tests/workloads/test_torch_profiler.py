@@ -20,8 +20,9 @@ from nsl_annotate import annotate
 from torch_profiler import profile
 
 import nsightlens as nl
+from tests.places import ROOT
 
-WRAPPERS = Path(__file__).resolve().parents[2] / "wrappers"
+WRAPPERS = ROOT / "wrappers"
 PROFILER = WRAPPERS / "torch_profiler.py"
 QUICK = ["--skip-first", "1", "--wait", "0", "--warmup", "1", "--active", "2"]
 LOOP = """

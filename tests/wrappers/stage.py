@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WRAPPERS = Path(__file__).resolve().parents[2] / "wrappers"
+from tests.places import ROOT
+
+WRAPPERS = ROOT / "wrappers"
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
 
 _NSYS = r"""#!/usr/bin/env bash

@@ -12,7 +12,7 @@ import nsl_annotate
 import pytest
 from nsl_annotate import annotate, step_range
 
-from nsightlens.readers.kineto import words
+from nsightlens.readers.kineto import categories
 from tests.readers.nsys_report import report, span
 
 
@@ -131,7 +131,7 @@ def test_nsys_and_kineto_see_the_same_steps_and_phases(log: list[str], tmp_path:
     seen = [(row["kind"], row["name"], row.get("step"), row.get("domain")) for row in rows]
     assert seen == [("step", "ProfilerStep#7", 7, None)] + [
         ("nvtx_push_pop", phase, None, None) for phase in ("forward", "backward", "optimizer")]
-    assert words.step_number("ProfilerStep#7") == 7
+    assert categories.step_number("ProfilerStep#7") == 7
     assert [word for word in log if word.startswith("torch+")] == ["torch+forward", "torch+backward", "torch+optimizer"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightlens.ranks import read_sidecar
+from nsightlens.discovery.ranks import read_sidecar
 from tests.wrappers.stage import SHELLCHECK, WRAPPERS, Stage, readme_lines
 
 TORCH_PROFILER = """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import duckdb
 
+from tests.places import ROOT
 from tests.wrappers.stage import Stage
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/simulated_resnet18_ddp"
+FIXTURES = ROOT / "fixtures/simulated_resnet18_ddp"
 
 
 def test_two_ranks_under_torchrun_into_the_table(stage: Stage) -> None:
@@ -20,7 +20,7 @@ def test_two_ranks_under_torchrun_into_the_table(stage: Stage) -> None:
         "/bin/sh",
         "-c",
         'exec torchrun --standalone --no-python --nproc-per-node 2 "$0" --run-dir captured --run-id base true',
-        str(Path(__file__).resolve().parents[2] / "wrappers/nsys_wrapper.sh"),
+        str(ROOT / "wrappers/nsys_wrapper.sh"),
     )
     assert done.returncode == 0, done.stderr
     for rank in (0, 1):  # the stub's report is text; a real one is set aside beside its export

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from nsightlens.ranks import read_sidecar, sidecar_path
+from nsightlens.discovery.ranks import read_sidecar, sidecar_path
 from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
 

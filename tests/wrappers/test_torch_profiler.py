@@ -12,7 +12,7 @@ import pytest
 import torch_profiler
 from nsl_launch import Launch, capture, find_launch, selected, without_secrets
 
-from nsightlens.ranks import read_sidecar
+from nsightlens.discovery.ranks import read_sidecar
 from tests.wrappers.stage import WRAPPERS
 
 ELASTIC = {"TORCHELASTIC_RUN_ID": "abc", "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4",
@@ -201,5 +201,5 @@ def test_two_processes_of_one_rank_do_not_write_the_same_trace(tmp_path: Path, c
 
 def test_help_says_what_each_option_does_and_its_default() -> None:
     text = " ".join(torch_profiler._parser().format_help().split())
-    assert "--active N steps that are recorded: a window [3]" in text and "of the operators' inputs [yes]" in text
+    assert "--active N steps to record in each window [3]" in text and "of the operators' inputs [yes]" in text
     assert "What works without touching the script" in text

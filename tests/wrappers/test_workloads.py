@@ -10,7 +10,7 @@ import pytest
 from nsl_launch import Launch
 from steps import StepLog, place
 
-from nsightlens.discover import find
+from nsightlens.discovery.files import find
 
 
 def test_steps_lie_in_their_windows_and_the_device_is_waited_for_at_their_ends() -> None:

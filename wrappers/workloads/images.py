@@ -95,7 +95,7 @@ def download(folder: Path) -> None:
                 digest.update(block)
                 archive.write(block)
         if digest.hexdigest() != CIFAR10_MD5:
-            raise refused(f"{CIFAR10_URL}: what came is not CIFAR-10 (MD5 {digest.hexdigest()})", 1)
+            raise refused(f"{CIFAR10_URL}: the download is not CIFAR-10 (MD5 {digest.hexdigest()})", 1)
         archive.flush()
         with tarfile.open(archive.name) as packed:
             packed.extractall(folder, filter="data")

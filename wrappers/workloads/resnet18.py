@@ -119,7 +119,7 @@ def prepare(options: argparse.Namespace, launch: Launch) -> Job:
 def _join(job: Job) -> None:
     launch = job.launch
     if launch.world_size is None:
-        raise refused(f"{launch.launcher} does not tell how many ranks there are: export WORLD_SIZE, RANK and LOCAL_RANK")
+        raise refused(f"{launch.launcher} does not say how many ranks there are: export WORLD_SIZE, RANK and LOCAL_RANK")
     if "MASTER_ADDR" not in os.environ:
         if launch.local_size != launch.world_size:
             raise refused("export MASTER_ADDR before the launcher: the first host, e.g. $(head -n 1 $PBS_NODEFILE) or "
@@ -269,8 +269,8 @@ def main(words: Sequence[str] | None = None) -> None:
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
     if where:
-        told = {key: value for key, value in vars(options).items() if key not in ("run_dir", "data")}
-        log.write(where, {"name": "resnet18", "network": origin, **told, "data": "cifar10" if options.data else "synthetic",
+        settings = {key: value for key, value in vars(options).items() if key not in ("run_dir", "data")}
+        log.write(where, {"name": "resnet18", "network": origin, **settings, "data": "cifar10" if options.data else "synthetic",
                           "device": job.device.type, "distributed": job.distributed})
     if launch.rank == 0:
         step_ns = log.step_ns("measure")

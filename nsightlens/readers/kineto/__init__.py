@@ -10,24 +10,27 @@ from contextlib import closing
 from pathlib import Path
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch, Probe
+from nsightlens.readers.batches import Batch
+from nsightlens.readers.reader import Probe
 
-__all__ = ["TOOL", "probe", "read", "sniff"]
+__all__ = ["RULES_VERSION", "TOOL", "probe", "read", "sniff"]
 
 TOOL = "kineto"
+RULES_VERSION = 2
+"""Raised whenever the reader makes other rows of the same file."""
 
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Say whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
+    """Return whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
     from nsightlens.readers.kineto import probing
 
     return probing.sniff(path, head)
 
 
 def probe(path: Path) -> Probe:
-    """Return what a cheap look tells. Raises ReadError, or UnknownFormatError for JSON of another kind."""
+    """Return what a quick look at the file shows. Raises ReadError, or UnknownFormatError for JSON of another kind."""
     from nsightlens.readers.kineto import probing
 
     return probing.probe(path)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.readers import Batch
-from nsightlens.readers.kineto import times, values, words
-from nsightlens.readers.kineto.fields import Fields, Mask, Told
-from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.batches import Batch
+from nsightlens.readers.kineto import categories, times, values
+from nsightlens.readers.kineto.counts import Tally
+from nsightlens.readers.kineto.fields import Fields, Mask, Parsed
 from nsightlens.readers.kineto.times import UNKNOWN, Ns
 
 Columns = dict[str, pa.Array]
@@ -35,87 +35,87 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
 
 
 class Builder:
-    """Makes the columns of one chunk's rows, and counts in `tally` what a value told beside."""
+    """Makes the columns of one chunk's rows, and counts in `tally` what the values show besides."""
 
     def __init__(self, tally: Tally, origin_ns: int) -> None:
         self._origin_ns = origin_ns
         self._tally = tally
         self._numbers = {pid: number for number, pid in enumerate(tally.pids)}
 
-    def kernels(self, told: Told) -> Columns:
+    def kernels(self, parsed: Parsed) -> Columns:
         """Return the columns of GPU kernels."""
-        self._tally.marks.update(mark for mark in ("registers", "graph_node_id") if bool((told[mark] != UNKNOWN).any()))
+        self._tally.marks.update(mark for mark in ("registers", "graph_node_id") if bool((parsed[mark] != UNKNOWN).any()))
         return {
-            "name": values.texts(told["name"]),
-            **self._times(told), **self._on_device(told), **self._links(told),
-            **_dimensions("grid", told["grid"]), **_dimensions("block", told["block"]),
-            "registers_per_thread": _int32(told["registers"]),
-            "shared_bytes": times.column(told["shared_bytes"]),
-            "blocks_per_sm": values.floats(told["blocks_per_sm"]),
-            "warps_per_sm": values.floats(told["warps_per_sm"]),
-            "estimated_occupancy_pct": values.floats(told["occupancy"]),
-            "graph_id": times.column(_not_zero(told["graph_id"])),
-            "graph_node_id": times.column(_not_zero(told["graph_node_id"])),
-            **(_collectives(told) if any(one is not None for one in told["collective"]) else {}),
+            "name": values.texts(parsed["name"]),
+            **self._times(parsed), **self._on_device(parsed), **self._links(parsed),
+            **_dimensions("grid", parsed["grid"]), **_dimensions("block", parsed["block"]),
+            "registers_per_thread": _int32(parsed["registers"]),
+            "shared_bytes": times.column(parsed["shared_bytes"]),
+            "blocks_per_sm": values.floats(parsed["blocks_per_sm"]),
+            "warps_per_sm": values.floats(parsed["warps_per_sm"]),
+            "estimated_occupancy_pct": values.floats(parsed["occupancy"]),
+            "graph_id": times.column(_not_zero(parsed["graph_id"])),
+            "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
+            **(_collectives(parsed) if any(one is not None for one in parsed["collective"]) else {}),
         }
 
-    def memory_ops(self, told: Told) -> Columns:
+    def memory_ops(self, parsed: Parsed) -> Columns:
         """Return the columns of copies and sets; direction and memories stand in the name, ROCm's also in `kind`."""
-        name = values.texts(told["name"])
-        kind = [words.KIND_OF[cat] for cat in told["cat"]]
-        label = [f"{n} {k}" if one == "memcpy" else None for n, k, one in zip(told["name"], told["kind"], kind, strict=True)]
+        name = values.texts(parsed["name"])
+        kind = [categories.KIND_OF[cat] for cat in parsed["cat"]]
+        label = [f"{n} {k}" if one == "memcpy" else None for n, k, one in zip(parsed["name"], parsed["kind"], kind, strict=True)]
         return {
             "kind": values.repeated(kind), "name": name,
-            **self._times(told), **self._on_device(told), **self._links(told),
-            "direction": values.mapped(values.texts(label), words.direction),
-            "source_memory": values.mapped(name, words.source_memory),
-            "destination_memory": values.mapped(name, words.destination_memory),
-            "bytes": values.integers(told["bytes"]),
-            "graph_node_id": times.column(_not_zero(told["graph_node_id"])),
+            **self._times(parsed), **self._on_device(parsed), **self._links(parsed),
+            "direction": values.mapped(values.texts(label), categories.direction),
+            "source_memory": values.mapped(name, categories.source_memory),
+            "destination_memory": values.mapped(name, categories.destination_memory),
+            "bytes": values.integers(parsed["bytes"]),
+            "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
         }
 
-    def api_calls(self, told: Told) -> Columns:
+    def api_calls(self, parsed: Parsed) -> Columns:
         """Return the columns of runtime and driver calls."""
-        name = values.mapped(values.texts(told["name"]), words.api_name)
+        name = values.mapped(values.texts(parsed["name"]), categories.api_name)
         if any(one is not None and one.startswith("hip") for one in name.dictionary.to_pylist()):
             self._tally.marks.add("hip")
         return {
-            "name": name, "api": values.mapped(values.repeated(told["cat"]), words.KIND_OF.get),
-            "process_index": pa.array(self._process(told["pid"])), "thread": times.column(told["tid"]),
-            **self._times(told), **self._links(told),
+            "name": name, "api": values.mapped(values.repeated(parsed["cat"]), categories.KIND_OF.get),
+            "process_index": pa.array(self._process(parsed["pid"])), "thread": times.column(parsed["tid"]),
+            **self._times(parsed), **self._links(parsed),
         }
 
-    def ranges(self, told: Told) -> Columns:
+    def ranges(self, parsed: Parsed) -> Columns:
         """Return the columns of operators, annotations, modules and steps."""
-        name = values.texts(told["name"])
-        kind = values.mapped(values.repeated(told["cat"]), words.KIND_OF.get)
+        name = values.texts(parsed["name"])
+        kind = values.mapped(values.repeated(parsed["cat"]), categories.KIND_OF.get)
         self._tally.operators += int(np.count_nonzero(_is(kind, "operator")))
-        shapes = told["shapes"]
-        if any(told["shapes_old"]):
-            shapes = [old if new is None else new for new, old in zip(shapes, told["shapes_old"], strict=True)]
+        shapes = parsed["shapes"]
+        if any(parsed["shapes_old"]):
+            shapes = [old if new is None else new for new, old in zip(shapes, parsed["shapes_old"], strict=True)]
         return {
-            "name": name, **_kinds_and_steps(name, kind), **self._tracks(told), **self._times(told),
+            "name": name, **_kinds_and_steps(name, kind), **self._tracks(parsed), **self._times(parsed),
             "shapes": values.json_texts(shapes),
-            "types": values.json_texts(told["types"]),
-            "concrete_inputs": values.json_texts(told["concrete_inputs"]),
-            "sequence": times.column(told["sequence"]),
-            "forward_thread": times.column(_not_zero(told["forward_thread"])),
-            "external_id": times.column(told["external_id"]),
+            "types": values.json_texts(parsed["types"]),
+            "concrete_inputs": values.json_texts(parsed["concrete_inputs"]),
+            "sequence": times.column(parsed["sequence"]),
+            "forward_thread": times.column(_not_zero(parsed["forward_thread"])),
+            "external_id": times.column(parsed["external_id"]),
         }
 
-    def allocations(self, told: Told) -> Columns:
+    def allocations(self, parsed: Parsed) -> Columns:
         """Return the columns of [memory] events."""
-        at, types, device = told["at"], told["device_type"], told["device_id"]
+        at, types, device = parsed["at"], parsed["device_type"], parsed["device_id"]
         self._tally.untimed += int(np.count_nonzero(at == UNKNOWN))
         return {
-            "process_index": pa.array(self._process(told["pid"])), "thread": times.column(told["tid"]),
+            "process_index": pa.array(self._process(parsed["pid"])), "thread": times.column(parsed["tid"]),
             "at_ns": times.column(times.since(at, self._origin_ns)),
-            "bytes": times.column(told["allocated"]),
-            "address": values.integers([_signed(address) for address in told["address"]]),
+            "bytes": times.column(parsed["allocated"]),
+            "address": values.integers([_signed(address) for address in parsed["address"]]),
             "device_type": values.mapped(times.column(types).dictionary_encode(), _device_type),
             "device": _int32(np.where((device == -1) | (types == 0) | (types == UNKNOWN), UNKNOWN, device)),
-            "total_allocated_bytes": times.column(told["total_allocated"]),
-            "total_reserved_bytes": times.column(told["total_reserved"]),
+            "total_allocated_bytes": times.column(parsed["total_allocated"]),
+            "total_reserved_bytes": times.column(parsed["total_reserved"]),
         }
 
     def _process(self, pids: Ns) -> npt.NDArray[np.int32]:
@@ -125,40 +125,40 @@ class Builder:
             found[pids == pid] = number
         return found
 
-    def _times(self, told: Told) -> Columns:
-        start, duration = told["start"], told["duration"]
+    def _times(self, parsed: Parsed) -> Columns:
+        start, duration = parsed["start"], parsed["duration"]
         self._tally.untimed += int(np.count_nonzero((start == UNKNOWN) | (duration == UNKNOWN)))
         duration, impossible = times.possible(duration)
         self._tally.impossible += impossible
         return {"start_ns": times.column(times.since(start, self._origin_ns)), "duration_ns": times.column(duration)}
 
-    def _on_device(self, told: Told) -> Columns:
-        device = _int32(told["device"])
+    def _on_device(self, parsed: Parsed) -> Columns:
+        device = _int32(parsed["device"])
         self._tally.devices.update(number for number in device.unique().to_pylist() if number is not None)
         self._tally.gpu_rows += len(device)
         return {"process_index": pa.array(np.full(len(device), -1, dtype=np.int32)), "device": device,
-                "stream": times.column(told["stream"]), "context": times.column(told["context"])}
+                "stream": times.column(parsed["stream"]), "context": times.column(parsed["context"])}
 
-    def _links(self, told: Told) -> Columns:
+    def _links(self, parsed: Parsed) -> Columns:
         """Return correlation id and External id, the latter only where it is a link.
 
         Kineto of 2022 to early 2024, which wrote whole microseconds, put the correlation id there a second time.
         """
-        correlation, ids = told["correlation"], _not_zero(told["external_id"])
-        borrowed = told["is_whole"] & (ids == correlation) & (ids != UNKNOWN)
+        correlation, ids = parsed["correlation"], _not_zero(parsed["external_id"])
+        borrowed = parsed["is_whole"] & (ids == correlation) & (ids != UNKNOWN)
         self._tally.borrowed_ids += int(np.count_nonzero(borrowed))
         ids = np.where(borrowed, UNKNOWN, ids)
         self._tally.own_ids += int(np.count_nonzero(ids != UNKNOWN))
         return {"correlation_id": times.column(correlation), "external_id": times.column(ids)}
 
-    def _tracks(self, told: Told) -> Columns:
+    def _tracks(self, parsed: Parsed) -> Columns:
         """Return process and thread of ranges; for those that the tool drew on the GPU track, device and stream instead."""
-        on_gpu, process, thread = told["on_gpu"], self._process(told["pid"]), told["tid"]
+        on_gpu, process, thread = parsed["on_gpu"], self._process(parsed["pid"]), parsed["tid"]
         if not on_gpu.any():
             return {"process_index": pa.array(process), "thread": times.column(thread)}
         return {"process_index": pa.array(np.where(on_gpu, np.int32(-1), process)),
                 "thread": times.column(np.where(on_gpu, UNKNOWN, thread)),
-                "device": _int32(told["device"]), "stream": times.column(told["stream"])}
+                "device": _int32(parsed["device"]), "stream": times.column(parsed["stream"])}
 
 
 def _int32(numbers: Ns) -> pa.Array:
@@ -174,7 +174,7 @@ def _not_zero(numbers: Ns) -> Ns:
 
 
 def _device_type(number: int | None) -> str | None:
-    return None if number is None else words.DEVICE_TYPES.get(number, str(number))
+    return None if number is None else categories.DEVICE_TYPES.get(number, str(number))
 
 
 def _dimensions(what: str, sizes: list[Any]) -> Columns:
@@ -182,15 +182,15 @@ def _dimensions(what: str, sizes: list[Any]) -> Columns:
     return {f"{what}_{axis}": column for axis, column in zip("xyz", values.triples(sizes), strict=True)}
 
 
-def _collectives(told: Told) -> Columns:
-    group = [number if name is None else name for name, number in zip(told["group_name"], told["group_id"], strict=True)]
-    size = [_message_bytes(elements, kind) for elements, kind in zip(told["elements"], told["element_type"], strict=True)]
+def _collectives(parsed: Parsed) -> Columns:
+    group = [number if name is None else name for name, number in zip(parsed["group_name"], parsed["group_id"], strict=True)]
+    size = [_message_bytes(elements, kind) for elements, kind in zip(parsed["elements"], parsed["element_type"], strict=True)]
     return {
-        "collective": values.texts(told["collective"]),
+        "collective": values.texts(parsed["collective"]),
         "message_bytes": values.integers(size),
-        "group_size": values.integers(told["group_size"], _INT32),
+        "group_size": values.integers(parsed["group_size"], _INT32),
         "group_name": values.texts(group),
-        "group_seq": values.integers(told["group_seq"]),
+        "group_seq": values.integers(parsed["group_seq"]),
     }
 
 
@@ -198,7 +198,7 @@ def _message_bytes(elements: Any, element_type: Any) -> int | None:
     if elements is None:
         return None
     count = values.integer(elements)
-    size = words.ELEMENT_BYTES.get(element_type) if isinstance(element_type, str) else None
+    size = categories.ELEMENT_BYTES.get(element_type) if isinstance(element_type, str) else None
     return None if count is None or size is None else count * size
 
 
@@ -210,7 +210,7 @@ def _is(column: pa.DictionaryArray, text: str) -> Mask:
 
 def _kinds_and_steps(name: pa.DictionaryArray, kind: pa.DictionaryArray) -> Columns:
     """Return the kinds with "step" for host-side ProfilerStep#N, and N per row where there is one."""
-    numbers = [None if text is None else words.step_number(text) for text in name.dictionary.to_pylist()]
+    numbers = [None if text is None else categories.step_number(text) for text in name.dictionary.to_pylist()]
     if not any(number is not None for number in numbers):
         return {"kind": kind}
     kinds = kind.to_pylist()

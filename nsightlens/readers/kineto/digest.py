@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
-from nsightlens.readers import Batch
+from nsightlens.readers.batches import Batch
 from nsightlens.readers.kineto import columns
+from nsightlens.readers.kineto.counts import Places, Tally
 from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
 from nsightlens.readers.kineto.fields import Fields
-from nsightlens.readers.kineto.mend import BACKSLASH, BARE_WORD, NO_VALUE
+from nsightlens.readers.kineto.repair import BACKSLASH, BARE_WORD, NO_VALUE
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
 from nsightlens.readers.kineto.stream import Frame, slice_end
-from nsightlens.readers.kineto.tally import Places, Tally
 from nsightlens.readers.kineto.times import InexactTime
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -86,7 +86,7 @@ def _in_slices(framed: memoryview, reader: Decoder) -> Fields | None:
 
 
 def _found(framed: memoryview, at: int, last: bool, reader: Decoder) -> tuple[Found, Tally]:
-    """Return the events of what is not valid as it stands, or ends with the file, and what was mended or lost."""
+    """Return the events of what is not valid as it stands, or ends with the file, and what was repaired or lost."""
     tally = Tally()
     found = whole(framed, reader)
     if found is not None and (found.closed or not last):
@@ -132,7 +132,7 @@ def _listed(framed: memoryview, reader: Decoder) -> list[Event]:
 def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
     """Return the events if all that is wrong with the buffer are bare words, missing values and single backslashes, else None.
 
-    Builds wrote these into every kernel, every collective, or every Python frame on Windows: too many to mend one by one.
+    Builds wrote these into every kernel, every collective, or every Python frame on Windows: too many to repair one by one.
     """
     malformed = Places()
 

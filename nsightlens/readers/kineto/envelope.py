@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from nsightlens.readers.kineto.events import REFUSED
-from nsightlens.readers.kineto.mend import Mender, Unmendable
+from nsightlens.readers.kineto.repair import Repairer, Unrepairable
 from nsightlens.readers.kineto.times import MAX_START_US
 from nsightlens.readers.kineto.values import integer
 
@@ -61,7 +61,7 @@ class Header(msgspec.Struct):
         return self.host_name if isinstance(self.host_name, str) and self.host_name else None
 
     def distributed(self, key: Literal["rank", "world_size"]) -> int | None:
-        """Return rank or world size, where distributedInfo tells."""
+        """Return rank or world size from distributedInfo, where it has them."""
         value = integer(self.distributedInfo.get(key)) if isinstance(self.distributedInfo, dict) else None
         return value if value is not None and 0 <= value < 1 << 31 else None
 
@@ -128,18 +128,18 @@ def bad_byte(text: bytes) -> int:
     try:
         msgspec.json.decode(text, type=Header)
     except REFUSED as exc:
-        told = _OFFSET.search(str(exc))
-        return int(told[1]) if told else 0
+        offset = _OFFSET.search(str(exc))
+        return int(offset[1]) if offset else 0
     return len(text)
 
 
 def is_json(text: bytes) -> bool:
-    """Say whether `text` begins as JSON's objects and lists do."""
+    """Return whether `text` begins as JSON's objects and lists do."""
     return text.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def is_cut(text: bytes) -> bool:
-    """Say whether `text`, which begins with an object, ends before that object does."""
+    """Return whether `text`, which begins with an object, ends before that object does."""
     try:
         msgspec.json.decode(text.removeprefix(BOM), type=Header)
     except REFUSED as exc:
@@ -153,21 +153,21 @@ def _unescaped(pattern: re.Pattern[bytes], text: bytes, start: int = 0) -> Itera
 
 
 def searched(text: bytes) -> Header:
-    """Return what single keys tell in text that does not parse as a whole."""
+    """Return the values of single keys in text that does not parse as a whole."""
     values = {}
     for name in Header.__struct_fields__:
         found = next(_unescaped(re.compile(rb'"%b"\s*:' % name.encode()), text), None)
         if found:
-            mender = Mender(text[found.end() : found.end() + _VALUE_LIMIT].decode("utf-8", "replace"))
+            repairer = Repairer(text[found.end() : found.end() + _VALUE_LIMIT].decode("utf-8", "replace"))
             try:
-                values[name] = msgspec.json.decode(mender.value().encode("utf-8", "replace"))
-            except (Unmendable, *REFUSED):
+                values[name] = msgspec.json.decode(repairer.value().encode("utf-8", "replace"))
+            except (Unrepairable, *REFUSED):
                 continue
     return Header(**values)
 
 
-def tells_kineto(text: bytes) -> bool:
-    """Say whether a top-level key that only Kineto writes seems to stand in `text`."""
+def is_kineto(text: bytes) -> bool:
+    """Return whether a top-level key that only Kineto writes seems to stand in `text`."""
     return next(_unescaped(_TELLING, text), None) is not None
 
 
@@ -184,7 +184,7 @@ class Clock:
         return self.origin_us * 1000
 
     def epoch_ns(self, base_ns: int | None) -> int | None:
-        """Return the epoch of the origin: absolute times tell it themselves, relative ones by the base."""
+        """Return the epoch of the origin: absolute times contain it, relative ones need the base."""
         if self.origin_us in _EPOCH_US:
             return self.origin_ns
         return None if base_ns is None else base_ns + self.origin_ns

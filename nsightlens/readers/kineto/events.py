@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, field
 
-from nsightlens.readers.kineto import typed
+from nsightlens.readers.kineto import fast_structs
 
 # The reasons for which msgspec refuses a text: syntax, a wrong type, bad UTF-8, nesting deeper than the stack.
 REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -48,6 +48,7 @@ class Args(Struct, gc=False):
     group_id: Any = field(default=None, name="Process Group ID")
     group_seq: Any = field(default=None, name="Seq")
     bytes: Any = None
+    bandwidth: Any = field(default=None, name="memory bandwidth (GB/s)")
     kind: Any = None
     shapes: Raw = field(default=_ABSENT, name="Input Dims")
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
@@ -102,5 +103,5 @@ class Decoder:
         """Return the events in `text`, a list and nothing else: as `typed` ones if they all are. Raises one of REFUSED."""
         if not self.exact:
             with suppress(*REFUSED):
-                return typed.DECODER.decode(text)
+                return fast_structs.DECODER.decode(text)
         return self._list.decode(text)

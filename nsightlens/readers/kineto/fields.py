@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.readers.kineto import times, typed, values, words
+from nsightlens.readers.kineto import categories, fast_structs, times, values
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.events import Args, Event
 from nsightlens.readers.kineto.sorting import sort
-from nsightlens.readers.kineto.tally import Tally
 from nsightlens.readers.kineto.times import UNKNOWN, Ns
 
 Mask = npt.NDArray[np.bool_]
-Told = dict[str, Any]
+Parsed = dict[str, Any]
 _MAX_PID = 1 << 31
 _ENOUGH_LABELS = 2
 _MAX_TRACKS = 1 << 10
@@ -32,20 +32,20 @@ class Fields:
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
-        self._slices: dict[str, list[Told]] = {}
+        self._slices: dict[str, list[Parsed]] = {}
 
     def take(self, events: list[Event]) -> None:
         """Take in the events that follow; what becomes no row is counted. Raises times.InexactTime."""
         for table, rows in sort(events, self.tally).items():
             if rows:
-                are_typed = isinstance(events[0], typed.Known)
+                are_typed = isinstance(events[0], fast_structs.Known)
                 if not are_typed:
                     self._note_labels(rows)
-                without = typed.NO_ARGS[table] if are_typed else _NO_ARGS
+                without = fast_structs.NO_ARGS[table] if are_typed else _NO_ARGS
                 args = [row.args or without for row in rows]
                 self._slices.setdefault(table, []).append(_TABLES[table](rows, args, are_typed))
 
-    def tables(self) -> dict[str, Told]:
+    def tables(self) -> dict[str, Parsed]:
         """Return all fields that were taken in, by table. Nothing can be taken in afterwards."""
         found = {table: _joined(slices) for table, slices in self._slices.items()}
         self._slices.clear()
@@ -58,7 +58,7 @@ class Fields:
             if len(self.tally.labels) < _ENOUGH_LABELS and (label := pid.rstrip("0123456789").strip()) not in ("", "-"):
                 self.tally.labels.add(label)
 
-    def _note_processes(self, tables: dict[str, Told]) -> None:
+    def _note_processes(self, tables: dict[str, Parsed]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
         on_host: Counter[int] = Counter()
         for table in ("api_calls", "ranges", "allocations"):
@@ -83,15 +83,15 @@ def _counted(pids: Ns) -> dict[int, int]:
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
-def _tracks(kernels: Told) -> set[tuple[int, int]]:
-    """Return the distinct (device, pid), where both are told."""
+def _tracks(kernels: Parsed) -> set[tuple[int, int]]:
+    """Return the distinct (device, pid), where both are known."""
     device, pid = kernels["device"], kernels["pid"]
     if np.array_equal(device, pid):
         return {(one, one) for one in _counted(device) if one != UNKNOWN}
     return {(one, track) for one, track in set(zip(device.tolist(), pid.tolist(), strict=True)) if UNKNOWN not in (one, track)}
 
 
-def _joined(slices: list[Told]) -> Told:
+def _joined(slices: list[Parsed]) -> Parsed:
     if len(slices) == 1:
         return slices[0]
     return {name: np.concatenate([one[name] for one in slices]) if isinstance(first, np.ndarray)
@@ -103,7 +103,7 @@ _NO_ARGS = Args()
 # Each field is named where it is read: access by a name in a variable takes twice the time.
 
 
-def _spans(events: list[Event], are_typed: bool) -> Told:
+def _spans(events: list[Event], are_typed: bool) -> Parsed:
     return {
         "name": [e.name for e in events],
         "start": times.starts([e.ts for e in events]), "duration": times.nanoseconds([e.dur for e in events]),
@@ -111,7 +111,7 @@ def _spans(events: list[Event], are_typed: bool) -> Told:
     }
 
 
-def _links(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _links(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     """Return correlation and External id, and which events have whole microseconds."""
     external = values.numbers([a.external_id for a in args], are_typed)
     lacks = external == UNKNOWN
@@ -121,7 +121,7 @@ def _links(events: list[Event], args: list[Args], are_typed: bool) -> Told:
             "is_whole": times.are_whole([e.ts for e in events])}
 
 
-def _on_device(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _on_device(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     """Return device, context and stream: arguments, and pid and tid of GPU events mean the same."""
     return {
         "device": _or_track([a.device for a in args], [e.pid for e in events], are_typed),
@@ -142,12 +142,12 @@ def _or_track(said: list[Any], track: list[Any], are_typed: bool) -> Ns:
 
 def _cats(events: list[Event], are_typed: bool) -> list[Any]:
     if are_typed:
-        cat_of = typed.CATEGORIES
+        cat_of = fast_structs.CATEGORIES
         return [cat_of[kind] for kind in map(type, events)]
     return [e.cat for e in events]
 
 
-def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {
         **_spans(events, are_typed), **_links(events, args, are_typed), **_on_device(events, args, are_typed),
         "grid": [a.grid for a in args], "block": [a.block for a in args],
@@ -162,18 +162,21 @@ def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Told:
     }
 
 
-def _memory_ops(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _memory_ops(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
+    spans = _spans(events, are_typed)
+    size, bandwidth = [a.bytes for a in args], [a.bandwidth for a in args]
     return {
-        **_spans(events, are_typed), **_links(events, args, are_typed), **_on_device(events, args, are_typed),
-        "cat": _cats(events, are_typed), "bytes": [a.bytes for a in args], "kind": [a.kind for a in args],
+        **spans, **_links(events, args, are_typed), **_on_device(events, args, are_typed),
+        "duration": times.from_bandwidths(spans["duration"], [e.dur for e in events], size, bandwidth),
+        "cat": _cats(events, are_typed), "bytes": size, "kind": [a.kind for a in args],
     }
 
 
-def _api_calls(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _api_calls(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {**_spans(events, are_typed), **_links(events, args, are_typed), "cat": _cats(events, are_typed)}
 
 
-def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     cats = _cats(events, are_typed)
     return {
         **_spans(events, are_typed), "cat": cats, **_gpu_tracks(events, args, cats, are_typed),
@@ -185,20 +188,20 @@ def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Told:
     }
 
 
-def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_typed: bool) -> Told:
+def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_typed: bool) -> Parsed:
     """Return which ranges the tool drew on the GPU's track, and the device and stream of these."""
     on_gpu = np.zeros(len(events), dtype=np.bool_)
     device, stream = np.full(len(events), UNKNOWN), np.full(len(events), UNKNOWN)
-    if words.GPU_ANNOTATIONS & set(cats):
-        on_gpu = np.fromiter(map(words.GPU_ANNOTATIONS.__contains__, cats), np.bool_, len(cats))
+    if categories.GPU_ANNOTATIONS & set(cats):
+        on_gpu = np.fromiter(map(categories.GPU_ANNOTATIONS.__contains__, cats), np.bool_, len(cats))
         rows = np.flatnonzero(on_gpu)
-        drawn, told = [events[row] for row in rows.tolist()], [args[row] for row in rows.tolist()]
-        device[rows] = _or_track([a.device for a in told], [e.pid for e in drawn], are_typed)
-        stream[rows] = _or_track([a.stream for a in told], [e.tid for e in drawn], are_typed)
+        drawn, arguments = [events[row] for row in rows.tolist()], [args[row] for row in rows.tolist()]
+        device[rows] = _or_track([a.device for a in arguments], [e.pid for e in drawn], are_typed)
+        stream[rows] = _or_track([a.stream for a in arguments], [e.tid for e in drawn], are_typed)
     return {"on_gpu": on_gpu, "device": device, "stream": stream}
 
 
-def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Told:
+def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {
         "at": times.starts([e.ts for e in events]),
         "pid": values.numbers([e.pid for e in events], are_typed), "tid": values.numbers([e.tid for e in events], are_typed),
@@ -210,6 +213,6 @@ def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Told
     }
 
 
-_TABLES: dict[str, Callable[[list[Event], list[Args], bool], Told]] = {
+_TABLES: dict[str, Callable[[list[Event], list[Args], bool], Parsed]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
 }

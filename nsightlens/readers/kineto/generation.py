@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from nsightlens.readers.kineto.categories import CAPITALISED
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.envelope import Clock, Header
-from nsightlens.readers.kineto.tally import Tally
-from nsightlens.readers.kineto.words import CAPITALISED
 
 _G2_KEY = b'"Profiler Event Index"'
 
@@ -28,7 +28,7 @@ def _first_phase(begin: bytes) -> bytes:
 
 
 def vendor(header: Header, tally: Tally) -> str | None:
-    """Return cuda, rocm, xpu, mtia or cpu; None where GPU work is there and nothing tells whose."""
+    """Return cuda, rocm, xpu, mtia or cpu; None where GPU work is there and nothing shows whose."""
     properties = list(header.devices.values())
     names = " ".join(str(p.get("name", "")) for p in properties).lower()
     if header.roctracer_version or header.rocprofiler_version or header.hip_runtime_version or "hip" in tally.marks:

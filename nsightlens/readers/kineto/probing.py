@@ -8,8 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import HEAD_BYTES, Probe, ProcessHint
-from nsightlens.readers.kineto import envelope, foreign
+from nsightlens.readers.kineto import envelope, unsupported
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.digest import decoder, whole
 from nsightlens.readers.kineto.envelope import Clock, Header
 from nsightlens.readers.kineto.events import Decoder
@@ -19,8 +19,8 @@ from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
-from nsightlens.readers.kineto.tally import Tally
 from nsightlens.readers.kineto.times import InexactTime
+from nsightlens.readers.reader import HEAD_BYTES, Probe, ProcessHint
 
 _HEADER_LIMIT = 1 << 24
 _TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*(-?[0-9.]+)')
@@ -29,19 +29,19 @@ _LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\{\s*"[^"]*"\s*:)')
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Say whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
+    """Return whether the file may be a trace, or JSON of a neighbouring kind that `probe` names."""
     text = head.removeprefix(envelope.BOM).lstrip()
-    if foreign.is_foreign(head):
+    if unsupported.is_foreign(head):
         return path.name.endswith((".json", ".json.gz")) or text.startswith((b"{", b"["))
     if text.startswith(b"["):
         return _LIST_OF_EVENTS.match(text) is not None and b'"ph"' in text
     if not re.match(rb'\{\s*"', text):
         return False
-    return b'"traceEvents"' in text or envelope.tells_kineto(text) or len(head) >= HEAD_BYTES
+    return b'"traceEvents"' in text or envelope.is_kineto(text) or len(head) >= HEAD_BYTES
 
 
 def probe(path: Path) -> Probe:
-    """Return what a cheap look tells. Raises ReadError, or UnknownFormatError for JSON of another kind."""
+    """Return what a quick look at the file shows. Raises ReadError, or UnknownFormatError for JSON of another kind."""
     try:
         with closing(Source(path)) as source:
             return _probe(path, source)
@@ -56,11 +56,11 @@ def _probe(path: Path, source: Source) -> Probe:
     tally = _first_events(begin[:BLOCK], clock, opening.at)
     end = begin if source.zipped else read_at(source.file, max(opening.at, source.size - BLOCK), BLOCK)
     header = (envelope.parsed(opening.header + b'"":0}') or envelope.searched(opening.header)).filled_from(envelope.searched(end))
-    known = tally.marks or any(envelope.tells_kineto(text) for text in (opening.header, end))
+    known = tally.marks or any(envelope.is_kineto(text) for text in (opening.header, end))
     if not known and (tally.complete or tally.passed):
-        raise foreign.refusal(path, begun)
+        raise unsupported.refusal(path, begun)
     if len(tally.labels) > 1:
-        raise foreign.merged(path, tally.labels)
+        raise unsupported.merged(path, tally.labels)
     name = generation(header, clock, tally.marks, begin[: 1 << 16])
     pid = next(iter(tally.pids or tally.cpu_pids), None)
     host = header.host or host_in_name(path, pid)

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch
-from nsightlens.readers.kineto import envelope, foreign
-from nsightlens.readers.kineto.crew import Crew, Work
+from nsightlens.readers.batches import Batch
+from nsightlens.readers.kineto import envelope, unsupported
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.digest import Digest, digest
 from nsightlens.readers.kineto.envelope import Header, Opening
 from nsightlens.readers.kineto.report import Trace
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Source
-from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.worker_processes import Crew, Work
 
 PIECE_BYTES = 1 << 22
 PARALLEL_BYTES = 1 << 25
@@ -36,11 +36,11 @@ def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening
         opening = envelope.find_events(begun)
         if opening:
             return begun, opening
-        if not more or not envelope.is_json(begun) or foreign.is_foreign(begun):
+        if not more or not envelope.is_json(begun) or unsupported.is_foreign(begun):
             break
-    if envelope.tells_kineto(begun) and envelope.is_cut(begun):
+    if envelope.is_kineto(begun) and envelope.is_cut(begun):
         raise ReadError(path, "the trace ends before its events begin", "Copy it again, or record again", "truncated")
-    raise foreign.refusal(path, begun)
+    raise unsupported.refusal(path, begun)
 
 
 class Reading:
@@ -67,11 +67,11 @@ class Reading:
             work = Work(self._path, clock.origin_ns, clock.exact)
             tail_at, tail = yield from self._events(work, self._source.pieces(opening.at, begin, self._piece_bytes))
         header = self._header(opening).filled_from(self._tail(opening, tail_at, tail))
-        known = self._tally.marks or envelope.tells_kineto(opening.header) or envelope.tells_kineto(tail)
+        known = self._tally.marks or envelope.is_kineto(opening.header) or envelope.is_kineto(tail)
         if not known and (self._tally.complete or self._tally.passed):
-            raise foreign.refusal(self._path, begun)
+            raise unsupported.refusal(self._path, begun)
         if len(self._tally.labels) > 1:
-            raise foreign.merged(self._path, self._tally.labels)
+            raise unsupported.merged(self._path, self._tally.labels)
         whole = Trace(self._path, header, clock, self._tally, self._closed, self._cut_at, self._source.problems,
                       begin[: 1 << 16])
         yield from whole.batches()

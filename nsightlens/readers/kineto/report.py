@@ -1,4 +1,4 @@
-"""What was met in a whole trace -> its rows of processes, devices, profiles and diagnostics."""
+"""A whole trace -> its rows of processes, devices, profiles and diagnostics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nsightlens.readers import Batch, diagnostic, program_name
-from nsightlens.readers.kineto import words
+from nsightlens.readers.batches import Batch, batch_of, diagnostic
+from nsightlens.readers.kineto import categories
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.envelope import Clock, Header
 from nsightlens.readers.kineto.generation import generation, vendor
 from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.stream import Problem
-from nsightlens.readers.kineto.tally import Tally
 from nsightlens.readers.kineto.values import integer
-from nsightlens.schema import batch_of
+from nsightlens.readers.reader import program_name
 
 _NAME_LENGTH = 60
 
@@ -61,7 +61,7 @@ class Trace:
         ]
 
     def _devices(self) -> list[dict[str, object]]:
-        """Return the devices that worked, with what the trace tells of them; ordinals beyond its list are rows too."""
+        """Return the devices that had work, with their properties from the trace; ordinals beyond its list are rows too."""
         known = self.header.devices
         return [{"process_index": 0, "device": number, **_properties(known.get(number, {}))}
                 for number in sorted(self.tally.devices)]
@@ -95,27 +95,28 @@ class Trace:
     def _about_the_file(self) -> Iterator[Batch]:
         tally = self.tally
         if self.cut_at is not None:
-            missing = "no event is missing" if self.closed or tally.ended else "how many events are missing is not known"
-            yield diagnostic("warning", "truncated", f"The trace ends before its end; {missing}. Copy it again if it was whole.",
+            missing = "no event is missing" if self.closed or tally.ended else "the number of missing events is unknown"
+            yield diagnostic("warning", "truncated", f"The trace ends before its end; {missing}. If the original is complete, "
+                                                     "copy it again.",
                              byte_offset=self.cut_at)
         for problem in self.problems:
             if problem.code != "truncated" or self.cut_at is None:
                 yield diagnostic("warning", problem.code, problem.message)
         if tally.malformed.count:
             what = _listed(tally.malformed.kinds)
-            yield diagnostic("warning", "malformed_json", f"The JSON is malformed and was mended where it could be: {what}.",
+            yield diagnostic("warning", "malformed_json", f"The JSON is malformed and was repaired where possible: {what}.",
                              tally.malformed.count, tally.malformed.first)
         if tally.lost.count:
-            yield diagnostic("warning", "events_lost", "Events are damaged beyond mending and are missing from all tables.",
+            yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
         if tally.replaced.count:
-            yield diagnostic("warning", "text_replaced", "Bytes that are no UTF-8 were replaced in names or arguments of events.",
+            yield diagnostic("warning", "text_replaced", "Invalid UTF-8 in names or arguments of events was replaced.",
                              tally.replaced.count, tally.replaced.first)
 
     def _about_the_events(self) -> Iterator[Batch]:
         tally = self.tally
         if not tally.complete and not tally.passed and "[memory]" not in tally.marks and self.cut_at is None:
-            yield diagnostic("warning", "no_events", "The trace has no events: the profiler was on, but recorded nothing.")
+            yield diagnostic("warning", "no_events", "The trace has no events: the profiler ran, but recorded nothing.")
         if tally.impossible:
             yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are left out (NULL); "
                              "the events are kept.", tally.impossible)
@@ -123,35 +124,35 @@ class Trace:
             yield diagnostic("warning", "missing_time", "Events without a readable start or duration have NULL there.",
                              tally.untimed)
         if len(tally.pids) > 1 and tally.gpu_rows:
-            yield diagnostic("warning", "several_processes", "The trace holds several processes. Its GPU work does not tell "
-                             "whose it is, and is recorded under the one that calls the GPU's API first; where calls of several "
-                             "have its correlation id, its call and operator stay unknown.", len(tally.pids))
+            yield diagnostic("warning", "several_processes", "The trace holds several processes, and its GPU work does not name "
+                             "its process: it is assigned to the one that calls the GPU API first. Where several processes have "
+                             "calls with its correlation id, its call and operator are unknown.", len(tally.pids))
         if tally.shared_devices:
-            yield diagnostic("warning", "shared_devices", "Kernels of one device number stand under several process ids: the "
-                             "trace seems merged from those of several processes, whose devices count as one here. Read the "
-                             "traces that it was merged from instead.", tally.shared_devices)
-        unknown = Counter({cat: count for cat, count in tally.unstored.items() if cat not in words.IDLE_CATEGORIES})
+            yield diagnostic("warning", "shared_devices", "Kernels on one device ordinal have several process ids: the trace "
+                             "seems to be merged from several processes, whose devices count as one here. Ingest the original "
+                             "traces instead.", tally.shared_devices)
+        unknown = Counter({cat: count for cat, count in tally.unstored.items() if cat not in categories.IDLE_CATEGORIES})
         if unknown and not tally.gpu_rows:
-            yield diagnostic("warning", "no_gpu_work", "The trace has no work of a GPU in the categories that we know. If these "
-                             f"events are the work of an accelerator, it is in no table and in no sum: {_listed(unknown)}.",
+            yield diagnostic("warning", "no_gpu_work", "The trace has no GPU work in known categories. If these events "
+                             f"are accelerator work, they are in no table and no sum: {_listed(unknown)}.",
                              unknown.total())
         if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
-            yield diagnostic("info", "no_epoch", "The trace does not tell its epoch: its times are relative only.")
+            yield diagnostic("info", "no_epoch", "The trace has no epoch time: its times are relative only.")
         if tally.unstored:
             passed = f" Besides: {_listed(tally.passed)}." if tally.passed else ""
-            yield diagnostic("info", "events_not_stored", f"Events of categories that no table takes: {_listed(tally.unstored)}."
+            yield diagnostic("info", "events_not_stored", f"Events of categories that are not stored: {_listed(tally.unstored)}."
                              + passed, tally.unstored.total())
 
 
-def _properties(told: dict[str, Any]) -> dict[str, object]:
-    major, minor = integer(told.get("computeMajor")), integer(told.get("computeMinor"))
-    name = told.get("name")
+def _properties(recorded: dict[str, Any]) -> dict[str, object]:
+    major, minor = integer(recorded.get("computeMajor")), integer(recorded.get("computeMinor"))
+    name = recorded.get("name")
     return {
         "name": name if isinstance(name, str) and name else None,
         "compute_capability": None if major is None or minor is None else f"{major}.{minor}",
-        "sm_count": _within(told.get("numSms"), 31),
-        "memory_bytes": _within(told.get("totalGlobalMem"), 63),
-        "threads_per_sm": _within(told.get("maxThreadsPerMultiprocessor"), 31),
+        "sm_count": _within(recorded.get("numSms"), 31),
+        "memory_bytes": _within(recorded.get("totalGlobalMem"), 63),
+        "threads_per_sm": _within(recorded.get("maxThreadsPerMultiprocessor"), 31),
     }
 
 

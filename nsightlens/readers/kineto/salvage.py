@@ -1,7 +1,7 @@
 """Bytes of the event array -> its events, one by one, when they do not decode as a whole.
 
 Events are found by where they must end: at a brace that the next event's opening or the end of the array follows. An event
-that is malformed is mended; one that cannot be mended without guessing is lost and counted, and the next one is tried.
+that is malformed is repaired; one that cannot be repaired without guessing is lost and counted, and the next one is tried.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
-from nsightlens.readers.kineto.mend import Incomplete, Mender, Unmendable
-from nsightlens.readers.kineto.tally import Tally
+from nsightlens.readers.kineto.repair import Incomplete, Repairer, Unrepairable
 
 _KEY = rb'"(?:ph|cat|name|pid|tid|ts|dur|args|id|s|bp)"\s*:'
 _BEHIND_ARRAY = rb'\s*(?:\}|,\s*(?:"|\Z)|\Z)'
@@ -69,7 +69,7 @@ class Salvage:
         self.tally = Tally()
 
     def run(self) -> Found:
-        """Return the events; what was mended, replaced and lost is in `tally`."""
+        """Return the events; what was repaired, replaced and lost is in `tally`."""
         while True:
             if self._searched > _SEARCH_BYTES:
                 return self._lose_all()
@@ -125,7 +125,7 @@ class Salvage:
         events = len(_PHASE.findall(self._buffer, self._pos, end))
         if events:
             self.tally.lost.note(self._at + self._pos, count=events)
-        self.tally.malformed.note(self._at + self._pos, "damaged beyond mending")
+        self.tally.malformed.note(self._at + self._pos, "damaged beyond repair")
         self._pos = end
 
     def _next_whole(self) -> int | None:
@@ -159,7 +159,7 @@ class Salvage:
         return None
 
     def _event(self) -> Found | None:
-        """Take the event at the position, mended if need be, or count it as lost; or say that the buffer ends within it."""
+        """Take the event at the position, repaired if need be, or count it as lost; or say that the buffer ends within it."""
         likely = None
         for tries, closing in enumerate(_CLOSING.finditer(self._buffer, self._pos)):
             if tries < _TRIES and self._take(closing.start() + 1):
@@ -187,14 +187,14 @@ class Salvage:
         _CUT where the buffer ends first; None where the event is damaged, or too long to look at again.
         """
         text = self._buffer[self._pos : self._pos + _CUT_BYTES].decode("utf-8", "surrogateescape")
-        mender = Mender(text)
+        repairer = Repairer(text)
         try:
-            mender.value()
+            repairer.value()
         except Incomplete:
             return _CUT if len(self._buffer) - self._pos <= _CUT_BYTES else None
-        except Unmendable:
+        except Unrepairable:
             return None
-        return self._pos + len(text[: mender.at].encode("utf-8", "surrogateescape"))
+        return self._pos + len(text[: repairer.at].encode("utf-8", "surrogateescape"))
 
     def _take(self, end: int) -> bool:
         try:
@@ -207,26 +207,26 @@ class Salvage:
     def _mend(self, end: int) -> bool:
         raw = self._buffer[self._pos : end]
         text = raw.decode("utf-8", "surrogateescape")
-        mender = Mender(text)
+        repairer = Repairer(text)
         try:
             if len(raw) > _MENDABLE_BYTES:
-                raise Unmendable("too long")
-            mended = mender.value()
-            if text[mender.at :].strip():
-                raise Unmendable("more than one value")
-            event = self._decoder.one(mended.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode())
-        except (Unmendable, *REFUSED):
+                raise Unrepairable("too long")
+            repaired = repairer.value()
+            if text[repairer.at :].strip():
+                raise Unrepairable("more than one value")
+            event = self._decoder.one(repaired.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode())
+        except (Unrepairable, *REFUSED):
             return False
-        if mender.mended and not _is_whole(event):
+        if repairer.repaired and not _is_whole(event):
             return False
         self._events.append(event)
-        self._note(mender, text, self._pos)
+        self._note(repairer, text, self._pos)
         self._pos = end
         return True
 
-    def _note(self, mender: Mender, text: str, start: int) -> None:
-        for kind, count in mender.mended.items():
-            first = len(text[: mender.first].encode("utf-8", "surrogateescape"))
+    def _note(self, repairer: Repairer, text: str, start: int) -> None:
+        for kind, count in repairer.repaired.items():
+            first = len(text[: repairer.first].encode("utf-8", "surrogateescape"))
             self.tally.malformed.note(self._at + start + first, kind, count)
         bad = next((i for i, c in enumerate(text) if "\udc80" <= c <= "\udcff"), None)
         if bad is not None:
@@ -234,5 +234,5 @@ class Salvage:
 
 
 def _is_whole(event: Event) -> bool:
-    """Say whether a mended event still has what every event has; if not, mending has merged or torn it."""
+    """Return whether a repaired event still has what every event has; if not, repairing has merged or torn it."""
     return event.ph is not None and event.name is not None and event.ts is not None and (event.ph != "X" or event.dur is not None)

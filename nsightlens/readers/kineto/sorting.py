@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsightlens.readers.kineto import typed, values, words
+from nsightlens.readers.kineto import categories, fast_structs, values
+from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.events import Args, Event
-from nsightlens.readers.kineto.tally import Tally
 
 Rows = dict[str, list[Event]]
 
 
 def sort(events: list[Event], tally: Tally) -> Rows:
-    """Return the events that become rows, by table. GPU work is told by its category, never by having a stream."""
-    if events and isinstance(events[0], typed.Known):
+    """Return the events that become rows, by table. GPU work is recognised by its category, never by having a stream."""
+    if events and isinstance(events[0], fast_structs.Known):
         return _sort_typed(events, tally)
     rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": []}
     others: list[Event] = []
     flows: list[Event] = []
-    takers = {category: rows[table].append for category, table in words.TABLE_OF.items()}
-    takers |= dict.fromkeys(words.FLOWS, flows.append)
+    takers = {category: rows[table].append for category, table in categories.TABLE_OF.items()}
+    takers |= dict.fromkeys(categories.FLOWS, flows.append)
     for event in events:
         takers.get(event.cat, others.append)(event)  # type: ignore[arg-type]
     for table, listed in rows.items():
@@ -32,14 +32,14 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     tally.passed["flows"] += len(flows) - len(strange)
     rows["ranges"] = _without_frames(rows["ranges"], tally)
     rows["allocations"] = _allocations(others, tally)
-    tally.marks |= words.CATEGORIES & {event.cat for event in events}
+    tally.marks |= categories.CATEGORIES & {event.cat for event in events}
     if events:
-        tally.ended = events[-1].name == words.END_MARKER
+        tally.ended = events[-1].name == categories.END_MARKER
     return rows
 
 
 def _sort_typed(events: list[Any], tally: Tally) -> Rows:
-    """Return what `sort` does, of typed events: all that it must ask an event, these tell by their type."""
+    """Return what `sort` does, of typed events: the type of an event has all that it needs."""
     kinds: set[Any] = set(map(type, events))
     rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": [], "allocations": []}
     others: list[Any] = []
@@ -54,7 +54,7 @@ def _sort_typed(events: list[Any], tally: Tally) -> Rows:
     if any(kind.cat == "python_function" for kind in kinds):
         rows["ranges"] = _without_frames(rows["ranges"], tally)
     if rows["allocations"]:
-        tally.marks.add(words.MEMORY)
+        tally.marks.add(categories.MEMORY)
     _allocations(others, tally)
     tally.ended = False
     return rows
@@ -62,7 +62,7 @@ def _sort_typed(events: list[Any], tally: Tally) -> Rows:
 
 def _without_frames(listed: list[Event], tally: Tally) -> list[Event]:
     """Return the ranges without the frames of Python functions, of which only the modules are kept."""
-    kept = [e for e in listed if e.cat != "python_function" or (type(e.name) is str and e.name.startswith(words.MODULE))]
+    kept = [e for e in listed if e.cat != "python_function" or (type(e.name) is str and e.name.startswith(categories.MODULE))]
     if len(kept) < len(listed):
         tally.unstored["python_function"] += len(listed) - len(kept)
     return kept
@@ -72,14 +72,14 @@ def _allocations(others: list[Event], tally: Tally) -> list[Event]:
     """Return the allocations among events that no other table takes, and count the rest."""
     found = []
     for event in others:
-        if event.ph == "i" and event.name == words.MEMORY and event.args:
+        if event.ph == "i" and event.name == categories.MEMORY and event.args:
             found.append(event)
-            tally.marks.add(words.MEMORY)
+            tally.marks.add(categories.MEMORY)
         elif event.ph == "X":
             tally.complete += 1
             tally.unstored[event.cat or "no category"] += 1
         else:
-            tally.passed[words.PHASES.get(event.ph or "", "others")] += 1
+            tally.passed[categories.PHASES.get(event.ph or "", "others")] += 1
             if event.ph == "M" and event.args:
                 _note_label(event, event.args, tally)
     return found

@@ -6,6 +6,7 @@ shorter). Beyond that, as in files with fractions of absolute microseconds, only
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any
 
@@ -29,6 +30,8 @@ class InexactTime(ValueError):
 
 def nanoseconds(values: list[Any]) -> Ns:
     """Return the values (us) in ns, UNKNOWN for what is no number or beyond 63 bits. Raises InexactTime."""
+    if bool in set(map(type, values)):  # beside numbers numpy takes true for 1
+        return _one_by_one(values)
     try:
         us = np.array(values)
     except (ValueError, OverflowError):
@@ -85,6 +88,29 @@ def are_whole(values: list[Any]) -> npt.NDArray[np.bool_]:
     if set(map(type, values)) == {float}:
         return np.zeros(len(values), dtype=np.bool_)
     return np.fromiter(map(_is_whole, values), np.bool_, len(values))
+
+
+def from_bandwidths(durations: Ns, printed: list[Any], sizes: list[Any], bandwidths: list[Any]) -> Ns:
+    """Return the durations (ns) of copies and sets, those that were cut to whole us as their bandwidths tell them.
+
+    Kineto computes a bandwidth (GB/s: bytes per ns) from the ns that it then cuts. printed: the durations as written (us). A
+    bandwidth that is not of the bytes and of a whole number of ns less than 1 us beside that duration says nothing.
+    """
+    if not any(bandwidths):
+        return durations
+    found = durations.copy()
+    for row in np.flatnonzero(are_whole(printed) & (durations != UNKNOWN)).tolist():
+        size, bandwidth = sizes[row], bandwidths[row]
+        if not (_is_positive(size) and _is_positive(bandwidth)):
+            continue
+        ns = round(size / bandwidth) if size / bandwidth < MAX_DURATION_NS else 0
+        if ns > 0 and abs(ns - durations[row]) < 1000 and math.isclose(size / ns, bandwidth, rel_tol=1e-9):
+            found[row] = ns
+    return found
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _is_whole(value: Any) -> bool:

@@ -28,7 +28,7 @@ _REMEMBERED = 1 << 12
 
 
 def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
-    """Return an integer column (int64 unless told); whole floats and decimal strings count as integers."""
+    """Return an integer column (int64 by default); whole floats and decimal strings count as integers."""
     type_ = type_ or pa.int64()
     try:
         column = pa.array(values)  # with its type given, Arrow would cut 1.5 to 1

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch, Probe, ProcessHint
+from nsightlens.readers.batches import Batch, batch_of
 from nsightlens.readers.ncu import tables
 from nsightlens.readers.ncu.content import Content, content_of
 from nsightlens.readers.ncu.counters import Counters
-from nsightlens.readers.ncu.foreign import recognise_foreign_csv
 from nsightlens.readers.ncu.identity import look
 from nsightlens.readers.ncu.kernels import kernels
 from nsightlens.readers.ncu.log import LogFacts, facts, speaks_ncu
@@ -22,28 +21,31 @@ from nsightlens.readers.ncu.merge import merge
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.summary import unite
 from nsightlens.readers.ncu.text import decode, find_header
-from nsightlens.schema import batch_of
+from nsightlens.readers.ncu.unsupported import recognise_foreign_csv
+from nsightlens.readers.reader import Probe, ProcessHint
 
-__all__ = ["TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
+__all__ = ["RULES_VERSION", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
 
 TOOL = "ncu"
+RULES_VERSION = 1
+"""Raised whenever the reader makes other rows of the same file."""
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Say whether the text holds a header or a message of ncu."""
+    """Return whether the text holds a header or a message of ncu."""
     data = decode(head, Notes())
     return find_header(data)[0] is not None or speaks_ncu(data.split(b"\n"))
 
 
 def probe(path: Path) -> Probe:
-    """Return what the id columns and the log tell; `identity` names the launches. Raises ReadError."""
+    """Return the facts in the id columns and the log; `identity` names the launches. Raises ReadError."""
     seen = look(path)
     hints = tuple(ProcessHint(pid=pid) for pid in seen.pids)
     return Probe(f"ncu {seen.kind} csv", facts(seen.log).version, hints, seen.identity)
 
 
 def mergeable(paths: Sequence[Path]) -> bool:
-    """Say whether the files agree, within the printed digits, on every raw metric of the launches they share.
+    """Return whether the files agree, within the printed digits, on every raw metric of the launches they share.
 
     Files that do are pages of one report; files that do not are different reports of launches named alike. A file that
     cannot be read agrees with nothing.
@@ -63,13 +65,13 @@ def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) ->
     """
     notes = Notes()
     contents = _contents(paths, decimal, notes, threads=jobs > 1)
-    told = facts([line for content in contents for line in content.log])
+    log_facts = facts([line for content in contents for line in content.log])
     report = merge([page for content in contents for page in content.pages], notes)
     summaries, lost = unite([summary for content in contents for summary in content.summaries])
     notes.add("metric_conflict", lost[0] if lost else "", len(lost))
     notes.add("pages_merged", f"{len(paths)} files", report.shared if len(paths) > 1 else 0)
     notes.add("summary_only", "", len(summaries))
-    for message in told.messages:
+    for message in log_facts.messages:
         notes.add("tool_message", message)
     batch, process_of, process_of_summary = tables.processes(report.launches, summaries)
     yield batch
@@ -77,13 +79,13 @@ def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) ->
     summed = [(process, summary.launches) for process, summary in zip(process_of_summary, summaries, strict=True)]
     yield tables.devices(report, counters, process_of, summed)
     if report.launches:
-        yield from kernels(report, counters, told, process_of)
+        yield from kernels(report, counters, log_facts, process_of)
         yield from tables.of_launches(report)
     if summaries:
         yield tables.summary_batch(summaries, process_of_summary)
     for content in contents:
         notes.extend(content.notes)
-    yield _profile(contents, told, notes)
+    yield _profile(contents, log_facts, notes)
     yield from notes.batches()
 
 
@@ -101,17 +103,17 @@ def _contents(paths: Sequence[Path], decimal: str | None, notes: Notes, *, threa
     return contents
 
 
-def _profile(contents: Sequence[Content], told: LogFacts, notes: Notes) -> Batch:
+def _profile(contents: Sequence[Content], log_facts: LogFacts, notes: Notes) -> Batch:
     kinds = {page.kind for content in contents for page in content.pages}
     kinds |= {"summary" for content in contents if content.summaries}
     row: dict[str, object] = {
-        "tool_version": told.version,
+        "tool_version": log_facts.version,
         "format": " + ".join(f"ncu {kind} csv" for kind in sorted(kinds)),
         "vendor": "cuda",
         "events": sum(page.rows for content in contents for page in content.pages)
         + sum(len(content.summaries) for content in contents),
         "events_lost": notes.counts.get("rows_lost", 0) + notes.counts.get("truncated", 0),
-        "truncated": "truncated" in notes.counts,
+        "truncated": not notes.counts.keys().isdisjoint({"truncated", "endless"}),
         "first_bad_byte": None,
     }
     return "profiles", batch_of("profiles", [row])

@@ -68,7 +68,7 @@ class Columns:
 
 
 def is_cut(line: bytes) -> bool:
-    """Say whether a row ends where a cell should follow: ncu quotes every cell, empty ones too."""
+    """Return whether a row ends where a cell should follow: ncu quotes every cell, empty ones too."""
     return line.startswith(b'"') and line.endswith(b",")
 
 

@@ -38,13 +38,13 @@ class Content:
 def content_of(path: Path, decimal: str | None = None, *, threads: bool = False) -> Content:
     """Return what a file holds: not to be changed, for small files are remembered. Raises ReadError where it has no row.
 
-    decimal: "." or "," overrides what the numbers of the file tell about their format.
+    decimal: "." or "," overrides the number format detected in the file.
     """
     try:
         if path.stat().st_size <= _SMALL:
             return _remembered(path, blake2b(path.read_bytes()).digest(), decimal)
     except OSError:
-        pass  # told by whoever reads it
+        pass  # reported when the file is read
     return _read(path, decimal, threads=threads)
 
 

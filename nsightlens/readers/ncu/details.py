@@ -126,7 +126,7 @@ def _note(notes: Notes, code: str, meanings: _Meanings, rows: Ints) -> None:
 
 
 def _label_names(meanings: _Meanings, launch: Ints, codes: Ints) -> tuple[list[Name], Ints]:
-    """Return names for rows without a raw name, told apart where a launch has several alike, and the name of each row."""
+    """Return names for rows without a raw name, numbered where a launch has several of one name, and the name of each row."""
     key = launch * (len(meanings.labels) + 1) + codes
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(key[order]) != 0)) if len(order) else order

@@ -26,7 +26,7 @@ class Look:
 
 
 def look(path: Path) -> Look:
-    """Return what the id columns of a file tell. Raises ReadError where it has no row."""
+    """Return the facts in the id columns of a file. Raises ReadError where it has no row."""
     notes, log = Notes(), list[bytes]()
     found = tables(blocks(path, notes), _Launches, notes, log)
     launches = {name: launch for rows in found for name, launch in rows.found.items()}

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.readers import Batch
+from nsightlens.readers.batches import Batch, conform
 from nsightlens.readers.ncu.counters import INT32_MAX, Counters
 from nsightlens.readers.ncu.labels import COMMAND_LINE
 from nsightlens.readers.ncu.log import LogFacts
 from nsightlens.readers.ncu.merge import Report
 from nsightlens.readers.ncu.page import Entries, Name, whole
-from nsightlens.schema import TABLES, conform
+from nsightlens.schema import TABLES
 
 _ENTRIES_PER_BATCH = 1 << 16  # small enough that the memory of one batch serves the next
 _DIMENSIONS = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?", re.ASCII)
@@ -124,12 +124,12 @@ def _passes(report: Report, counters: Counters, facts: LogFacts) -> list[int | N
     by_id: dict[int | None, list[int]] = {}
     for i, launch in enumerate(report.launches):
         by_id.setdefault(launch.ncu_id, []).append(i)
-    told: dict[int, set[int]] = {}
+    passes_by_launch: dict[int, set[int]] = {}
     for name, ncu_id, passes in facts.passes:
         fitting = [i for i in by_id.get(ncu_id, []) if name.removesuffix("...") in (report.launches[i].name or "")]
         if len(fitting) == 1:
-            told.setdefault(fitting[0], set()).add(passes)
-    for i, passes_of in told.items():
+            passes_by_launch.setdefault(fitting[0], set()).add(passes)
+    for i, passes_of in passes_by_launch.items():
         if found[i] is None and len(passes_of) == 1:
             found[i] = next(iter(passes_of))
     return found

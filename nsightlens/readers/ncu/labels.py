@@ -93,7 +93,7 @@ def _capability(cc: str | None) -> int | None:
 
 
 def contradicts(metric: str, unit: str) -> bool:
-    """Say whether a raw metric cannot have this base unit. An empty unit says nothing."""
+    """Return whether a raw metric cannot have this base unit. An empty unit says nothing."""
     words = re.split(r"[._]+", metric)
     if not unit:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from nsightlens.readers.ncu.notes import Notes
@@ -13,6 +14,8 @@ _ROW_START = re.compile(rb'"?\d{1,18}"?,"?\d{1,18}"?,')
 _GLUED_ROW = re.compile(rb'"\d{1,18}","\d{1,18}","')
 _MOST_LINES_OF_A_ROW = 100
 _MOST_LOG_LINES = 20_000
+_MOST_IDLE_LINES = 2_000_000
+_LINE = re.compile(rb"[^\n]+")  # to be searched for: that passes over empty lines, however many
 
 
 class Rows(Protocol):
@@ -28,22 +31,51 @@ class Rows(Protocol):
 R = TypeVar("R", bound=Rows)
 
 
-def scan(block: Block, start: int, rows: Rows, notes: Notes, log: list[bytes]) -> int:
+class _Endless(Exception):
+    """The lines since the last row are more than any application prints."""
+
+
+@dataclass(slots=True)
+class _Log:
+    """The lines that are no rows. `idle`: how many came since the last row."""
+
+    lines: list[bytes]
+    notes: Notes
+    idle: int = 0
+
+    def add(self, line: bytes) -> None:
+        """Keep a line that is not blank (the first ones only) and count it. Raises _Endless."""
+        self.idle += 1
+        if self.idle > _MOST_IDLE_LINES:
+            raise _Endless
+        if not line.strip():
+            return
+        if len(self.lines) < _MOST_LOG_LINES:
+            self.lines.append(line)
+        self.notes.add("log_lines")
+
+
+def scan(block: Block, start: int, rows: Rows, log: _Log) -> int:
     """Give `rows` the rows from `start` on; return the offset of the next header or of the end. Other lines go to `log`."""
     data = block.data
-    while (start := rows.fast(data, start)) < len(data):
-        stop = data.find(b"\n", start)
-        line = data[start:stop] if stop >= 0 else data[start:]
-        if header_of(line, 0):
+    while (after := rows.fast(data, start)) < len(data):
+        log.idle = 0 if after > start else log.idle
+        line = _LINE.search(data, after)
+        if line is None:  # nothing but line ends
+            return len(data)
+        start, stop = line.start(), line.end() if line.end() < len(data) else -1
+        if header_of(line[0], 0):
             return start
-        row = cells(line)
-        if row is None or not rows.accept(row, line):
-            stop = _look_closer(block, start, stop, line, rows, notes, log)
+        row = cells(line[0])
+        if row is not None and rows.accept(row, line[0]):
+            log.idle = 0
+        else:
+            stop = _look_closer(block, start, stop, line[0], rows, log)
         start = stop + 1 if stop >= 0 else len(data)
     return len(data)
 
 
-def _look_closer(block: Block, start: int, stop: int, line: bytes, rows: Rows, notes: Notes, log: list[bytes]) -> int:
+def _look_closer(block: Block, start: int, stop: int, line: bytes, rows: Rows, log: _Log) -> int:
     """Deal with a line that is no row by itself; return the offset of the newline that ends it (-1: the end)."""
     begins = _ROW_START.match(line) is not None
     if begins and (end := _row_of_several_lines(block.data, start, stop, rows)) is not None:
@@ -53,15 +85,15 @@ def _look_closer(block: Block, start: int, stop: int, line: bytes, rows: Rows, n
         rest = line[glued.start() :]
         row = cells(rest)
         if row is not None and rows.accept(row, rest):
-            add_log(log, line[: glued.start()], notes)
+            log.add(line[: glued.start()])
             return stop
     detail = line[:80].decode("utf-8", errors="replace")
     if stop < 0 and line.startswith(b'"'):
-        notes.add("truncated", detail, offset=None if block.offset is None else block.offset + start)
+        log.notes.add("truncated", detail, offset=None if block.offset is None else block.offset + start)
     elif begins:
-        notes.add("rows_lost", detail)
+        log.notes.add("rows_lost", detail)
     else:
-        add_log(log, line, notes)
+        log.add(line)
     return stop
 
 
@@ -82,27 +114,22 @@ def _row_of_several_lines(data: bytes, start: int, stop: int, rows: Rows) -> int
     return None
 
 
-def tables(blocks: Iterable[Block], rows_of: Callable[[Header], R], notes: Notes, log: list[bytes]) -> list[R]:
-    """Return the tables of a text, in order, each what `rows_of` its header has gathered; other lines go to `log`."""
+def tables(blocks: Iterable[Block], rows_of: Callable[[Header], R], notes: Notes, lines: list[bytes]) -> list[R]:
+    """Return the tables of a text, in order, each what `rows_of` its header has gathered; the first other lines go to `lines`."""
     found: list[R] = []
-    for block in blocks:
-        start = 0
-        while start < len(block.data):
-            if found:
-                start = scan(block, start, found[-1], notes, log)
-            header, at = find_header(block.data, start)
-            for line in block.data[start:at].split(b"\n"):
-                add_log(log, line, notes)
-            if header is not None:
-                found.append(rows_of(header))
-            start = header.end if header else len(block.data)
+    log = _Log(lines, notes)
+    try:
+        for block in blocks:
+            start = 0
+            while start < len(block.data):
+                if found:
+                    start = scan(block, start, found[-1], log)
+                header, at = find_header(block.data, start)
+                for line in _LINE.finditer(block.data, start, at):
+                    log.add(line[0])
+                if header is not None:
+                    found.append(rows_of(header))
+                start = header.end if header else len(block.data)
+    except _Endless:
+        notes.add("endless", f"{_MOST_IDLE_LINES:,} lines that are none")
     return found
-
-
-def add_log(log: list[bytes], line: bytes, notes: Notes) -> None:
-    """Keep a line that is no row (the first ones only) and count it."""
-    if not line.strip():
-        return
-    if len(log) < _MOST_LOG_LINES:
-        log.append(line)
-    notes.add("log_lines")

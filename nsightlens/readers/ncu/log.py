@@ -1,4 +1,4 @@
-"""The lines around the table (messages of ncu, output of the application) -> what they tell of the report."""
+"""The lines around the table (messages of ncu, output of the application) -> facts about the report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightlens.errors import ReadError
+from nsightlens.readers.ncu.unsupported import recognise_foreign_csv
 
 _VERSION = re.compile(r"^\s*Version (\d{4}\.\d[\w.]*)")
 _PASSES = re.compile(r'^==PROF== Profiling "([^"]*)" - (\d+)\b.*?100%.*? - (\d+) pass')
@@ -24,7 +25,7 @@ _PERMISSION = (
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What the log tells: version, controls (None: not told), and (name, ID, passes) of launches."""
+    """The facts in the log: version, controls (None: unknown), and (name, ID, passes) of launches."""
 
     version: str | None
     clock_control: str | None
@@ -34,7 +35,7 @@ class LogFacts:
 
 
 def facts(log: Sequence[bytes]) -> LogFacts:
-    """Return what the lines tell."""
+    """Return the facts in these lines."""
     lines = [line.decode("utf-8", errors="replace") for line in log]
     versions = [found[1] for line in lines if (found := _VERSION.match(line))]
     passes = [(found[1], int(found[2]), int(found[3])) for line in lines if (found := _PASSES.match(line))]
@@ -48,7 +49,7 @@ def facts(log: Sequence[bytes]) -> LogFacts:
 
 
 def speaks_ncu(log: Sequence[bytes]) -> bool:
-    """Say whether any line is a message of ncu."""
+    """Return whether any line is a message of ncu."""
     return any(line.startswith((b"==PROF== ", b"==ERROR== ", b"==WARNING== ")) for line in log)
 
 
@@ -65,6 +66,10 @@ def refusal(path: Path, log: Sequence[bytes]) -> ReadError:
         reason = f"ncu profiled no kernel: the application ended with error code {code[1]}"
         todo = "Run the application without ncu until it ends well, then profile it again."
         return ReadError(path, reason, todo, "application_failed")
+    saved_again = recognise_foreign_csv(text)
+    if saved_again:
+        _, reason, todo = saved_again
+        return ReadError(path, reason, todo, "foreign_format")
     return _other_refusal(path, lines)
 
 

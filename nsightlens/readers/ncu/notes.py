@@ -1,23 +1,23 @@
-"""What the ncu reader has to say about a file: every diagnostic code it uses, and a tally of them."""
+"""The diagnostics of the ncu reader: every code, and a tally of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nsightlens.readers import Batch, diagnostic
+from nsightlens.readers.batches import Batch, diagnostic
 
 # code -> severity, message; {detail} is the first thing seen. How often stands in the column `count`.
 CODES: dict[str, tuple[str, str]] = {
     "pages_merged": (
-        "info", "launches that stand in several files of one report: each is one row and its metrics are united ({detail})",
+        "info", "launches found in several files of one report: each becomes one row with the metrics of all files ({detail})",
     ),
-    "page_unreadable": ("error", "files of this report that could not be read, while the others were: {detail}"),
+    "page_unreadable": ("error", "files of this report that could not be read; the others were: {detail}"),
     "metric_conflict": (
         "warning", "metric values printed twice that differ by more than the printed digits; the first is kept ({detail}). "
-        "The files may be two reports of launches named alike: ingest them as separate runs",
+        "The files may be two reports with equal launch names: ingest them as separate runs",
     ),
     "label_contradicted": (
-        "warning", "rows whose label means a metric that has another value in the same launch; "
+        "warning", "rows whose label maps to a metric with a different value in the same launch; "
         "kept in unmapped_metrics ({detail})",
     ),
     "label_unmapped": (
@@ -30,32 +30,37 @@ CODES: dict[str, tuple[str, str]] = {
     "metric_not_finite": ("warning", "metric values such as {detail}, which ncu could not collect; NULL"),
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
     "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),
-    "unknown_unit": ("warning", "values in a unit that is not known ({detail}); kept as printed, without scaling"),
+    "unknown_unit": ("warning", "values in an unknown unit ({detail}); kept as printed, not scaled"),
     "no_units": (
         "warning", "launches of a table without the row of units that ncu prints below its header: values are kept as printed, "
-        "without scaling ({detail}, ...), and durations are NULL. Export it again: ncu --import REPORT --csv --page raw",
+        "not scaled ({detail}, ...), and durations are NULL. Export it again: ncu --import REPORT --csv --page raw",
     ),
     "number_locale_guessed": (
-        "warning", "nothing in the file tells for certain whether the sign in {detail} separates thousands or decimals. What "
-        "fits the units is taken: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where that tells "
-        "nothing, a comma for thousands and a point for decimals. Print with LC_ALL=C to be certain",
+        "warning", "it is ambiguous whether the separator in {detail} marks thousands or decimals. The reading that fits the "
+                   "units "
+        "is used: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where units do not decide, "
+        "a comma marks thousands and a point decimals. Print with LC_ALL=C to avoid this",
     ),
     "number_locale_conflict": (
         "warning", "numbers that contradict the number format of the rest of the file ({detail}); kept as text in metric_texts",
     ),
     "rounded_in_print": (
-        "info", "integers that ncu printed rounded ({detail}): byte counts are NULL, durations the nearest ns. "
-        "`--print-units base` prints them whole",
+        "info", "integers that ncu printed rounded ({detail}): byte counts are NULL, durations are to the nearest ns. "
+        "`--print-units base` prints them in full",
     ),
-    "repeated_header": ("info", "headers repeated inside the file, which holds several outputs; all of them are read"),
-    "log_lines": ("info", "lines around the rows that are none: messages of ncu or output of the application; not kept"),
-    "rows_lost": ("warning", "rows that are torn or damaged beyond reading: {detail}"),
+    "repeated_header": ("info", "repeated headers: the file holds several outputs, and all of them are read"),
+    "log_lines": ("info", "lines that are not rows: ncu messages or application output; dropped"),
+    "rows_lost": ("warning", "rows that are damaged and cannot be read: {detail}"),
     "truncated": ("warning", "the file ends inside a row, which is dropped: {detail}"),
-    "encoding_replaced": ("warning", "bytes that are not valid text in the encoding of the file ({detail}); replaced"),
+    "endless": (
+        "warning", "the file goes on without rows of ncu beyond what is read of it ({detail}): rows behind that are missing. "
+        "If it holds the output of an application, keep the lines of ncu only: grep '^\"' FILE > rows.csv",
+    ),
+    "text_replaced": ("warning", "bytes that are not valid text in the encoding of the file ({detail}); replaced"),
     "nul_bytes": ("warning", "NUL bytes in the text; removed"),
     "tool_message": ("warning", "messages of ncu: {detail}"),
     "summary_only": (
-        "info", "rows of --print-summary: they stand in metric_summaries, and their launches are not known one by one",
+        "info", "rows of --print-summary: kept in metric_summaries; there are no single launches",
     ),
 }
 

@@ -42,7 +42,7 @@ def _patterns(decimal: str) -> dict[str, str]:
 @dataclass(slots=True)
 class Evidence:
     """Counts of printed numbers that fit only a decimal point, only a decimal comma, or both; and of these, where nothing
-    else tells, what their units make likely."""
+    else decides, what their units make likely."""
 
     point: int = 0
     comma: int = 0
@@ -65,7 +65,7 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """Say whether there are numbers with a sign, and all of them fit both."""
+        """Return whether there are numbers with a sign, and all of them fit both."""
         return self.point == 0 and self.comma == 0 and self.either > 0
 
     def weigh(self, texts: pa.Array, unit: Unit) -> None:

@@ -33,13 +33,13 @@ class State:
 
 
 def states(texts: Sequence[str | None]) -> list[State | None]:
-    """Return what each nvtx_range tells; None where there is none or it is not of the known form."""
+    """Return the content of each nvtx_range; None where there is none or it is not of the known form."""
     distinct = {text: _split(text) for text in set(texts) if text}
     ranges = list({one for some in distinct.values() for one in some or ()})
     domains = pa.array([domain for domain, _ in ranges], pa.string()).dictionary_encode()
     kind = pa.array(["nvtx_push_pop"] * len(ranges), pa.string()).dictionary_encode()
-    told = framework.told(kind, pa.array([name for _, name in ranges], pa.string()), domains)
-    meaning = dict(zip(ranges, zip(told["name"].to_pylist(), told["step"].to_pylist(), strict=True), strict=True))
+    recognised = framework.recognised(kind, pa.array([name for _, name in ranges], pa.string()), domains)
+    meaning = dict(zip(ranges, zip(recognised["name"].to_pylist(), recognised["step"].to_pylist(), strict=True), strict=True))
     found = {text: _state(some, meaning) if some else None for text, some in distinct.items()}
     return [found[text] if text else None for text in texts]
 

@@ -154,7 +154,7 @@ class IdColumns:
 
 
 def is_untimed(metric: Name | None, unit: str) -> bool:
-    """Say whether a metric is the duration, but its base unit is none of time: then nothing tells how long it is."""
+    """Return whether a metric is the duration, but its base unit is not a time unit: then its value is unknown."""
     return isinstance(metric, str) and metric.startswith("gpu__time_duration.") and unit != "ns"
 
 

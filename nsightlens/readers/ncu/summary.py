@@ -32,7 +32,7 @@ class Summary:
     steps: tuple[float, ...]
 
     def agrees(self, other: Summary) -> bool:
-        """Say whether the values of two prints are the same within the printed digits."""
+        """Return whether the values of two prints are the same within the printed digits."""
         pairs = zip(self.values, other.values, self.steps, other.steps, strict=True)
         return self.invocations == other.invocations and all(
             a == b or (a is not None and b is not None and abs(a - b) <= (one + two) * (0.5 + 1e-9)) for a, b, one, two in pairs

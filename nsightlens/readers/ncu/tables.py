@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.readers import Batch
+from nsightlens.readers.batches import Batch, batch_of, conform
 from nsightlens.readers.ncu.counters import INT32_MAX, Counters, integer
 from nsightlens.readers.ncu.kernels import dimensions, ordinals
 from nsightlens.readers.ncu.merge import Report
 from nsightlens.readers.ncu.numbers import Floats, percentage
 from nsightlens.readers.ncu.page import Label, Launch, whole
 from nsightlens.readers.ncu.summary import Summary
-from nsightlens.schema import TABLES, batch_of, conform
+from nsightlens.schema import TABLES
 
 _ATTRIBUTES = (
     "clock_rate", "memory_clock_rate", "global_memory_bus_width", "total_memory", "l2_cache_size",
@@ -43,9 +43,9 @@ def processes(launches: Sequence[Launch], summaries: Sequence[Summary]) -> tuple
 
 
 def devices(report: Report, counters: Counters, process_of: Sequence[int], summed: Sequence[tuple[int, Launch]]) -> Batch:
-    """Return the `devices` batch: one row per process and ordinal, with what launches on it tell of the GPU.
+    """Return the `devices` batch: one row per process and ordinal, with the properties of the GPU that its launches carry.
 
-    summed: processes and launches of summaries; they tell no more than the compute capability.
+    summed: processes and launches of summaries; they have only the compute capability.
     """
     groups: dict[tuple[int, int | None], list[int]] = {}
     for i, key in enumerate(zip(process_of, ordinals(report, counters), strict=True)):
@@ -56,11 +56,11 @@ def devices(report: Report, counters: Counters, process_of: Sequence[int], summe
     names = dict(zip(named["launch"].to_pylist(), named["value"].to_pylist(), strict=True))
     rows: list[dict[str, object]] = []
     for (process, ordinal), members in groups.items():
-        told = {name: _first(column[members]) for name, column in values.items()}
-        row = _device(told)
+        attributes = {name: _first(column[members]) for name, column in values.items()}
+        row = _device(attributes)
         row["name"] = next((names[i] for i in members if i in names), None)
         printed = next((cc for i in members if (cc := report.launches[i].cc)), None)
-        row["compute_capability"] = printed or _capability(told)
+        row["compute_capability"] = printed or _capability(attributes)
         if ordinal is not None or any(value is not None for value in row.values()):
             rows.append(row | {"process_index": process, "device": ordinal})
     others = {(process, whole(launch.device)): launch.cc for process, launch in summed}
@@ -76,15 +76,15 @@ def _first(values: Floats) -> float | None:
     return float(known[0]) if len(known) else None
 
 
-def _device(told: dict[str, float | None]) -> dict[str, object]:
+def _device(attributes: dict[str, float | None]) -> dict[str, object]:
     """Return the columns of a device; clock rates are printed in kHz, DRAM moves data twice a cycle."""
-    clock, memory_clock, width = told["clock_rate"], told["memory_clock_rate"], told["global_memory_bus_width"]
-    domain, bus, slot = (integer(told[name]) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id"))
+    clock, memory_clock, width = attributes["clock_rate"], attributes["memory_clock_rate"], attributes["global_memory_bus_width"]
+    domain, bus, slot = (integer(attributes[name]) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id"))
     return {
-        "sm_count": integer(told["sm_count"], INT32_MAX),
-        "memory_bytes": integer(told["total_memory"]),
-        "l2_bytes": integer(told["l2_cache_size"]),
-        "threads_per_sm": integer(told["max_threads_per_multiprocessor"], INT32_MAX),
+        "sm_count": integer(attributes["sm_count"], INT32_MAX),
+        "memory_bytes": integer(attributes["total_memory"]),
+        "l2_bytes": integer(attributes["l2_cache_size"]),
+        "threads_per_sm": integer(attributes["max_threads_per_multiprocessor"], INT32_MAX),
         "core_clock_hz": clock * 1e3 if clock else None,
         "memory_clock_hz": memory_clock * 1e3 if memory_clock else None,
         "memory_bandwidth_bytes_per_s": memory_clock * 1e3 * 2 * width / 8 if memory_clock and width else None,
@@ -92,8 +92,8 @@ def _device(told: dict[str, float | None]) -> dict[str, object]:
     }
 
 
-def _capability(told: dict[str, float | None]) -> str | None:
-    major, minor = integer(told["compute_capability_major"]), integer(told["compute_capability_minor"])
+def _capability(attributes: dict[str, float | None]) -> str | None:
+    major, minor = integer(attributes["compute_capability_major"]), integer(attributes["compute_capability_minor"])
     return None if major is None or minor is None else f"{major}.{minor}"
 
 

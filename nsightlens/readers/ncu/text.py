@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.ncu.notes import Notes
 
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _BIGGEST_FIELD = 2**31 - 1
-_CHUNK = 1 << 20
 _BLOCK = 1 << 19  # small enough that the memory of one block serves the next
+_LONGEST_LINE = 1 << 26
+_MOST_UNPACKED, _DENSEST = 1 << 28, 200
+"""Bytes that any gzip file may unpack to, and how many times its own size beyond that: CSV of ncu packs 20 to 60 times."""
 _GZIP = b"\x1f\x8b"
+_NAME = re.compile(rb"(?:Kernel|Metric) Name[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class Header:
 
 
 class Block(NamedTuple):
-    """A stretch of whole lines of a file in UTF-8 with LF; `offset` is where it begins in the file (None: not told)."""
+    """A block of whole lines of a file in UTF-8 with LF; `offset` is where it begins in the file (None: unknown)."""
 
     data: bytes
     offset: int | None
@@ -50,21 +56,24 @@ def blocks(path: Path, notes: Notes) -> Iterator[Block]:
     try:
         with path.open("rb") as file:
             start = file.read(_BLOCK)
+            chunks: Iterator[bytes] = chain([start], iter(partial(file.read, _BLOCK), b""))
+            zipped = start[:2] == _GZIP
+            chunks = _gunzipped(chunks, notes) if zipped else chunks
+            start = next(chunks, b"")
             encoding, skip = _encoding(start)
-            if start[:2] == _GZIP or encoding != "utf-8":
-                whole = start + file.read()
-                yield Block(decode(_gunzip(whole, notes) if start[:2] == _GZIP else whole, notes), None)
-                return
-            for raw, offset in _whole_lines(file, start[skip:], skip):
+            chunks = chain([start[skip:]], chunks)
+            chunks = chunks if encoding == "utf-8" else _recoded(chunks, encoding, notes)
+            for raw, offset in _whole_lines(chunks, skip, notes):
                 data = decode(raw, notes, offset)
-                yield Block(data, offset if len(data) == len(raw) else None)
+                yield Block(data, offset if len(data) == len(raw) and encoding == "utf-8" and not zipped else None)
     except OSError as exc:
         raise ReadError(path, exc.strerror or "cannot be opened", "Check the path and its permissions.") from exc
 
 
-def _whole_lines(file: BinaryIO, rest: bytes, offset: int) -> Iterator[tuple[bytes, int]]:
-    """Yield (bytes, their offset), each but the last ending with a line; `rest` is what was read before."""
-    while more := file.read(_BLOCK):
+def _whole_lines(chunks: Iterator[bytes], offset: int, notes: Notes) -> Iterator[tuple[bytes, int]]:
+    """Yield (bytes, their offset), each but the last ending with a line, up to a line that is too long to be one."""
+    rest = next(chunks, b"")
+    for more in chunks:
         # A row of several lines stays whole: such lines do not begin with a quote.
         cut = more.rfind(b'\n"') + 1 or more.rfind(b"\n") + 1
         if cut:
@@ -73,27 +82,47 @@ def _whole_lines(file: BinaryIO, rest: bytes, offset: int) -> Iterator[tuple[byt
             rest = more[cut:]
         else:
             rest += more
+        if len(rest) > _LONGEST_LINE:
+            notes.add("endless", "a line longer than 64 MiB", offset=offset)
+            yield rest[:rest.rfind(b"\n") + 1], offset
+            return
     yield rest, offset
 
 
-def _gunzip(raw: bytes, notes: Notes) -> bytes:
-    """Return what can be unpacked of one or more gzip members."""
-    parts: list[bytes] = []
+def _gunzipped(raw: Iterator[bytes], notes: Notes) -> Iterator[bytes]:
+    """Yield what can be unpacked of one or more gzip members, up to where it is packed as densely as no text is."""
     inflate = zlib.decompressobj(wbits=31)
-    for start in range(0, len(raw), _CHUNK):
-        rest = raw[start : start + _CHUNK]
+    ready, packed, unpacked = b"", 0, 0
+    for rest in raw:
+        packed += len(rest)
         while rest:
             try:
-                parts.append(inflate.decompress(rest))
+                ready += inflate.decompress(rest, _BLOCK)
             except zlib.error as exc:
                 notes.add("truncated", f"the gzip stream is damaged ({exc})")
-                return b"".join(parts)
-            rest = inflate.unused_data
+                yield ready
+                return
+            if len(ready) >= _BLOCK:
+                yield ready
+                unpacked, ready = unpacked + len(ready), b""
+            if unpacked > max(_MOST_UNPACKED, _DENSEST * packed):
+                notes.add("endless", "gzip data that unpack to more than 200 times their size")
+                return
+            rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
             if inflate.eof and rest:
                 inflate = zlib.decompressobj(wbits=31)
     if not inflate.eof:
         notes.add("truncated", "the gzip stream ends before its end")
-    return b"".join(parts)
+    yield ready + inflate.flush()
+
+
+def _recoded(raw: Iterator[bytes], encoding: str, notes: Notes) -> Iterator[bytes]:
+    """Yield text as UTF-8; what had to be replaced becomes a note."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for part in chain(raw, [b""]):
+        text = decoder.decode(part, final=not part)
+        notes.add("text_replaced", encoding, text.count("\ufffd"))
+        yield text.encode("utf-8", errors="replace")
 
 
 def decode(raw: bytes, notes: Notes, offset: int = 0) -> bytes:
@@ -101,7 +130,7 @@ def decode(raw: bytes, notes: Notes, offset: int = 0) -> bytes:
     encoding, skip = _encoding(raw) if offset == 0 else ("utf-8", 0)
     if encoding != "utf-8":
         text = raw[skip:].decode(encoding, errors="replace")
-        notes.add("encoding_replaced", encoding, text.count("\ufffd"))
+        notes.add("text_replaced", encoding, text.count("\ufffd"))
         raw, skip = text.encode("utf-8", errors="replace"), 0
     data = raw[skip:] if skip else raw
     if not data.isascii():
@@ -109,7 +138,7 @@ def decode(raw: bytes, notes: Notes, offset: int = 0) -> bytes:
             data.decode("utf-8")
         except UnicodeDecodeError as exc:
             text = data.decode("utf-8", errors="replace")
-            notes.add("encoding_replaced", "utf-8", text.count("\ufffd"), offset + exc.start + skip)
+            notes.add("text_replaced", "utf-8", text.count("\ufffd"), offset + exc.start + skip)
             data = text.encode("utf-8")
     if b"\0" in data:
         notes.add("nul_bytes", "", data.count(b"\0"), offset + data.index(b"\0") + skip)
@@ -156,11 +185,10 @@ def header_of(line: bytes, end: int) -> Header | None:
 
 def find_header(data: bytes, start: int = 0) -> tuple[Header | None, int]:
     """Return the first header at or after offset `start`, and the offset of its line (or of the end)."""
-    while start < len(data):
-        stop = data.find(b"\n", start)
+    for name in _NAME.finditer(data, start):
+        begin, stop = data.rfind(b"\n", start, name.start()) + 1 or start, data.find(b"\n", name.end())
         stop = len(data) if stop < 0 else stop
-        header = header_of(data[start:stop], stop + 1)
+        header = header_of(data[begin:stop], stop + 1)
         if header:
-            return header, start
-        start = stop + 1
+            return header, begin
     return None, len(data)

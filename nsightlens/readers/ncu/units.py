@@ -27,7 +27,7 @@ class Unit(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """Say whether values as printed are whole: numbers of something, or ns."""
+        """Return whether values as printed are whole: numbers of something, or ns."""
         return self.known and self.exponent == 0 and (self.base == "ns" or self.base in _WORDS)
 
 

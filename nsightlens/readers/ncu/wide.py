@@ -161,8 +161,9 @@ class _Columns:
         mixed = sorted(set(range(len(cells.names))) - set(plain))
         printed = pa.chunked_array([cells.columns[i] for i in mixed], pa.string()).combine_chunks().dictionary_encode()
         codes = printed.indices.fill_null(0).to_numpy().astype(np.int64)
-        parsed = parse(printed.dictionary, decimal, notes, np.bincount(codes, minlength=len(printed.dictionary)))
-        return cls(cells, plain, mixed, parsed, printed.dictionary, codes.reshape(len(mixed), len(cells.launches)))
+        distinct = printed.dictionary if len(printed.dictionary) else pa.array([""])  # every row may be torn
+        parsed = parse(distinct, decimal, notes, np.bincount(codes, minlength=len(distinct)))
+        return cls(cells, plain, mixed, parsed, distinct, codes.reshape(len(mixed), len(cells.launches)))
 
     def exponents(self, column: int) -> Ints:
         """Return the power of ten of each row of a column."""

@@ -1,4 +1,4 @@
-"""Nsight Systems: an SQLite export, or the directory of a parquetdir export -> tables in our words and units."""
+"""Nsight Systems: an SQLite export, or the directory of a parquetdir export -> tables in our terms and units."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightlens.errors import ReadError, UsageError
-from nsightlens.readers import Batch, Probe
+from nsightlens.readers.batches import Batch
+from nsightlens.readers.reader import Probe
 
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 if TYPE_CHECKING:
     from nsightlens.readers.nsys.source import Source
 
 TOOL = "nsys"
+RULES_VERSION = 1
+"""Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Say whether this is an SQLite file (also another program's: `probe` names it) or a directory of nsys's Parquet files."""
+    """Return whether this is an SQLite file (also another program's: `probe` names it) or a directory of nsys's Parquet files."""
     if head.startswith(_MAGIC):
         return True
     try:

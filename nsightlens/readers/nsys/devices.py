@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import schema
+from nsightlens.readers.batches import batch_of
 from nsightlens.readers.nsys.report import number, text
 from nsightlens.readers.nsys.source import Source
 
@@ -28,7 +28,7 @@ Row = Mapping[str, object]
 
 
 class Devices:
-    """The devices of the report. `fresh` gives the rows of those that were not told yet."""
+    """The devices of the report. `fresh` gives the rows of those not yielded yet."""
 
     def __init__(self, source: Source) -> None:
         gpus = [dict(zip(_GPU_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_GPU", _GPU_COLUMNS)]
@@ -44,7 +44,7 @@ class Devices:
         pairs = pc.add(pc.shift_left(process, 32), pc.add(device, 1 << 31)).unique().drop_null().to_pylist()
         new = [pair for value in pairs if (pair := (value >> 32, (value & 0xFFFFFFFF) - (1 << 31))) not in self._seen]
         self._seen.update(new)
-        return schema.batch_of("devices", [self._row(process, device, pids[process]) for process, device in new]) if new else None
+        return batch_of("devices", [self._row(process, device, pids[process]) for process, device in new]) if new else None
 
     def _row(self, process: int, device: int, pid: int | None) -> dict[str, object]:
         cuda = self._cuda_device(pid, device)
@@ -55,7 +55,7 @@ class Devices:
             self.assumed += 1
         row = {} if gpu is None else _facts(gpu)
         if not certain and len(self._gpus) > 1 and not any(number(each["cuDevice"]) is not None for each in self._gpus):
-            row |= {"uuid": None, "pci": None}  # nsys's enumeration tells the kind of GPU, not which one
+            row |= {"uuid": None, "pci": None}  # nsys's enumeration gives the GPU model, not which GPU
         sms = number(cuda.get("numMultiprocessors"))
         if sms and sms < (number(gpu and gpu["smCount"]) or sms):  # a slice: what the whole GPU has is not the slice's
             row |= dict.fromkeys(("memory_bytes", "memory_bandwidth_bytes_per_s", "l2_bytes"))
@@ -85,7 +85,7 @@ class Devices:
 
 
 def _facts(gpu: Row) -> dict[str, object]:
-    """Return the columns of `devices` that TARGET_INFO_GPU tells. The tool writes 0 where it does not know."""
+    """Return the columns of `devices` from TARGET_INFO_GPU. The tool writes 0 where it does not know."""
     warps, threads = number(gpu["maxWarpsPerSm"]), number(gpu["threadsPerWarp"])
     major, minor = number(gpu["computeMajor"]), number(gpu["computeMinor"])
     return {

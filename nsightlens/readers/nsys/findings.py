@@ -1,4 +1,4 @@
-"""What a user should be told about a report: each finding says what it means for the numbers and what to do."""
+"""Findings about a report: each says what it means for the numbers and what to do."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nsightlens.readers.nsys.ranks import Evidence
-from nsightlens.readers.nsys.report import Report, own_words
+from nsightlens.readers.nsys.report import Report, own_messages
 from nsightlens.readers.nsys.source import Source
 
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
     ("no_start", "error", "rows without a start time were left out: the file is damaged"),
     ("impossible_duration", "warning", "events end before they start, or above 100 days later: their duration is NULL"),
-    ("impossible_start", "warning", "events start at a time that no clock shows: their start and duration are NULL"),
+    ("impossible_start", "warning", "events have an impossible start time: their start and duration are NULL"),
     ("out_of_range", "warning", "values too large for their column: NULL"),
-    ("nameless", "warning", "the report lacks the text of names that it refers to: NULL"),
-    ("never_closed", "info", "NVTX ranges were never closed: their duration is NULL"),
-    ("repeated_calls", "info", "records that repeat a CUDA call for its backtrace, or are of no class of calls, were left out"),
-    ("unknown_nvtx", "info", "NVTX events of a type that is not known were left out"),
-    ("inferred_domain", "info", "NVTX ranges named like NCCL's functions lie in a domain without a name: taken as NCCL's"),
+    ("missing_name", "warning", "the report refers to names whose text is missing: NULL"),
+    ("unclosed_range", "info", "NVTX ranges were never closed: their duration is NULL"),
+    ("duplicate_calls", "info", "records that repeat a CUDA call for its backtrace, or have no event class, were left out"),
+    ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
+    ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
 )
 _GRAPH_LAUNCHES = frozenset({"cudaGraphLaunch", "cuGraphLaunch", "cudaGraphLaunch_ptsz", "cuGraphLaunch_ptsz"})
 
@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the reading met. rows: our table -> rows; tally: what was odd in them -> how often."""
+    """What the reader found. rows: our table -> rows; tally: anomaly -> how often."""
 
     rows: Counter[str]
     tally: Counter[str]
@@ -59,34 +59,37 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
     others = source.others()
     if others:
         listed = ", ".join(others[:12]) + (", ..." if len(others) > 12 else "")
-        yield Finding("info", "unread_tables", f"these tables hold rows that are not read: {listed}", len(others))
+        yield Finding("info", "unread_tables", f"tables with rows that are not read: {listed}", len(others))
 
 
 def _damage(source: Source) -> Iterator[Finding]:
     if source.truncated:
-        yield Finding("error", "truncated", "the file is shorter than its header says: every number lacks what is missing, and "
-                      "the row that the cut goes through may be wrong. Copy it again, or export the report again")
+        yield Finding("error", "truncated", "the file is shorter than its header says: all figures miss the lost part, and "
+                      "the row at the cut may be wrong. Copy the file again, or export the report again")
     for table, places in sorted(source.damage.items()):
-        yield Finding("error", "damaged", f"table {table} could not be read in full: its totals are too low. "
+        yield Finding("error", "damaged", f"table {table} is damaged: rows are missing or wrong, and its totals may be too low. "
                       "Copy the file again, or export the report again", places)
+    for name in source.stand_ins:
+        yield Finding("warning", "view_not_read", f"{name} is a view (or a table of an extension), and those are not read: none "
+                      f"of its rows is here. Make it a table: CREATE TABLE copy AS SELECT * FROM {name}, then rename the copy")
     for suffix in source.leftovers():
-        yield Finding("warning", "unfinished_export", f"a {suffix} file beside the report holds changes that are not in it and "
-                      "were not read. Let the program that writes the report finish, or export it again")
+        yield Finding("warning", "unfinished_export", f"a {suffix} file beside the report has changes that are not in the report "
+                      "and were not read. Let the program that writes it finish, or export the report again")
 
 
 def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
-    words = own_words(source)
+    messages = own_messages(source)
     hidden = seen.rows["graph_executions"]
     if hidden:
         yield Finding("warning", "graph_kernels_hidden", "CUDA graphs were recorded as one interval per launch: their kernels "
-                      f"are not in the report and stand in graph_executions as busy time. {_NODE_MODE}", hidden)
+                      f"are not in the report; graph_executions has the busy time. {_NODE_MODE}", hidden)
     elif _GRAPH_LAUNCHES & seen.api_names and not seen.tally["graph_nodes"]:
         yield Finding("info", "graphs_unrecorded", "CUDA graphs were launched, but neither they nor their kernels are in the "
                       f"report. {_NODE_MODE}")
     if seen.rows["kernels"] or hidden:
-        yield from (Finding("warning", "tool_message", f"nsys said: {text}") for is_warning, text in words if is_warning)
+        yield from (Finding("warning", "tool_message", f"nsys said: {text}") for is_warning, text in messages if is_warning)
         return
-    said = f" The report itself says: {'; '.join(text for _, text in words)}" if words else ""
+    said = f" Messages in the report: {'; '.join(text for _, text in messages)}" if messages else ""
     calls = seen.rows["api_calls"] + seen.rows["memory_ops"]
     if calls:
         yield Finding("warning", "no_kernels", "the report has CUDA calls or copies but no kernel: none was launched, or nsys "
@@ -101,10 +104,10 @@ def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
 def _ranks(seen: Seen) -> Iterator[Finding]:
     if seen.shared_environment:
         yield Finding("warning", "rank_of_several_processes", "nsys was started with a rank set "
-                      f"({seen.evidence.environment.source}), but several processes of the report used the GPU: it cannot be the "
-                      "rank of each, so theirs are unknown. Start one nsys per rank, or give each rank a sidecar file")
+                      f"({seen.evidence.environment.source}), but several processes in the report used the GPU: it cannot be the "
+                      "rank of each, so their ranks are unknown. Start one nsys per rank, or give each rank a sidecar file")
     if seen.evidence.contradictory:
-        yield Finding("warning", "rank_contradictory", "a process has threads that name different ranks: its rank is unknown",
+        yield Finding("warning", "rank_contradictory", "threads of one process report different ranks: its rank is unknown",
                       len(seen.evidence.contradictory))
 
 
@@ -114,22 +117,22 @@ def _values(source: Source, seen: Seen) -> Iterator[Finding]:
             yield Finding(severity, code, message, seen.tally[code])
     for table, count in sorted(source.bad_values.items()):
         if count:
-            yield Finding("warning", "bad_value", f"table {table} has values that are no integers where integers belong: NULL",
+            yield Finding("warning", "bad_value", f"table {table} has values that should be integers and are not: NULL",
                           count)
 
 
 def _clock(report: Report) -> Iterator[Finding]:
     if report.session_epoch_ns is None:
-        yield Finding("info", "epoch_unknown", "the report does not tell when its session started: its times cannot be placed "
-                      "beside those of other reports")
+        yield Finding("info", "no_epoch", "the report lacks the start time of its session: its times cannot be aligned "
+                      "with those of other reports")
     elif report.shift_ns:
-        yield Finding("info", "times_shifted", f"the export shifted all times by {report.shift_ns} ns: undone here")
+        yield Finding("info", "times_shifted", f"the export shifted all times by {report.shift_ns} ns: reverted here")
 
 
 def _devices(seen: Seen) -> Iterator[Finding]:
     if seen.devices_unknown:
-        yield Finding("info", "device_unknown", "the report does not describe these GPUs: what they are is unknown",
+        yield Finding("info", "device_unknown", "the report does not describe these GPUs: their properties are unknown",
                       seen.devices_unknown)
     if seen.devices_assumed:
-        yield Finding("info", "device_assumed", "the report lists several GPUs without a map from a process's device numbers to "
-                      "them: the number was taken as the GPU's CUDA number on the node", seen.devices_assumed)
+        yield Finding("info", "device_assumed", "the report lists several GPUs but does not map a process's device ordinals to "
+                      "them: the ordinal was taken as the GPU's CUDA ordinal on the node", seen.devices_assumed)

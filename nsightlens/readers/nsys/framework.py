@@ -34,7 +34,7 @@ _STEP = r"(?i)^(?:ProfilerStep|(?:(?:train|training|global)[ _-]?)?(?:step|itera
 _KINDS = ("operator", "module", "step")
 
 
-def told(kind: pa.DictionaryArray, text: pa.Array, domain: pa.DictionaryArray) -> dict[str, pa.Array]:
+def recognised(kind: pa.DictionaryArray, text: pa.Array, domain: pa.DictionaryArray) -> dict[str, pa.Array]:
     """Return kind, name, sequence, shapes and step of each range, from its kind as NVTX has it, its text and its domain."""
     encoded = text.dictionary_encode()
     parts = _parts(encoded.dictionary)

@@ -64,7 +64,7 @@ def kernels(
     tally["graph_nodes"] += batch.num_rows - columns["graph_node_id"].null_count
     columns["name"] = names["name"].encode(_first_of(batch, "demangledName", "shortName"))
     columns["mangled_name"] = names["mangled_name"].encode(raw(batch, "mangledName"))
-    tally["nameless"] += columns["name"].null_count
+    tally["missing_name"] += columns["name"].null_count
     return batch_of(columns)
 
 
@@ -113,11 +113,11 @@ def api_calls(batch: pa.RecordBatch, processes: Processes, base_ns: int, names: 
     is_call = pc.or_(pc.is_null(event_class), pc.is_in(event_class, value_set=pa.array(list(_API), pa.int64())))
     if not pc.all(is_call).as_py():
         kept = batch.filter(is_call)
-        tally["repeated_calls"] += batch.num_rows - kept.num_rows
+        tally["duplicate_calls"] += batch.num_rows - kept.num_rows
         batch = kept
     global_tid = raw(batch, "globalTid")
     name = names.encode(raw(batch, "nameId"))
-    tally["nameless"] += name.null_count
+    tally["missing_name"] += name.null_count
     return batch_of({
         "process_index": processes.index(global_tid),
         "thread": threads(global_tid),

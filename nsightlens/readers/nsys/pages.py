@@ -12,10 +12,10 @@ above the leaves holds, per page below, its number and its last rowid.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _HEAD_BYTES = {_LEAF: 8, _INTERIOR: 12}
 _MARGIN = 80
 """Bytes before and behind the pages read, so that a word or a header can be taken at either end."""
 _MOST_COLUMNS = 64
+_LEAST_CELL = 6
+"""Bytes that a row takes at the least, its pointer among them: SQLite refuses a page that claims more of them."""
 _LEVELS = 8
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -40,11 +42,28 @@ _IS_INTEGER = np.isin(np.arange(len(_SIZE)), [_NULL, 1, 2, 3, 4, 5, 6, _ZERO, _O
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A table: its pages just above the leaves, in order, the last rowid below each, and the number of its columns."""
+    """A table: its leaves in order, and the last rowid that each may hold, by the pages above them."""
 
-    parents: Int
-    last: Int
-    width: int
+    leaves: Int
+    ends: Int
+
+    def parts(self, rows: int) -> Iterator[Part]:
+        """Yield stretches of leaves of at most about `rows` rows: rowids that ascend are at least as many as rows. Where most
+        of them are missing, some leaves at a time."""
+        least, at = max(1, rows >> 11), 0
+        while at < len(self.leaves):
+            before = int(self.ends[at - 1]) if at else int(self.ends[0]) - rows // 2
+            reach = int(np.searchsorted(self.ends, min(before + rows, _GREATEST), side="right"))
+            part = Part(at, min(max(reach, at + least), len(self.leaves)))
+            yield part
+            at = part.stop
+
+
+class Part(NamedTuple):
+    """Leaves of a table, from `start` to before `stop`."""
+
+    start: int
+    stop: int
 
 
 class Pages:
@@ -55,55 +74,66 @@ class Pages:
         head = os.pread(self._file, 100, 0).ljust(100, b"\0")
         self._size = 65536 if head[16:18] == b"\0\1" else int.from_bytes(head[16:18], "big")
         self._usable = self._size - head[20]
-        self._count = os.fstat(self._file).st_size // self._size if self._size else 0
+        there = os.fstat(self._file).st_size // self._size if self._size else 0
+        declared = int.from_bytes(head[28:32], "big") if head[24:28] == head[92:96] else 0
+        self._count = min(declared or there, there)
 
     def close(self) -> None:
         """Release the file."""
         os.close(self._file)
 
-    def tree(self, root: int, width: int) -> Tree | None:
-        """Return the table of `width` columns whose first page is `root`; None where it fits into a page, or is not plain."""
-        if self._usable < 480 or not 0 < width <= _MOST_COLUMNS:
+    def tree(self, root: int) -> Tree | None:
+        """Return the table whose first page is `root`; None where it fits into a page, or is not plain."""
+        if self._usable < 480:
             return None
-        numbers, last = np.array([root]), np.array([_GREATEST])
+        numbers, ends = np.array([root]), np.array([_GREATEST])
         for _ in range(_LEVELS):
-            below = self._below(numbers, last)
+            below = self._below(numbers, ends)
             if below is None:
                 return None
-            if self._read(below[0][:1])[_MARGIN] == _LEAF:
-                return Tree(numbers, last, width)
-            numbers, last = below
+            numbers, ends = below
+            if self._read(numbers[:1])[_MARGIN] == _LEAF:
+                return Tree(numbers, ends)
         return None
 
     def _below(self, numbers: Int, last: Int) -> tuple[Int, Int] | None:
         """Return the pages below those above the leaves, in order, and the last rowid of each; None if they are not plain."""
-        if numbers.min() < 2 or numbers.max() > self._count:
+        if numbers.min() < 2 or numbers.max() > self._count or len(numbers) > self._count:
             return None
         data = self._read(numbers)
         found = self._cells(data, len(numbers), _INTERIOR)
-        rowids = _varints(data, found[0] + 4) if found else None
-        if found is None or rowids is None:
+        if found is None:
             return None
         cells, counts = found
+        rowids, _ = _varints(data, cells + 4)
         # The page behind the last cell stands in the head.
         right = np.arange(len(numbers), dtype=np.int64) * self._size + (_MARGIN + 12)
         places = np.insert(cells + 4, np.cumsum(counts), right)
         below = _words(data, places) & 0xFFFFFFFF
-        ends = np.insert(rowids[0], np.cumsum(counts), last)
-        ascend = bool((ends[1:] >= ends[:-1]).all())
+        ends = np.insert(rowids, np.cumsum(counts), last)
+        ascend = bool((ends[1:] >= ends[:-1]).all()) and len(below) <= self._count
         return (below, ends) if ascend and below.min() >= 2 and below.max() <= self._count else None
 
-    def rows(self, tree: Tree, first: int, last: int, columns: Sequence[int]) -> list[pa.Array] | None:
-        """Return these columns (positions, ascending) of the rows with rowids from `first` to `last`, in order, as int64;
-        None where SQLite has to be asked."""
-        parents = slice(int(np.searchsorted(tree.last, first)), int(np.searchsorted(tree.last, last)) + 1)
-        below = self._below(tree.parents[parents], tree.last[parents])
-        if below is None:
+    def rows(self, tree: Tree, part: Part, columns: Sequence[int], width: int) -> list[pa.Array] | None:
+        """Return these columns (positions, ascending) of the rows of a part, of `width` columns, in order, as int64; None where
+        SQLite has to be asked."""
+        if not 0 < width <= _MOST_COLUMNS:
             return None
-        begin, end = np.searchsorted(below[1], [first, last]).tolist()
-        leaves = slice(begin, end + 1)
-        records = self._records(self._read(below[0][leaves]), below[1][leaves], tree.width)
-        return records.between(first, last).columns(columns) if records else None
+        data = self._read(tree.leaves[part.start:part.stop])
+        keys = self._keys(data, tree, part)
+        records = self._records(data, keys, width) if keys else None
+        return records.columns(columns) if records else None
+
+    def count(self, tree: Tree, part: Part) -> int | None:
+        """Return how many rows a part has; None where its rowids do not ascend, or lie outside what the pages above say."""
+        keys = self._keys(self._read(tree.leaves[part.start:part.stop]), tree, part)
+        return int(keys.counts.sum()) if keys else None
+
+    def cells(self, tree: Tree, part: Part) -> int:
+        """Return how many rows the heads of the leaves of a part declare: as many as SQLite walks over."""
+        numbers = tree.leaves[part.start:part.stop].tolist()
+        heads = (os.pread(self._file, 2, (number - 1) * self._size + 3) for number in numbers)
+        return sum(int.from_bytes(head, "big") for head in heads)
 
     def _read(self, numbers: Int) -> Bytes:
         """Return the pages one after the other, with a margin at both ends."""
@@ -118,12 +148,12 @@ class Pages:
         return data
 
     def _cells(self, data: Bytes, pages: int, kind: int) -> tuple[Int, Int] | None:
-        """Return where each cell begins, in order, and how many each page has; None where a page is not of this kind, or
-        points out of itself."""
+        """Return where each cell begins, in order, and how many each page has; None where a page is not of this kind, has none
+        or more than it has room for, or points out of itself."""
         start = np.arange(pages, dtype=np.int64) * self._size + _MARGIN
         counts = _shorts(data, start + 3)
         head = _HEAD_BYTES[kind]
-        if (data[start] != kind).any() or (head + 2 * counts > self._usable).any():
+        if (data[start] != kind).any() or (counts < 1).any() or (counts > (self._size - 8) // _LEAST_CELL).any():
             return None
         page = np.repeat(start, counts)
         pointer = np.arange(len(page), dtype=np.int64)
@@ -137,47 +167,53 @@ class Pages:
         offset += page
         return offset, counts
 
-    def _records(self, data: Bytes, ends: Int, width: int) -> _Records | None:
-        """Return the rows of leaves whose last rowids are at most `ends`; None where they are not plain."""
-        found = self._cells(data, len(ends), _LEAF)
+    def _keys(self, data: Bytes, tree: Tree, part: Part) -> _Keys | None:
+        """Return lengths and rowids of the rows of leaves; None where the rowids are not in the order of a table."""
+        found = self._cells(data, part.stop - part.start, _LEAF)
         if found is None:
             return None
         cells, counts = found
-        sizes = _varints(data, cells, longest=2)
-        rowids = _varints(data, sizes[1]) if sizes else None
-        if sizes is None or rowids is None:
+        length, after = _varints(data, cells)
+        rowids, at = _varints(data, after)
+        last = np.repeat(tree.ends[part.start:part.stop], counts)
+        before = int(tree.ends[part.start - 1]) if part.start else _LEAST - 1
+        if rowids[0] <= before or (rowids[1:] <= rowids[:-1]).any() or (rowids > last).any():
             return None
-        length, at = sizes[0], rowids[1]
+        return _Keys(counts, length, at)
+
+    def _records(self, data: Bytes, keys: _Keys, width: int) -> _Records | None:
+        """Return the rows of leaves; None where they are not plain."""
         # What does not fit into its page goes on in others: such a row is left to SQLite, as is one with fewer columns or
         # with texts so long that their type takes two bytes.
-        page_end = np.repeat(np.arange(len(counts), dtype=np.int64) * self._size + (_MARGIN + self._usable), counts)
-        if (length > self._usable - 35).any() or (at + length > page_end).any() or (data[at] != width + 1).any():
+        length, at = keys.length, keys.at
+        pages = np.arange(len(keys.counts), dtype=np.int64) * self._size
+        page_end = np.repeat(pages + (_MARGIN + self._usable), keys.counts)
+        odd = (length < 0) | (length > self._usable - 35)
+        if odd.any() or (at + length > page_end).any() or (data[at] != width + 1).any():
             return None
-        last = np.repeat(ends, counts)
-        if (rowids[0][1:] <= rowids[0][:-1]).any() or (rowids[0] > last).any():
-            return None
-        return _Records(data, rowids[0], at, length, width)
+        return _Records(data, at, length, width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Rows of leaves: how many each leaf has, and per row how long its record is and where that begins."""
+
+    counts: Int
+    length: Int
+    at: Int
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Rows of `width` columns: the bytes they lie in, and per row its rowid, where its record begins, and how long that is."""
+    """Rows of `width` columns: the bytes they lie in, and per row where its record begins, and how long that is."""
 
     data: Bytes
-    rowids: Int
     at: Int
     length: Int
     width: int
 
-    def between(self, first: int, last: int) -> _Records:
-        """Return the rows with rowids from `first` to `last`."""
-        some = slice(int(np.searchsorted(self.rowids, first)), int(np.searchsorted(self.rowids, last, side="right")))
-        return _Records(self.data, self.rowids[some], self.at[some], self.length[some], self.width)
-
     def columns(self, wanted: Sequence[int]) -> list[pa.Array] | None:
         """Return the columns at these positions as int64; None where one has something else than integers and NULLs."""
-        if not len(self.at):
-            return [pa.array([], pa.int64()) for _ in wanted]
         types = self._types()
         if types is None:
             return None
@@ -257,19 +293,19 @@ def _words(data: Bytes, ends: Int) -> Int:
     return words
 
 
-def _varints(data: Bytes, places: Int, longest: int = 9) -> tuple[Int, Int] | None:
-    """Return the integers of varying length that begin at `places`, and where each ends; None if one is longer than `longest`
-    bytes. They have 7 bits in a byte, and the last byte is below 128; a ninth byte has 8 bits."""
+def _varints(data: Bytes, places: Int) -> tuple[Int, Int]:
+    """Return the integers of varying length that begin at `places`, and where each ends. They have 7 bits in a byte, and the
+    last byte is below 128; a ninth byte has 8 bits."""
     value, after = np.zeros(len(places), dtype=np.int64), places.copy()
     todo: Any = slice(None)
-    for number in range(longest):
+    for number in range(9):
         byte = data[after[todo]]
         ninth = number == 8
         value[todo] = (value[todo] << (7 + ninth)) | (byte & (255 if ninth else 127))
         after[todo] += 1
         more = byte >= 128
-        if ninth or not more.any():
-            return value, after
+        if not more.any():
+            break
         if not more.all():
             todo = np.flatnonzero(more) if isinstance(todo, slice) else todo[more]
-    return None
+    return value, after

@@ -34,6 +34,7 @@ class ParquetSource:
 
     kind = "nsys parquetdir"
     truncated = False
+    stand_ins: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path

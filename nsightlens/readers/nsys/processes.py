@@ -1,15 +1,15 @@
-"""The processes of a report that own rows, numbered as they are met, each with its rank where the report tells it."""
+"""The processes of a report that own rows, numbered as they are met, each with its rank where the report has it."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import schema
-from nsightlens.readers import ProcessHint, program_name
+from nsightlens.readers.batches import batch_of
 from nsightlens.readers.nsys.ranks import PID_MASK, Evidence, gather
 from nsightlens.readers.nsys.report import Report, text
 from nsightlens.readers.nsys.source import GPU_TABLES, NVTX, RUNTIME, Source
+from nsightlens.readers.reader import ProcessHint, program_name
 
 _SAMPLE_ROWS = 20_000
 
@@ -20,7 +20,7 @@ def pid_of(key: int | None) -> int | None:
 
 
 class Processes:
-    """The processes met so far. `index` gives their numbers, `fresh` the rows of those that were not told yet."""
+    """The processes met so far. `index` gives their numbers, `fresh` the rows of those not yielded yet."""
 
     def __init__(self, source: Source, report: Report, evidence: Evidence) -> None:
         self._host = report.host
@@ -36,7 +36,7 @@ class Processes:
 
     @property
     def shared_environment(self) -> bool:
-        """Whether the environment tells a rank that cannot be given, because several processes used the GPU."""
+        """Whether the environment has a rank that cannot be assigned, because several processes used the GPU."""
         return len(self._users) > 1
 
     def index(self, global_ids: pa.Array) -> pa.Array:
@@ -53,7 +53,7 @@ class Processes:
         """Return the rows of `processes` for those met since the last call."""
         new = list(self.keys)[self._told:]
         self._told = len(self.keys)
-        return schema.batch_of("processes", [self._row(key) for key in new]) if new else None
+        return batch_of("processes", [self._row(key) for key in new]) if new else None
 
     def _number(self, key: int | None) -> int:
         return self.keys.setdefault(self._default if key is None else key, len(self.keys))
@@ -76,7 +76,7 @@ def gpu_users(source: Source, at_most: int, within: int | None = None) -> list[i
 
 
 def hints(source: Source, report: Report) -> tuple[ProcessHint, ...]:
-    """Return what a look at the first rows tells of the processes."""
+    """Return what the first rows show about the processes."""
     evidence = gather(source)
     users = gpu_users(source, 64, _SAMPLE_ROWS)
     found = []

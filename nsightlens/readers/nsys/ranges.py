@@ -60,7 +60,7 @@ def ranges(
     columns = times(batch, base_ns, tally)
     mark = pc.equal(raw(batch, "eventType"), 34)
     columns["duration_ns"] = pc.if_else(pc.fill_null(mark, False), None, columns["duration_ns"])
-    tally["never_closed"] += pc.sum(pc.and_(pc.is_null(raw(batch, "end")), pc.invert(pc.fill_null(mark, False)))).as_py() or 0
+    tally["unclosed_range"] += pc.sum(pc.and_(pc.is_null(raw(batch, "end")), pc.invert(pc.fill_null(mark, False)))).as_py() or 0
     text = _texts(batch, source, tally)
     domain = _domains(pc.bit_wise_and(global_tid, PID_MASK), raw(batch, "domainId"), text, named, tally)
     thread, end_thread = threads(global_tid), threads(end_tid)
@@ -69,7 +69,7 @@ def ranges(
         "thread": thread,
         "end_thread": pc.if_else(pc.equal(thread, end_thread), None, end_thread),
         **columns,
-        **framework.told(kind, text, domain),
+        **framework.recognised(kind, text, domain),
         "domain": domain,
     })
 
@@ -92,7 +92,7 @@ def _texts(batch: pa.RecordBatch, source: Source, tally: Counter[str]) -> pa.Arr
     encoded = text_id.dictionary_encode()
     registered = source.strings(encoded.dictionary).take(encoded.indices)
     name = pc.coalesce(text, registered)
-    tally["nameless"] += pc.sum(pc.and_(pc.is_null(name), pc.is_valid(text_id))).as_py() or 0
+    tally["missing_name"] += pc.sum(pc.and_(pc.is_null(name), pc.is_valid(text_id))).as_py() or 0
     return name
 
 

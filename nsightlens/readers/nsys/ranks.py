@@ -1,6 +1,6 @@
 """Which rank a process was, by what the report holds: MPI's own records, thread names, the launcher's environment.
 
-The environment is that of the nsys process. It tells the rank of a process only where one process used the GPU.
+The environment is that of the nsys process. It gives the rank of a process only where one process used the GPU.
 Only the variables named here are ever looked at.
 """
 
@@ -59,7 +59,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What tells ranks: globalPid -> Rank, the environment's Rank, and the globalPids whose evidence contradicts itself."""
+    """The evidence for ranks: globalPid -> Rank, the environment's Rank, and the globalPids whose evidence contradicts itself."""
 
     by_process: dict[int, Rank]
     environment: Rank
@@ -103,7 +103,7 @@ def _thread_names(source: Source) -> list[tuple[int, str]]:
 
 
 def _named(pattern: re.Pattern[str], named: Iterable[tuple[int, str]]) -> dict[int, set[Rank]]:
-    """Return globalPid -> the ranks (and local ranks) that thread names of this pattern tell."""
+    """Return globalPid -> the ranks (and local ranks) in thread names of this pattern."""
     found: dict[int, set[Rank]] = defaultdict(set)
     for global_tid, name in named:
         if match := pattern.fullmatch(name):
@@ -129,7 +129,7 @@ _ENVIRONMENT_NAMES = ("ENVIRONMENT_VARIABLE", *(f"PROCESS_{index}:ENVIRONMENT_VA
 
 
 def _from_environment(environment: dict[str, int]) -> Rank:
-    """Return the rank that the environment tells; a rank beyond its own number of ranks tells nothing."""
+    """Return the rank in the environment; a rank beyond its own world size is ignored."""
     for launcher in LAUNCHERS:
         rank = environment.get(launcher.rank)
         size = environment.get(launcher.world_size or "")

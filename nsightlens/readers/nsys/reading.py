@@ -8,9 +8,8 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from nsightlens import schema
 from nsightlens.errors import ReadError
-from nsightlens.readers import Batch
+from nsightlens.readers.batches import Batch, batch_of
 from nsightlens.readers.nsys import gpu
 from nsightlens.readers.nsys import ranges as nvtx
 from nsightlens.readers.nsys.columns import Names, raw
@@ -47,7 +46,7 @@ class Reading:
                 yield from self._with_owners(name, convert(self._started(batch)))
         if self.source.damage and not self.rows:
             raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
-        yield "profiles", schema.batch_of("profiles", [self._profile()])
+        yield "profiles", batch_of("profiles", [self._profile()])
         yield "diagnostics", self._diagnostics()
 
     def _tables(self) -> Iterator[tuple[str, str, Mapping[str, Kind], Convert]]:
@@ -78,7 +77,7 @@ class Reading:
     def _diagnostics(self) -> pa.RecordBatch:
         seen = Seen(self.rows, self.tally, self.api_names.seen, self.processes.shared_environment,
                     self.evidence, self.devices.assumed, self.devices.unknown)
-        return schema.batch_of("diagnostics", [asdict(each) for each in findings(self.source, self.report, seen)])
+        return batch_of("diagnostics", [asdict(each) for each in findings(self.source, self.report, seen)])
 
     def _profile(self) -> dict[str, object]:
         report, source = self.report, self.source

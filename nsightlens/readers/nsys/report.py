@@ -17,7 +17,7 @@ _VERSION_IN_PATH = re.compile(r"(?<!\d)(20\d\d\.\d+\.\d+)(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Facts of a report; None where it does not tell.
+    """Facts of a report; None where unknown.
 
     session_epoch_ns: epoch time of the start of the session.
     base_ns: what to subtract from the times in the tables, so that they are relative to origin_epoch_ns.
@@ -77,15 +77,15 @@ def first_event_epoch_ns(source: Source, report: Report) -> int | None:
     return None if first is None or report.origin_epoch_ns is None else report.origin_epoch_ns + first - report.base_ns
 
 
-def own_words(source: Source) -> list[tuple[bool, str]]:
+def own_messages(source: Source) -> list[tuple[bool, str]]:
     """Return what the report itself says of CUDA tracing, in short: (is it a warning or error, text)."""
     found: dict[str, bool] = {}
     for severity, message in source.rows("DIAGNOSTIC_EVENT", ("severity", "text")):
-        words = " ".join((text(message) or "").split())[:300]
+        message_text = " ".join((text(message) or "").split())[:300]
         is_warning = severity in (2, 3)
-        if "CUDA" in words and (is_warning or words.startswith("Number of CUDA events collected")):
-            found[words] = is_warning
-    return [(is_warning, words) for words, is_warning in found.items()][:8]
+        if "CUDA" in message_text and (is_warning or message_text.startswith("Number of CUDA events collected")):
+            found[message_text] = is_warning
+    return [(is_warning, message_text) for message_text, is_warning in found.items()][:8]
 
 
 def text(value: object) -> str | None:

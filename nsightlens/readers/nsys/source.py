@@ -49,9 +49,11 @@ class Source(Protocol):
     kind: str
     truncated: bool
     damage: dict[str, int]
-    """Table -> places in it that could not be read."""
+    """Table -> places in it that are damaged: rows may be missing from it."""
     bad_values: dict[str, int]
     """Table -> values that were not of their column's kind, and are NULL now."""
+    stand_ins: tuple[str, ...]
+    """Names of tables that are not read because they are views, or tables of an extension."""
 
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of the columns of `table`, empty where it is absent."""
@@ -94,7 +96,7 @@ def canonical(tables: Iterable[str]) -> dict[str, str]:
 
 
 def is_report(tables: Iterable[str]) -> bool:
-    """Say whether tables with these names are those of an nsys report (any of them may be missing)."""
+    """Return whether tables with these names are those of an nsys report (any of them may be missing)."""
     names = set(tables)
     if "StringTable" in names:  # nvprof's, which has tables CUPTI_ACTIVITY_KIND_* of its own
         return False
@@ -102,7 +104,7 @@ def is_report(tables: Iterable[str]) -> bool:
 
 
 def is_unread(table: str) -> bool:
-    """Say whether rows of a table with this name are events that no reader takes (so that a user should be told)."""
+    """Return whether rows of a table with this name are events that no reader takes (and are worth a diagnostic)."""
     return bool(_PLAIN_NAME.fullmatch(table)) and not _DESCRIPTIVE.match(table) and not canonical([table])
 
 

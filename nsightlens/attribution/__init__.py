@@ -1,0 +1,1 @@
+"""Kernel -> launch -> operator, range path, module, phase, step."""

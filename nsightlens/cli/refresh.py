@@ -1,0 +1,69 @@
+"""nsightlens refresh: a store brought up to the rules and views of this version."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.cli.ingest import broken, count, progress, refusals, say, wait
+from nsightlens.cli.output import store_option
+
+if TYPE_CHECKING:
+    from nsightlens.pipeline.refresh import Refreshed
+
+_MOST = 12
+
+
+@click.command("refresh")
+@store_option
+@click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
+def command(store: Path | None, jobs: int | None, quiet: bool) -> None:
+    """Bring the store up to this version of nsightlens, after an upgrade.
+
+    Profiles whose rules changed (of readers, launches, attribution, names) are read again from their captures, and no others;
+    where only the matching changed, matches are made again without reading. A capture that is gone is named, and its rows are
+    kept. A store of an older schema is rebuilt from its captures; where one of them is gone, the older catalog stays beside
+    the new one. Exit code 1 where a capture could not be read.
+
+    \b
+    nsightlens refresh
+    nsightlens refresh --store runs/store --jobs 4
+    """
+    from nsightlens.pipeline.workers import return_memory, spare_pandas
+
+    return_memory()
+    spare_pandas()
+    from nsightlens.pipeline.refresh import refresh
+
+    with ExitStack() as stack:
+        done = refresh(store, jobs=jobs, on_progress=None if quiet else progress(stack), on_wait=wait)
+    if not quiet:
+        _summarise(done)
+    for error in done.report.refused if quiet else ():
+        click.echo(f"nsightlens: {error}", err=True)
+    if any(outcome.state == "refused" for outcome in done.report.outcomes):
+        sys.exit(1)
+
+
+def _summarise(done: Refreshed) -> None:
+    states = [outcome.state for outcome in done.report.outcomes]
+    read = states.count("replaced") + states.count("new")
+    if done.rebuilt_from is not None:
+        say(f"rebuilt from schema {done.rebuilt_from}: {count(read, 'profile')} read")
+    else:
+        say(f"{count(read, 'profile')} read again, {count(done.matched, 'profile')} matched again"
+            + (": the store was up to date" if not read and not done.matched else ""))
+    for line in [*refusals(done.report), *broken(done.report)]:
+        say(line)
+    if done.gone:
+        more = f" and {len(done.gone) - _MOST} more" if len(done.gone) > _MOST else ""
+        fate = "their rows are kept" if done.rebuilt_from is None else "their rows are not in the rebuilt store"
+        say(f"{count(len(done.gone), 'capture')} gone, {fate}: {', '.join(done.gone[:_MOST])}{more}")
+    if done.kept:
+        say(f"what could not be read again is kept in {done.kept} (plain duckdb opens it; delete it when you no longer need it)")
+    say(f"store: {done.report.store}")

@@ -1,0 +1,1 @@
+"""The columns of one profile on their way from its reader to Parquet."""

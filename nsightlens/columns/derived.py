@@ -1,0 +1,74 @@
+"""What a kernel's name gives: base name, canonical name, family, tensor cores; and the hash of its launch configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens import names
+from nsightlens.columns.arrays import Hash, Places, hash_rows, integers, lookup
+
+_CONFIGURATION = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+class NameCodes:
+    """Numbers the distinct kernel names of a profile, from 0."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str | None, str | None], int] = {}
+
+    def encode(self, batch: pa.RecordBatch) -> Places:
+        """Return the number of each row's (name, mangled name)."""
+        name, mangled = batch.column("name"), batch.column("mangled_name")
+        codes = self._of_name(name)
+        if name.null_count:
+            nameless = np.flatnonzero(name.is_null().to_numpy(zero_copy_only=False))
+            codes[nameless] = [self._code(None, m) for m in mangled.take(pa.array(nameless)).to_pylist()]
+        return codes
+
+    def _of_name(self, name: pa.DictionaryArray) -> Places:
+        codes = np.array([self._code(n, None) for n in [*name.dictionary.to_pylist(), None]], dtype=np.int32)
+        found: Places = codes[pc.fill_null(name.indices, len(codes) - 1).to_numpy(zero_copy_only=False)]
+        return found
+
+    def _code(self, name: str | None, mangled: str | None) -> int:
+        return self._codes.setdefault((name, mangled), len(self._codes))
+
+    def names(self) -> tuple[tuple[str | None, str | None], ...]:
+        """Return the (name, mangled name) of each number."""
+        return tuple(self._codes)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelNames:
+    """What follows from each distinct name alone, by its number; all None where a kernel has no name."""
+
+    name: Sequence[str | None]
+    short_name: Sequence[str | None]
+    kernel_key: Sequence[str | None]
+    family: Sequence[str | None]
+    tensor_cores: Sequence[bool | None]
+
+    def columns(self, codes: Places) -> dict[str, pa.Array]:
+        """Return these columns for names of these numbers."""
+        texts = {name: lookup(codes, getattr(self, name)) for name in ("name", "short_name", "kernel_key", "family")}
+        return texts | {"tensor_cores": pa.array(self.tensor_cores, pa.bool_()).take(pa.array(codes))}
+
+
+def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -> KernelNames:
+    """Return what follows from names as `tool` recorded them: (name, mangled name), the second read where there is no first."""
+    known = [name if name is not None else (names.demangle(m) if m else None) for name, m in recorded]
+    keys = [names.kernel_key(n, tool) if n is not None else None for n in known]
+    families = [names.family(n, k) if n is not None else None for n, k in zip(known, keys, strict=True)]
+    on_tensor_cores = [names.tensor_cores(n, f) if n is not None and f is not None else None
+                       for n, f in zip(known, families, strict=True)]
+    return KernelNames(known, [names.short_name(n) if n is not None else None for n in known], keys, families, on_tensor_cores)
+
+
+def configuration(batch: pa.RecordBatch) -> Hash:
+    """Return a 64-bit hash of each row's launch configuration (grid and block)."""
+    return hash_rows([integers(batch.column(column)) for column in _CONFIGURATION], batch.num_rows)

@@ -1,0 +1,124 @@
+"""The few integer columns of a profile that whole-profile derivations need, gathered while its rows stream by.
+
+They are narrow, and on disk where they are long (spilled.py). What rows of one template have in common is gathered per template.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens.columns.arrays import MISSING, Int, Places, integers
+from nsightlens.columns.derived import NameCodes, configuration
+from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, whole
+
+_PER_ROW = {
+    "kernels": ("correlation_id", "start_ns", "ncu_id", "external_id"),
+    "memory_ops": ("correlation_id", "start_ns", "external_id"),
+    "api_calls": ("correlation_id", "start_ns", "duration_ns"),
+    "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
+    "allocations": ("process_index", "thread", "at_ns"),
+}
+_TYPES = {"template": np.int32, "name": np.int32, "configuration": np.uint64}
+"""Of columns that are not int64."""
+GPU_WORK = ("kernels", "memory_ops", "graph_executions")
+
+
+class ColumnGatherer:
+    """Gathers the columns from batches, window by window; `finish` returns them."""
+
+    def __init__(self, folder: SpillFolder) -> None:
+        self._folder = folder
+        self._names = NameCodes()
+        self._windows: list[Counter[str]] = []
+        self._spans: list[tuple[int, int] | None] = []
+        self._kernel_ns = 0
+        self._columns: dict[tuple[str, str], ColumnBuilder] = {}
+
+    def begin_window(self) -> None:
+        """Count what is added from now on to the next window."""
+        self._windows.append(Counter())
+        self._spans.append(None)
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Gather from one batch of rows."""
+        self._windows[-1][table] += batch.num_rows
+        for name in _PER_ROW.get(table, ()):
+            column = batch.column(name)
+            known = column.null_count < batch.num_rows
+            self._keep(table, name, integers(column) if known else np.broadcast_to(MISSING, batch.num_rows))
+        if table in GPU_WORK:
+            self._add_time(table, batch.column("start_ns"), batch.column("duration_ns"))
+
+    def add_templates(self, table: str, codes: Places, new: pa.RecordBatch) -> None:
+        """Gather the template of each row of a batch, and the templates that are new with it."""
+        if table in _PER_ROW:
+            self._keep(table, "template", codes)
+        if new.num_rows:
+            self._keep(table, "process_index", integers(new.column("process_index")))
+            if "thread" in new.schema.names:
+                self._keep(table, "thread", integers(new.column("thread")))
+            if table == "kernels":
+                self._keep(table, "name", self._names.encode(new))
+                self._keep(table, "configuration", configuration(new))
+
+    def _add_time(self, table: str, start: pa.Array, duration: pa.Array) -> None:
+        if table == "kernels":
+            self._kernel_ns += pc.sum(duration).as_py() or 0
+        first = pc.min(start).as_py()
+        if first is not None:
+            last = pc.max(pc.add(start, pc.fill_null(duration, 0))).as_py()
+            before = self._spans[-1] or (first, last)
+            self._spans[-1] = min(first, before[0]), max(last, before[1])
+
+    def _keep(self, table: str, column: str, values: Any) -> None:
+        if (table, column) not in self._columns:
+            self._columns[table, column] = ColumnBuilder(self._folder, _TYPES.get(column, np.int64))
+        self._columns[table, column].add(values)
+
+    def finish(self) -> GatheredColumns:
+        """Return what was gathered; nothing can be added afterwards."""
+        columns, self._columns = self._columns, {}
+        return GatheredColumns(columns, tuple(self._windows), tuple(self._spans), self._kernel_ns, self._names.names())
+
+
+class GatheredColumns:
+    """The gathered columns of a profile. Each is taken once: it belongs to the stage that needs it, and goes with it."""
+
+    def __init__(
+        self, columns: dict[tuple[str, str], ColumnBuilder], window_rows: Sequence[Mapping[str, int]],
+        gpu_spans: Sequence[tuple[int, int] | None], kernel_ns: int, names: Sequence[tuple[str | None, str | None]],
+    ) -> None:
+        """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock. names: name and mangled name by
+        the numbers in the column `name` of kernels."""
+        self.gpu_spans = gpu_spans
+        self.kernel_ns = kernel_ns
+        self.names = names
+        self._columns = columns
+        self._window_rows = window_rows
+
+    def rows(self, table: str) -> int:
+        """Return the rows of `table` over all windows."""
+        return self.first_row(table, len(self._window_rows))
+
+    def first_row(self, table: str, window: int) -> int:
+        """Return how many rows of `table` came before a window."""
+        return sum(rows.get(table, 0) for rows in self._window_rows[:window])
+
+    def take(self, table: str, column: str) -> Any:
+        """Return a column over all windows, in memory."""
+        return whole(self.take_long(table, column))
+
+    def take_long(self, table: str, column: str) -> LongColumn:
+        """Return a column over all windows, on disk where it is long."""
+        found = self._columns.pop((table, column), None)
+        return found.column() if found else np.empty(0, dtype=_TYPES.get(column, np.int64))
+
+    def per_window(self, table: str, values: Sequence[int]) -> Int:
+        """Return, per row of `table`, the value of its window."""
+        return np.repeat(np.asarray(values, dtype=np.int64), [rows.get(table, 0) for rows in self._window_rows])

@@ -1,0 +1,148 @@
+"""Files that are converted before they are read: NVIDIA's binary reports by the vendor's own command, packed SQLite by us."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shlex
+import shutil
+import subprocess
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsightlens.errors import ReadError
+
+_LAST_LINES = 3
+_BLOCK = 1 << 20
+_MOST_BYTES = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class VendorReport:
+    """One kind of binary report: the tool that reads it and what its export is called."""
+
+    kind: str
+    tool: str
+    suffix: str
+    magic: bytes
+
+
+REPORTS = (
+    VendorReport("nsys report (binary)", "nsys", ".sqlite", b"NVIDIA Tegra Profiler Report "),
+    VendorReport("ncu report (binary)", "ncu", ".csv", b"NVR\0"),
+)
+
+
+def recognise(head: bytes) -> VendorReport | None:
+    """Return which binary report begins with `head`, or None."""
+    return next((report for report in REPORTS if head.startswith(report.magic)), None)
+
+
+PACKED_SQLITE = VendorReport("nsys sqlite (gzip)", "nsys", ".sqlite", b"SQLite format 3\0")
+"""An SQLite export under gzip: SQLite reads no such file, so it is unpacked first. It needs no tool of the vendor."""
+
+
+def packed(path: Path, head: bytes) -> VendorReport | None:
+    """Return PACKED_SQLITE where the file is gzip and `head`, its decompressed beginning, is that of an SQLite file."""
+    if not head.startswith(PACKED_SQLITE.magic) or path.is_dir():
+        return None
+    with path.open("rb") as file:
+        return PACKED_SQLITE if file.read(2) == b"\x1f\x8b" else None
+
+
+def command(report: VendorReport, path: Path, output: Path) -> list[str]:
+    """Return the command line that converts `path`; ncu's goes to standard output, nsys's into `output`."""
+    if report.tool == "nsys":
+        return ["nsys", "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
+    return ["ncu", "--import", str(path), "--csv", "--page", "raw", "--print-units", "base"]
+
+
+def advice(report: VendorReport, path: Path) -> str:
+    """Return the sentence that says how to convert `path` by hand."""
+    output = path.with_suffix(report.suffix)
+    line = shlex.join(command(report, path, output))
+    if report.tool == "ncu":
+        line = f"LC_ALL=C {line} > {shlex.quote(str(output))}"
+    return f"Run where {report.tool} is installed: {line}   and ingest again"
+
+
+def advice_for_all(paths: Sequence[Path]) -> str:
+    """Return the sentence that says how to convert binary reports of one tool with one command."""
+    folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
+    endings = sorted({path.suffix for path in paths})
+    names = " -o ".join(f"-name '*{ending}'" for ending in endings)
+    named = names if len(endings) == 1 else f"\\( {names} \\)"
+    if endings == [".ncu-rep"]:
+        script = 'LC_ALL=C ncu --import "$1" --csv --page raw --print-units base > "${1%.*}.csv"'
+        return f"Run where ncu is installed: find {folder} {named} -exec sh -c '{script}' _ {{}} \\;   and ingest again"
+    return (f"Run where nsys is installed: find {folder} {named} -exec nsys export --type sqlite --force-overwrite true {{}} \\;"
+            "   and ingest again")
+
+
+def convert(report: VendorReport, path: Path, output: Path) -> Path:
+    """Return `output`, the export of `path`, made by the vendor's tool unless it is there already.
+
+    Raises ReadError where the tool is not installed or fails; a failed conversion leaves nothing behind.
+    """
+    if output.is_file():
+        return output
+    if report == PACKED_SQLITE:
+        return _unpack(path, output)
+    if shutil.which(report.tool) is None:
+        raise ReadError(path, f"a binary {report.tool} report, and {report.tool} is not on PATH here",
+                        advice(report, path), "needs_export")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_name(f".{os.getpid()}.{output.name}")
+    try:
+        _run(report, path, part)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    return output
+
+
+def _run(report: VendorReport, path: Path, part: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C"}
+    arguments = command(report, path, part)
+    try:
+        done = subprocess.run(arguments, env=environment, capture_output=True, check=False)
+        if report.tool == "ncu" and done.returncode == 0:
+            part.write_bytes(done.stdout)
+    except OSError as exc:
+        raise ReadError(path, f"{report.tool} could not be started: {exc}", advice(report, path), "export_failed") from exc
+    if done.returncode != 0 or not part.is_file():
+        said = " | ".join((done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
+        raise ReadError(path, f"{report.tool} could not convert it (exit code {done.returncode}): {said}",
+                        advice(report, path), "export_failed")
+
+
+def _unpack(path: Path, output: Path) -> Path:
+    """Return `output`, the SQLite file unpacked from `path`: all that can be unpacked, and no more than its header states.
+
+    Raises ReadError where it cannot be written.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_name(f".{os.getpid()}.{output.name}")
+    try:
+        with gzip.open(path) as packed_file, part.open("wb") as unpacked, suppress(EOFError, gzip.BadGzipFile, zlib.error):
+            left = _MOST_BYTES
+            while block := packed_file.read(min(_BLOCK, left)):
+                left = (_stated_size(block) if left == _MOST_BYTES else left) - len(block)
+                unpacked.write(block)
+        part.replace(output)
+    except OSError as exc:
+        raise ReadError(path, f"it cannot be unpacked into {output.parent} ({exc.strerror})",
+                        "Make room there, or unpack it yourself (gunzip) and ingest the .sqlite file", "export_failed") from exc
+    finally:
+        part.unlink(missing_ok=True)
+    return output
+
+
+def _stated_size(beginning: bytes) -> int:
+    """Return the size that the header of an SQLite file states: so a small file of zeros under gzip does not fill the disk."""
+    page = int.from_bytes(beginning[16:18], "big")
+    pages = int.from_bytes(beginning[28:32], "big")
+    return max((1 << 16 if page == 1 else page) * pages, len(beginning)) if pages else _MOST_BYTES

@@ -1,0 +1,208 @@
+"""Files of a run -> profiles: duplicates set aside, pages of one report together, windows of one process in order.
+
+Nothing may be counted twice, and nothing that is different may be taken for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from nsightlens.discovery.export import PACKED_SQLITE
+from nsightlens.discovery.files import Fingerprint, Found
+from nsightlens.discovery.ranks import natural_key
+
+_WHOLE = 0.99
+"""A copy of less than this share of the largest is cut."""
+_PREFERRED = ("nsys sqlite", "nsys parquetdir")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one profile: `windows` in order of time, each with the files that are read together."""
+
+    run: str
+    tool: str
+    windows: tuple[tuple[Found, ...], ...]
+    notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def files(self) -> list[Found]:
+        """Return all files of the profile."""
+        return [file for window in self.windows for file in window]
+
+    @property
+    def first(self) -> Found:
+        """Return the file that the profile is named after."""
+        return self.windows[0][0]
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The profiles, files that double others (run and path -> the file that is read, why), decompressed sizes."""
+
+    groups: list[Group] = field(default_factory=list)
+    duplicates: dict[tuple[str, Path], tuple[Path, str]] = field(default_factory=dict)
+    sizes: dict[Path, int] = field(default_factory=dict)
+
+
+def group(
+    found: Sequence[Found], fingerprints: Mapping[Path, Fingerprint], agree: Callable[[Sequence[Path]], bool],
+) -> Grouping:
+    """Return the profiles that the files make up. `agree`: whether ncu CSVs hold no contradicting values."""
+    result = Grouping(sizes={path: print_.plain[0] for path, print_ in fingerprints.items()})
+    candidates = sorted((f for f in found if f.tool), key=lambda f: natural_key(str(f.path)))
+    for run in dict.fromkeys(f.run for f in candidates):
+        files = _without_doubles([f for f in candidates if f.run == run], fingerprints, result)
+        files = _without_exported_reports(files, result)
+        for tool in dict.fromkeys(f.tool for f in files):
+            one = [f for f in files if f.tool == tool]
+            result.groups.extend(_GROUPERS[str(tool)](one, result, agree))
+    return result
+
+
+def profile_id(group: Group, fingerprints: Mapping[Path, Fingerprint]) -> str:
+    """Return the id of a profile seen for the first time: its tool, run and first file's content."""
+    digest = blake2b(f"{group.run}\0{fingerprints[group.first.path].text}".encode(), digest_size=6)
+    return f"{group.tool}-{digest.hexdigest()}"
+
+
+def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint], result: Grouping) -> list[Found]:
+    """Set aside files whose (decompressed) content another file has."""
+    kept: dict[object, Found] = {}
+    for file in files:
+        print_ = fingerprints[file.path]
+        for key in (print_.text, (file.tool, print_.plain)):
+            if key in kept and kept[key].path != file.path:
+                result.duplicates[file.run, file.path] = (kept[key].path, "the same content")
+        if (file.run, file.path) not in result.duplicates:
+            kept[print_.text] = kept[file.tool, print_.plain] = file
+    return [f for f in files if (f.run, f.path) not in result.duplicates]
+
+
+def _without_exported_reports(files: list[Found], result: Grouping) -> list[Found]:
+    """Set aside a binary report that lies beside its own export."""
+    exports = [f for f in files if f.report in (None, PACKED_SQLITE)]
+    for file in files:
+        if file in exports:
+            continue
+        stem = file.path.name.rsplit(".", 1)[0]
+        for export in exports:
+            beside = export.tool == file.tool and export.path.parent == file.path.parent
+            if beside and (export.path.name == stem or export.path.name.startswith((f"{stem}.", f"{stem}_pqtdir"))):
+                result.duplicates[file.run, file.path] = (export.path, "its export lies beside it")
+                break
+    return [f for f in files if (f.run, f.path) not in result.duplicates]
+
+
+Agree = Callable[[Sequence[Path]], bool]
+
+
+def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """One profile per report; of several exports of one report (same session, same content) the SQLite file is read."""
+    kept: dict[str, Found] = {}
+    for file in sorted(files, key=lambda f: (_PREFERRED.index(f.kind) if f.kind in _PREFERRED else len(_PREFERRED))):
+        names = file.probe.identity if file.probe else frozenset()
+        twin = next((kept[name] for name in names if name in kept), None)
+        if twin:
+            result.duplicates[file.run, file.path] = (twin.path, "another export of the same report")
+        else:
+            kept.update(dict.fromkeys(names, file))
+    return [Group(f.run, "nsys", ((f,),)) for f in files if (f.run, f.path) not in result.duplicates]
+
+
+@dataclass(slots=True)
+class _Pages:
+    """Pages of one ncu report, and what is to be said of it."""
+
+    files: list[Found]
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Files of one rank and execution that share launches and do not contradict each other are pages of one report."""
+    reports: list[_Pages] = []
+    for file in files:
+        names = file.probe.identity if file.probe else frozenset()
+        alone = _Pages([file])
+        for report in reports:
+            shares = any(f.probe and names & f.probe.identity for f in report.files)
+            if not (shares and all(_same_start(file, f) for f in report.files)):
+                continue
+            if agree([*(f.path for f in report.files), file.path]):
+                report.notes += [("merge_is_doubtful", doubt) for doubt in _doubts(file, report.files)]
+                report.files.append(file)
+                break
+            alone.notes = [("same_launches_differ", f"it names the same launches as {report.files[0].path.name}, but with other "
+                            "values: read as another report; if both are one report, delete the stale one")]
+        else:
+            reports.append(alone)
+    for report in reports:
+        if len(report.files) > 1:
+            report.notes.append(("files_merged", "one report, read together: " + ", ".join(f.path.name for f in report.files)))
+        yield Group(report.files[0].run, "ncu", (tuple(report.files),), tuple(report.notes))
+
+
+def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
+    """Yield what speaks against a file being another page of the report that `pages` are of."""
+    here, there = (frozenset[str]().union(*(p.probe.identity for p in some if p.probe)) for some in ([page], pages))
+    versions = {p.probe.tool_version for p in [page, *pages] if p.probe and p.probe.tool_version}
+    if len(versions) > 1:
+        why = "are of different versions of ncu"
+    elif here - there and there - here:
+        why = "each hold launches that the other has not"
+    elif here != there and all(page.path.parent != p.path.parent for p in pages):
+        why = "lie in different folders, and one holds launches that the other has not"
+    else:
+        return
+    yield (f"{page.path.name} and {pages[0].path.name} {why}. They are read as one report, for they share launches (process id, "
+           "ID, name, grid, block) and contradict each other in nothing. If they are two reports, of two containers, say, give "
+           "each a sidecar, or ingest each from a folder of its own")
+
+
+def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Files of one process (host and pid) and rank are its windows, in order of time."""
+    _set_twins_aside(files, result)
+    by_process: dict[object, list[Found]] = {}
+    for file in (f for f in files if (f.run, f.path) not in result.duplicates):
+        known = file.probe.window_of if file.probe else None
+        execution = file.sidecar.execution if file.sidecar else None
+        key = (known, file.rank[0], execution, file.path.parent) if known else file.path
+        by_process.setdefault(key, []).append(file)
+    for members in by_process.values():
+        members.sort(key=lambda f: (f.probe.first_epoch_ns or 0) if f.probe else 0)
+        merged = () if len(members) == 1 else (("windows_of_one_process", f"{len(members)} files are windows of one process: "
+                                                + ", ".join(m.path.name for m in members)),)
+        yield Group(members[0].run, "kineto", tuple((m,) for m in members), merged)
+
+
+def _set_twins_aside(files: list[Found], result: Grouping) -> None:
+    """Of traces that begin with the same events (re-saved, or cut while copying) only the first whole one is read."""
+    twins: dict[str, list[Found]] = {}
+    for file in files:
+        for name in file.probe.identity if file.probe else ():
+            twins.setdefault(name, []).append(file)
+    for members in twins.values():
+        whole = max(result.sizes[f.path] for f in members) * _WHOLE
+        read = next(f for f in members if result.sizes[f.path] >= whole)
+        for other in members:
+            if other is not read and (other.run, other.path) not in result.duplicates:
+                result.duplicates[other.run, other.path] = (read.path, "it begins with the same events: a copy, whole or cut")
+
+
+def _steps(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Each log of step times is a profile."""
+    return [Group(f.run, "steps", ((f,),)) for f in files]
+
+
+def _same_start(one: Found, other: Found) -> bool:
+    """Return whether nothing distinguishes two files: rank, or the host and execution in their sidecars."""
+    stated = [(f.rank[0], *((f.sidecar.host, f.sidecar.execution) if f.sidecar else (None, None))) for f in (one, other)]
+    return all(a is None or b is None or a == b for a, b in zip(*stated, strict=True))
+
+
+_GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {
+    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto, "steps": _steps,
+}

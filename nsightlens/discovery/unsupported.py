@@ -1,0 +1,188 @@
+"""The first bytes of a file that no reader takes -> what it is, why it is not read, and what to do.
+
+Only what people really have beside their captures is listed: other forms of the same recordings, archives, and tables that
+were made from them. All else is left to the readers, or is no capture.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from nsightlens.errors import ReadError
+
+_EXPORT = "Export the report it was made from: nsys export --type sqlite REPORT.nsys-rep, and ingest the .sqlite file"
+_CSV = "Export the report it was made from: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv, and ingest that"
+_CAPTURES = re.compile(r"\.(sqlite|nsys-rep|qdrep|ncu-rep|csv|json)(\.gz)?$", re.IGNORECASE)
+_JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
+_NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
+_NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
+               b"Proj Start", b"Projected Start", b"NumGPUOps")
+_MOST_MEMBERS = 100_000
+_TAIL_BYTES = 1 << 16
+
+
+class Unsupported(NamedTuple):
+    """What a file is, why it is not read, what to do, and the code of its diagnostic.
+
+    is_capture: it holds what somebody recorded with a profiler, so that not to read it must be reported.
+    """
+
+    kind: str
+    reason: str
+    what_to_do: str
+    code: str = "unsupported_format"
+    is_capture: bool = True
+
+    def error(self, path: Path) -> ReadError:
+        """Return the refusal of the file."""
+        return ReadError(path, self.reason, self.what_to_do, self.code)
+
+
+def recognise(path: Path, head: bytes) -> Unsupported | None:
+    """Return what a file is by the first bytes of its format, where that is none that a reader takes; else None.
+
+    head: the beginning of the file, decompressed where it is gzip.
+    """
+    for magic, found in _MAGIC:
+        if head.startswith(magic):
+            return found(path, head)
+    text = _text(head)
+    return _json_lines(text) or _stats_json(text)
+
+
+def recognise_text(head: bytes) -> Unsupported | None:
+    """Return what a text is that no reader takes, or None where nothing here fits."""
+    text = _text(head)
+    looks = (_projection_trace, _launch_trace, _pipit, _ncu_text, _markdown)
+    return next((named for look in looks if (named := look(text)) is not None), None)
+
+
+def _text(head: bytes) -> str:
+    return head.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _zip(path: Path, head: bytes) -> Unsupported:
+    """Return what kind of archive it is, from its table of contents alone: nothing is unpacked."""
+    names: list[str] = []
+    with suppress(OSError, zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeError), zipfile.ZipFile(path) as archive:
+        names = [info.filename for info in archive.infolist()[:_MOST_MEMBERS]]
+    if any(_JAX.search(name) for name in names) and not any(name.endswith((".sqlite", ".nsys-rep")) for name in names):
+        return Unsupported("nsys-jax archive", "an archive of nsys-jax: ranges projected on the GPU and HLO modules, without the "
+                           "launches themselves", _EXPORT)
+    held = [name for name in names if _CAPTURES.search(name)]
+    if held:
+        return Unsupported("zip archive", f"a zip archive with {len(held)} files that may be captures ({held[0]}, ...)",
+                           f"Unpack it, and ingest the folder: unzip {path.name} -d {path.stem}", "archive")
+    return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),
+                       f"Unpack it, if it holds captures: unzip {path.name}", "archive", is_capture=False)
+
+
+def _packed(by: str, command: str) -> Callable[[Path, bytes], Unsupported]:
+    """Return the look at a compressed file: its name without the last ending says whether it is a capture."""
+    def look(path: Path, head: bytes) -> Unsupported:
+        return Unsupported(f"{by}-compressed file", f"compressed with {by}, which is not read (gzip is)",
+                           f"Run {command} {path.name}, and ingest what it unpacks", "archive", bool(_CAPTURES.search(path.stem)))
+    return look
+
+
+def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
+    """Return the look at a file in a format that nsys also writes: the names in it say whether nsys did."""
+    def look(path: Path, head: bytes) -> Unsupported:
+        is_capture = any(name in part for part in (head, _tail(path)) for name in _NSYS_NAMES)
+        return Unsupported(kind, reason if is_capture else f"an {kind}", what_to_do, is_capture=is_capture)
+    return look
+
+
+def _tail(path: Path) -> bytes:
+    """Return the last bytes of a file, where some formats keep the names of their columns."""
+    with suppress(OSError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        return file.read(_TAIL_BYTES)
+    return b""
+
+
+_MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported]], ...] = (
+    (b"PK\x03\x04", _zip), (b"PK\x05\x06", _zip),
+    (b"\xfd7zXZ\x00", _packed("xz", "unxz")), (b"BZh", _packed("bzip2", "bunzip2")),
+    (b"\x28\xb5\x2f\xfd", _packed("zstd", "unzstd")),
+    (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", "7z x")),
+    (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
+    (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),
+    (b"\xff\xff\xff\xff", _of_nsys("Arrow stream", "an export of nsys in Arrow (--type arrow)")),
+    (b"PAR1", _of_nsys("Parquet file", "a single Parquet table of nsys: one table of an export, or the sums of a recipe",
+                       f"{_EXPORT}; of an export with --type parquetdir, ingest the whole folder")),
+)
+
+
+def _json_lines(text: str) -> Unsupported | None:
+    first, _, rest = text.lstrip().partition("\n")
+    with suppress(ValueError, RecursionError):
+        found = json.loads(first)
+        if isinstance(found, dict) and rest.lstrip().startswith("{") and (set(_NSYS_LINES) & found.keys() or "Type" in found
+                                                                           or {"id", "value"} <= found.keys()):
+            return Unsupported("nsys JSON lines", "an export of nsys in JSON lines", _EXPORT)
+    return None
+
+
+def _stats_json(text: str) -> Unsupported | None:
+    if not text.lstrip().startswith("["):
+        return None
+    keys = set(re.findall(r'"([^"\\]{1,60})"\s*:', text[:4000]))
+    if {"Name", "Start (ns)"} <= keys or ("Total Time (ns)" in keys and keys & {"Instances", "Num Calls", "Count"}):
+        return Unsupported("nsys stats json", "a table that nsys stats made of a report, in JSON", _EXPORT, "foreign_format")
+    return None
+
+
+def _header(text: str) -> list[str]:
+    """Return the cells of the first line that has several."""
+    for line in text.splitlines()[:50]:
+        if "," in line:
+            with suppress(csv.Error):
+                return [cell.strip() for cell in next(csv.reader((line,)), [])]
+    return []
+
+
+def _projection_trace(text: str) -> Unsupported | None:
+    cells = _header(text)
+    if "Name" in cells and any(cell.startswith("Projected Start (") for cell in cells):
+        return Unsupported("nsys projection trace csv", "the ranges of a report projected on the GPU (nsys stats "
+                           "nvtx_gpu_proj_trace): it has no launches", _EXPORT, "foreign_format")
+    return None
+
+
+def _launch_trace(text: str) -> Unsupported | None:
+    cells = set(_header(text))
+    if {"CorrId", "GrdX", "Name"} <= cells and any(cell.startswith("Duration (") for cell in cells):
+        return Unsupported("nsys cuda_gpu_trace csv", "every launch and copy of a report as nsys stats cuda_gpu_trace prints "
+                           "them, without API calls, ranges and processes", _EXPORT, "foreign_format")
+    return None
+
+
+def _pipit(text: str) -> Unsupported | None:
+    if {"Trace Type", "Event Type", "_matching_event"} <= set(_header(text)):
+        return Unsupported("pipit csv", "events of a report as pipit saved them: enter and leave apart, without devices and "
+                           "processes", _EXPORT, "foreign_format")
+    return None
+
+
+def _markdown(text: str) -> Unsupported | None:
+    lines = text.splitlines()
+    ruled = any(re.fullmatch(r"\s*\|?(\s*:?-{3,}:?\s*\|)+\s*:?-*:?\s*", line) for line in lines)
+    if ruled or (lines and re.match(r"#{1,6} \S|---\s*$", lines[0])):
+        return Unsupported("Markdown", "a text that a person or program wrote", "Leave it", "not_a_capture", is_capture=False)
+    return None
+
+
+def _ncu_text(text: str) -> Unsupported | None:
+    """Return that it is what ncu prints for people: sections with ruled tables of three columns."""
+    ruled = r"^\s+Metric Name\s+Metric Unit\s+Metric Value"
+    if re.search(r"^\s+Section: \S", text, re.MULTILINE) and re.search(ruled, text, re.MULTILINE):
+        return Unsupported("ncu text page", "what ncu prints for people, not CSV", _CSV, "not_csv")
+    return None

@@ -1,0 +1,1 @@
+"""Which launch of one tool or rank is which of another."""

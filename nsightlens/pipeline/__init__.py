@@ -1,0 +1,1 @@
+"""Ingest: discover, read, assemble, store; its processes and workers."""

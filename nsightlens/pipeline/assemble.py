@@ -1,0 +1,170 @@
+"""A profile as read -> the parts to store, each as soon as what its rows need is derived. Nothing here changes what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens.columns.row_templates import (
+    TEMPLATE,
+    RowTemplates,
+    expand,
+    stored_schema,
+    stored_template_schema,
+    templates_of,
+)
+from nsightlens.pipeline import small_tables
+from nsightlens.pipeline.derived import LaunchNumbers, SummaryNames, launch_numbers, linked_work, named_kernels, recorded_calls
+from nsightlens.pipeline.identified import Identified, identify
+from nsightlens.pipeline.recorded import SMALL, Recorded
+from nsightlens.readers.batches import conform
+from nsightlens.schema import TABLES, Table
+
+
+class Derived(Protocol):
+    """Columns that were derived for the rows (or templates) of a table."""
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return them for some rows, given the columns that are known."""
+
+
+class Splits(Protocol):
+    """What rows of one template differ in: more templates, that are stored in their place."""
+
+    def templates(self, first: int, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the columns of the templates to store in place of a batch of them, the first of which has this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One Parquet part to write: its name (a table, or its templates), its columns, and its rows, made while they are read."""
+
+    name: str
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+def parts(recorded: Recorded) -> Iterator[Part]:
+    """Yield the parts of a profile: while the next is derived, those before may be written. Raises OverlapError."""
+    identified = identify(recorded)
+    calls = recorded_calls(recorded, identified)
+    ranges, allocations = calls.ranges, calls.allocations
+    yield from _templated(identified, recorded, "api_calls", [calls.call_ranges])
+    work = linked_work(recorded, identified, calls)
+    del calls  # to find ranges takes half of the memory
+    named = named_kernels(recorded)
+    numbers = launch_numbers(recorded, identified, work, named)
+    links, kernels, memory_ops = work.links, work.attributed.get("kernels"), work.attributed.get("memory_ops")
+    del work
+    yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels], kernels, named)
+    yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
+    yield from _templated(identified, recorded, "graph_executions", [])
+    yield from _templated(identified, recorded, "ranges", [ranges], ranges)
+    plain: dict[str, Derived | None] = {"metric_summaries": SummaryNames(recorded.profile.tool), "allocations": allocations}
+    for table in TABLES.values():
+        if table.name in SMALL:
+            yield Part(table.name, stored_schema(table), iter([small_tables.batch(table, identified, recorded)]))
+        elif not table.varying:
+            rows = _plain(identified, recorded, table, numbers, plain.get(table.name))
+            yield Part(table.name, stored_schema(table), rows)
+
+
+def _templated(
+    identified: Identified, recorded: Recorded, name: str, derived: Sequence[Derived | None], splits: Splits | None = None,
+    of_templates: Derived | None = None,
+) -> Iterator[Part]:
+    """Yield the two parts of a table that is stored as facts and templates. derived: for its rows; of_templates: for these."""
+    table = TABLES[name]
+    templates = recorded.templates[name]
+    facts = _facts(identified, table, _stamped(identified, table, templates, of_templates), derived)
+    yield Part(name, stored_schema(table), facts)
+    dimension = _dimension(table, _stamped(identified, table, templates, of_templates), splits)
+    yield Part(templates_of(name), stored_template_schema(table), dimension)
+
+
+def _facts(
+    identified: Identified, table: Table, generations: Iterator[tuple[int, pa.RecordBatch]], derived: Sequence[Derived | None],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table, with all columns, and the number of each row's template."""
+    done, first, known = 0, 0, None
+    for window, shift in zip(identified.windows, identified.shifts, strict=True):
+        for batch in window.spooled.get(table.name, ()):
+            codes = batch.column(TEMPLATE).to_numpy()
+            while len(codes) and (known is None or codes[0] >= first + known.num_rows):
+                first, known = next(generations)
+            if known is not None:
+                columns = expand(known, codes - first) | dict(zip(batch.schema.names, batch.columns, strict=True))
+                rows = slice(done, done + batch.num_rows)
+                yield _with(_numbered(identified, table, columns, rows, shift), rows, derived, stored_schema(table), table)
+            done += batch.num_rows
+
+
+def _dimension(
+    table: Table, generations: Iterator[tuple[int, pa.RecordBatch]], splits: Splits | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the templates of a table, in the order of their numbers."""
+    for first, batch in generations:
+        yield _conformed(splits.templates(first, batch), stored_template_schema(table), table) if splits else batch
+
+
+def _stamped(
+    identified: Identified, table: Table, templates: RowTemplates, derived: Derived | None,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield (number of the first, templates) per generation, with the columns that tell where they come from."""
+    for window, first, batch in templates.read():
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | identified.stamp(batch.num_rows, window)
+        columns.pop("process_index")
+        rows = slice(first, first + batch.num_rows)
+        columns |= identified.process_columns(identified.process_of[table.name][rows], columns.get("device"))
+        columns[TEMPLATE] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int32))
+        yield first, _with(columns, rows, [derived], stored_template_schema(table), table)
+
+
+def _plain(
+    identified: Identified, recorded: Recorded, table: Table, numbers: LaunchNumbers, derived: Derived | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table that is stored as it is."""
+    done = 0
+    for index, (window, shift) in enumerate(zip(identified.windows, identified.shifts, strict=True)):
+        for batch in window.spooled.get(table.name, ()):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | identified.stamp(batch.num_rows, index)
+            process, kernel_row = columns.pop("process_index", None), columns.pop("kernel_row", None)
+            if process is not None:
+                local = process.to_numpy(zero_copy_only=False)
+                columns |= identified.process_columns(identified.local_processes[index][local], columns.get("device"))
+            if kernel_row is not None:
+                columns["kernel_id"] = numbers.kernel_ids(kernel_row.to_numpy() + recorded.columns.first_row("kernels", index))
+            rows = slice(done, done + batch.num_rows)
+            numbered = _numbered(identified, table, columns, rows, shift)
+            yield _with(numbered, rows, [derived], stored_schema(table), table)
+            done += batch.num_rows
+
+
+def _numbered(
+    identified: Identified, table: Table, columns: dict[str, pa.Array], rows: slice, shift: int,
+) -> dict[str, pa.Array]:
+    """Return the columns with times on the profile's origin, and the ids of the rows."""
+    if shift:
+        columns |= {time: pc.add(columns[time], shift) for time in ("start_ns", "at_ns") if time in columns}
+    if table.row_id:
+        columns[table.row_id] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int64) + identified.base)
+    return columns
+
+
+def _with(
+    columns: dict[str, pa.Array], rows: slice, derived: Sequence[Derived | None], target: pa.Schema, table: Table,
+) -> pa.RecordBatch:
+    for each in derived:
+        if each is not None:
+            columns = columns | each.columns(rows, columns)
+    return _conformed(columns, target, table)
+
+
+def _conformed(columns: Mapping[str, pa.Array], target: pa.Schema, table: Table) -> pa.RecordBatch:
+    wanted = {name: columns[name] for name in target.names if name in columns}
+    return conform(pa.RecordBatch.from_pydict(wanted), target, table.name)

@@ -1,0 +1,223 @@
+"""What follows from a profile as a whole, stage by stage: each takes the results of those before it, and changes none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens import names
+from nsightlens.attribution import attribute, launch_correlation
+from nsightlens.attribution.attribute import CallSearch, PlacedWork
+from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
+from nsightlens.attribution.intervals import codes
+from nsightlens.attribution.launch_correlation import Calls, Launched
+from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, stretches
+from nsightlens.columns.derived import KernelNames, kernel_names
+from nsightlens.columns.gathered import GatheredColumns
+from nsightlens.columns.spilled import LongColumn, SpillFolder, whole
+from nsightlens.pipeline.identified import Identified
+from nsightlens.pipeline.recorded import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCalls:
+    """Stage 1: the API calls, ready to link GPU work to, and in a profile with ranges what is attributed without GPU work."""
+
+    calls: Calls
+    search: CallSearch | None = None
+    call_ranges: CallRanges | None = None
+    ranges: RangeLinks | None = None
+    allocations: AllocationRanges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchLinks:
+    """The launching call of GPU work and its delay in the queue, per row of one table."""
+
+    base: int
+    call: LongColumn
+    queue_delay: LongColumn
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return launch_id and queue_delay_ns of some rows."""
+        call = self.call[rows].astype(np.int64)
+        return {"launch_id": nullable(np.where(call >= 0, call + self.base, MISSING)),
+                "queue_delay_ns": nullable(self.queue_delay[rows])}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedWork:
+    """Stage 2: kernels and memory operations with their launches, and what is attributed to them, by table.
+
+    process, correlation, start: of each kernel. time: its launch time.
+    """
+
+    links: Mapping[str, LaunchLinks]
+    attributed: Mapping[str, WorkRanges]
+    template: LongColumn
+    process: npt.NDArray[Any]
+    correlation: LongColumn
+    start: LongColumn
+    time: LongColumn
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKernels:
+    """What follows from the names of kernels; codes: the name of each template."""
+
+    names: KernelNames
+    codes: Places
+
+    def columns(self, templates: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return the columns of some templates that their names give, and shared_bytes from its parts."""
+        both = pc.add(known["static_shared_bytes"], known["dynamic_shared_bytes"])
+        return self.names.columns(self.codes[templates]) | {"shared_bytes": pc.coalesce(known["shared_bytes"], both)}
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchNumbers:
+    """Stage 3: the place of each kernel in the launch order of the profile, of its process, and among its like."""
+
+    base: int
+    place: Places
+    launch_index: LongColumn
+    nth: LongColumn
+
+    def kernel_ids(self, rows: Any) -> pa.Array:
+        """Return the ids of the kernels in these rows."""
+        return pa.array(self.place[rows].astype(np.int64) + self.base)
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return kernel_id, launch_index and nth of some rows."""
+        return {"kernel_id": self.kernel_ids(rows), "launch_index": pa.array(self.launch_index[rows].astype(np.int64)),
+                "nth": pa.array(self.nth[rows].astype(np.int64))}
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Per row of a table: template, process number, correlation id and start, on the profile's origin."""
+
+    template: LongColumn
+    process: npt.NDArray[Any]
+    correlation: LongColumn
+    start: LongColumn
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryNames:
+    """What follows from the names of kernels in metric_summaries. tool: who printed them."""
+
+    tool: str
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return kernel_key and tensor_cores of some rows."""
+        named, codes = known["name"].dictionary.to_pylist(), known["name"].indices
+        on_tensor_cores = [names.tensor_cores(name, names.family(name)) for name in named]
+        keys = [names.kernel_key(name, self.tool) for name in named]
+        return {"kernel_key": lookup(codes.to_numpy(zero_copy_only=False), keys),
+                "tensor_cores": pa.array(on_tensor_cores, pa.bool_()).take(codes)}
+
+
+def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
+    """Return the API calls and, where the profile has ranges, the ranges around them."""
+    columns, tool, base = recorded.columns, identified.profile.tool, identified.base
+    found = None
+    if columns.rows("ranges"):
+        windows = [attribute.Window(*both) for both in zip(identified.local_processes, identified.shifts, strict=True)]
+        found = attribute.search(columns, recorded.templates, identified.process_of, windows, tool, base)
+    work = _work(recorded, identified, "api_calls")
+    correlation = work.correlation
+    if tool == "kineto" and len(work.process) and (work.process != work.process[0]).any():
+        # its GPU work does not tell whose it is: an id that calls of several processes have leads to none of them
+        ids = whole(correlation)
+        correlation = np.where(launch_correlation.used_by_several(work.process, ids), 0, ids)
+    calls = Calls(work.process, correlation, work.start, columns.take_long("api_calls", "duration_ns"))
+    if found is None:
+        return RecordedCalls(calls)
+    search, ranges, allocations = found
+    around = attribute.call_ranges(search, work.template, work.start, base, recorded.folder)
+    return RecordedCalls(calls, search, around, ranges, allocations)
+
+
+def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> LinkedWork:
+    """Return kernels and memory operations linked to their calls, and what lies around these attributed to them."""
+    columns, base, folder = recorded.columns, identified.base, recorded.folder
+    memory_ops = _work(recorded, identified, "memory_ops")
+    links = {"memory_ops": _linked(memory_ops, calls.calls, folder)}
+    works = _placed("memory_ops", memory_ops, links["memory_ops"], calls, columns, folder)
+    kernels = _work(recorded, identified, "kernels")
+    links["kernels"] = _linked(kernels, calls.calls, folder)
+    works |= _placed("kernels", kernels, links["kernels"], calls, columns, folder)
+    attributed = attribute.work_ranges(calls.search, works, recorded.templates["ranges"], base, folder) if calls.search else {}
+    time = launch_correlation.launch_time(kernels.process, kernels.correlation, kernels.start, links["kernels"])
+    stored = {table: LaunchLinks(base, each.call, each.queue_delay) for table, each in links.items()}
+    return LinkedWork(stored, attributed, kernels.template, kernels.process, kernels.correlation, kernels.start, time)
+
+
+def _linked(work: _Work, calls: Calls, folder: SpillFolder) -> Launched:
+    return launch_correlation.link(work.process, work.correlation, calls, work.start, folder)
+
+
+def _placed(
+    table: str, work: _Work, links: Launched, calls: RecordedCalls, columns: GatheredColumns, folder: SpillFolder,
+) -> dict[str, PlacedWork]:
+    """Return where the work of a table was launched from, under its name; nothing in a profile without ranges."""
+    if calls.search is None or calls.call_ranges is None:
+        return {}
+    external_id = columns.take(table, "external_id")
+    return {table: attribute.place_work(calls.search, calls.call_ranges, table, work.template, external_id, links, folder)}
+
+
+def named_kernels(recorded: Recorded) -> NamedKernels:
+    """Return what follows from the names of the profile's kernels."""
+    return NamedKernels(kernel_names(recorded.columns.names, recorded.profile.tool), recorded.columns.take("kernels", "name"))
+
+
+def launch_numbers(recorded: Recorded, identified: Identified, work: LinkedWork, named: NamedKernels) -> LaunchNumbers:
+    """Return the numbers of the kernels in the order of their launch."""
+    ncu_id = recorded.columns.take_long("kernels", "ncu_id")
+    order = launch_correlation.launch_order(work.process, work.time, work.correlation, work.start, ncu_id)
+    alike = _alike(recorded, identified, named)
+    like = np.empty(len(work.template), dtype=np.int32)
+    for some in stretches(len(like)):
+        like[some] = alike[work.template[some]]
+    numbers = launch_correlation.number_launches(work.process, order, like)
+    spill = recorded.folder.spill
+    return LaunchNumbers(identified.base, numbers.place, spill(numbers.launch_index), spill(numbers.nth))
+
+
+def _alike(recorded: Recorded, identified: Identified, named: NamedKernels) -> Places:
+    """Return a number per template of kernels, the same for those with one process, key and configuration."""
+    number: dict[str | None, int] = {}
+    key = np.array([number.setdefault(key, len(number)) for key in named.names.kernel_key], dtype=np.int32)
+    launched = codes(recorded.columns.take("kernels", "configuration"), key[named.codes])
+    return codes(launched, identified.process_of["kernels"])
+
+
+def _work(recorded: Recorded, identified: Identified, table: str) -> _Work:
+    columns = recorded.columns
+    template = columns.take_long(table, "template")
+    start = columns.take_long(table, "start_ns")
+    if any(identified.shifts):
+        shifted = whole(start).copy()
+        shifted[shifted != MISSING] += columns.per_window(table, identified.shifts)[shifted != MISSING]
+        start = recorded.folder.spill(shifted)
+    process = _process_of_rows(identified.process_of[table], template)
+    return _Work(template, process, columns.take_long(table, "correlation_id"), start)
+
+
+def _process_of_rows(owner: npt.NDArray[Any], template: LongColumn) -> npt.NDArray[Any]:
+    """Return the process number of each row, in as few bytes as will do. owner: that of each template."""
+    owner = owner.astype(np.min_scalar_type(int(owner.max(initial=0))))
+    if len(owner) and (owner == owner[0]).all():
+        return np.broadcast_to(owner[0], len(template))
+    process = np.empty(len(template), dtype=owner.dtype)
+    for some in stretches(len(template)):
+        process[some] = owner[template[some]]
+    return process

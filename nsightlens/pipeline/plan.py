@@ -1,0 +1,200 @@
+"""Which profiles of an ingest must be read, and the reading of them, in this process or in others."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future, as_completed, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
+from nsightlens.discovery.files import Fingerprint
+from nsightlens.discovery.profiles import Group, profile_id
+from nsightlens.errors import OverlapError, ReadError, StoreError
+from nsightlens.pipeline import workers
+from nsightlens.pipeline.profile import write_parts
+from nsightlens.pipeline.recorded import Profile
+from nsightlens.store import rules
+from nsightlens.store.writer import Known, Writing
+
+_HOLDS_ROWS = ("read", "partial", "missing", "replaced")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of an ingest: `done` of `total` profiles are read, and what was the last one."""
+
+    done: int
+    total: int
+    label: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What an ingest may use, and whom it keeps posted."""
+
+    jobs: int
+    executor: Executor | None
+    on_progress: OnProgress | None
+
+
+class Plan:
+    """The profiles to read, and those that can stay as they are."""
+
+    def __init__(self, writing: Writing, known: Known, prints: dict[Path, Fingerprint]) -> None:
+        self.writing = writing
+        self.prints = prints
+        self.known = known
+        self.groups: dict[str, Group] = {}
+        self.signatures: dict[str, str] = {}
+        self.unchanged: set[str] = set()
+        self.matched: dict[str, tuple[str, str]] = {}
+        self.written: dict[str, dict[str, int]] = {}
+        self.errors: dict[str, ReadError] = {}
+        self.gone: list[dict[str, Any]] = []
+        self._by_content = {(r["run"], r["fingerprint"]): r["profile_id"] for r in known.files if r["profile_id"]}
+
+    def add(self, one: Group) -> None:
+        """Take in a profile: under the id that one of its files has in the store, else under a new one."""
+        ids = [self._by_content.get((f.run, self.prints[f.path].text)) for f in one.files]
+        name = next((i for i in ids if i and i not in self.groups), None) or profile_id(one, self.prints)
+        if self._lost_files(name, one):
+            one = replace(one, notes=(*one.notes, ("files_gone", "some files of this profile are gone; the rows that were read "
+                                                   "from all of them are kept")))
+            self.unchanged.add(name)
+        self.groups[name] = one
+        self.signatures[name] = self._signature(one)
+        if rules.rows_of(self.known.signatures.get(name, "")) == rules.rows_of(self.signatures[name]):
+            self.unchanged.add(name)
+            if self.known.signatures[name] != self.signatures[name]:
+                self.matched[name] = one.run, self.signatures[name]
+
+    def _lost_files(self, name: str, one: Group) -> bool:
+        """Say whether all that changed about a profile is that some of its files are no longer there."""
+        before = [r for r in self.known.files if r["profile_id"] == name and r["outcome"] in _HOLDS_ROWS]
+        here = {self.prints[f.path].text for f in one.files}
+        lost = [r for r in before if r["fingerprint"] not in here]
+        missing = [r for r in lost if r["outcome"] != "replaced"]
+        if name not in self.known.signatures or not lost or any(Path(r["path"]).exists() for r in missing):
+            return False
+        if not here < {r["fingerprint"] for r in before}:
+            return False
+        self.gone += [{**row, "outcome": "missing", "reason": "it is gone; its rows are kept"} for row in missing]
+        return True
+
+    def _signature(self, one: Group) -> str:
+        """Return a digest of all that the rows of a profile follow from (contents, order, sidecars), and the rules' versions."""
+        content = [(i, self.prints[f.path].text, f.rank, replace(f.sidecar, path=Path()) if f.sidecar else None)
+                   for i, window in enumerate(one.windows) for f in window]
+        return rules.signature(blake2b(repr(content).encode(), digest_size=16).hexdigest(), one.tool)
+
+    def waiting(self) -> list[str]:
+        """Return the profiles that are new or have changed and were not tried yet, largest first."""
+        settled = self.unchanged | self.written.keys() | self.errors.keys()
+        waiting = [name for name in self.groups if name not in settled]
+        return sorted(waiting, key=lambda name: -sum(f.bytes for f in self.groups[name].files))
+
+    def read(self, resources: Resources) -> None:
+        """Read the profiles that wait; afterwards new ones may wait, made of what could not be read as one."""
+        jobs, executor, on_progress = resources.jobs, resources.executor, resources.on_progress
+        waiting = self.waiting()
+        if on_progress:
+            on_progress(Progress(0, len(waiting), ""))
+        if executor is None and (jobs == 1 or len(waiting) <= 1):
+            for done, name in enumerate(waiting):
+                self._finish(name, _Now(read_profile, self._task(name), jobs), done + 1, len(waiting), on_progress)
+            return
+        with ExitStack() as stack:
+            pool = executor or stack.enter_context(workers.Pool(min(jobs, len(waiting))))
+            share = max(1, jobs // len(waiting))
+            futures = {pool.submit(read_profile, self._task(name), share): name for name in waiting}
+            stack.callback(_end, futures)
+            for done, future in enumerate(as_completed(futures)):
+                self._finish(futures[future], future, done + 1, len(waiting), on_progress)
+
+    def _split(self, name: str) -> None:
+        """Make a profile of each window: they overlap, so they are not windows of one process."""
+        one = self.groups.pop(name)
+        why = "another file names the same host and process id at the same time: read as two processes"
+        for window in one.windows:
+            self.add(Group(one.run, one.tool, (window,), (("windows_overlap", why),)))
+
+    def folder(self, name: str) -> Path:
+        """Return where the parts of a profile are made."""
+        return self.writing.staging / name
+
+    def _task(self, name: str) -> Task:
+        one = self.groups[name]
+        windows = tuple(tuple(f.path for f in window) for window in one.windows)
+        profile = Profile(name, one.run, one.tool, windows, one.first.sidecar, one.first.rank_hint)
+        report = one.first.report
+        folder = self.folder(name) if report == PACKED_SQLITE else self.writing.path / "converted"
+        export = folder / f"{self.prints[one.first.path].text}{report.suffix}" if report else None
+        return Task(profile, self.folder(name), report, export)
+
+    def _finish(self, name: str, future: Future[Any] | _Now, done: int, total: int, on_progress: OnProgress | None) -> None:
+        path = self.groups[name].first.path
+        try:
+            self.written[name] = future.result()
+        except ReadError as exc:
+            self.errors[name] = exc
+        except OverlapError:
+            self._split(name)
+        except (BrokenProcessPool, MemoryError) as exc:
+            self.errors[name] = ReadError(path, "the process that read it died, most likely for want of memory",
+                                          "Try again with --jobs 1, or on a machine with more memory", "worker_died")
+            self.errors[name].__cause__ = exc
+        except Exception as exc:  # a defect of ours in one file must not cost the user the others
+            if isinstance(exc, OSError) and exc.errno in _FULL:
+                raise StoreError(f"{self.writing.path}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
+                                 "was before. Free space there, or choose another place with --store") from exc
+            what = f"nsightlens failed on it ({type(exc).__name__}: {exc}): a defect of nsightlens, not of the file"
+            self.errors[name] = ReadError(path, what, "Please report it, with the file if you can", "internal_error")
+            self.errors[name].__cause__ = exc
+        if on_progress:
+            on_progress(Progress(done, total, path.name))
+
+
+def _end(futures: Iterable[Future[Any]]) -> None:
+    """Start none of them any more, and wait for those that run: they write below the staging folder."""
+    wait([future for future in futures if not future.cancel()])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A profile to read in some process: into which folder, and first converted from which report."""
+
+    profile: Profile
+    folder: Path
+    report: VendorReport | None
+    export: Path | None
+
+
+class _Now:
+    """A call made at once, with the face of a Future."""
+
+    def __init__(self, call: Callable[..., dict[str, int]], *arguments: object) -> None:
+        self._call = call
+        self._arguments = arguments
+
+    def result(self) -> dict[str, int]:
+        """Return what the call returns."""
+        return self._call(*self._arguments)
+
+
+def read_profile(task: Task, jobs: int) -> dict[str, int]:
+    """Read a profile, converted first where it is a vendor's report; return the rows of each part. Raises ReadError."""
+    profile = task.profile
+    if task.report and task.export:
+        export = convert(task.report, profile.windows[0][0], task.export)
+        profile = replace(profile, windows=((export,),))
+    return write_parts(profile, task.folder, jobs=jobs)

@@ -1,0 +1,33 @@
+-- What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first. One of them follows
+-- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time).
+-- @scope run
+-- @requires family_summary
+-- @assumes No row is no proof: only what a tool said, or what a reader could notice in the files, is listed.
+-- @column run       Run; NULL for files that belong to none.
+-- @column tool      Profiler; NULL where no reader took the file.
+-- @column severity  error, warning or info.
+-- @column code      Short stable code.
+-- @column count     How many times, over all files.
+-- @column files     Distinct files; NULL where it concerns the run.
+-- @column message   Message of the first of those files (by path): what it means and what to do.
+CREATE VIEW diagnostic_summary AS
+WITH grouped AS (
+    SELECT
+        run, tool, severity, code,
+        TRY_CAST(sum(count) AS BIGINT) AS count,
+        count(DISTINCT path) AS files,
+        min({'path': path, 'byte_offset': byte_offset, 'message': message}).message AS message
+    FROM diagnostics
+    GROUP BY run, tool, severity, code
+    UNION ALL
+    SELECT run, tool, 'warning', 'unclassified_time', instances, NULL,
+        time_pct || ' % of the kernel time is in kernels of family other: their names do not tell what they do, and if some of '
+        || 'them communicate, that counts as computation. nsightlens show unclassified_kernels lists them'
+    FROM family_summary
+    WHERE family = 'other' AND time_pct > 10 AND tool <> 'ncu'
+)
+SELECT run, tool, severity, code, count, files, message
+FROM grouped
+ORDER BY
+    CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END,
+    run, tool, count DESC NULLS LAST, severity, code;

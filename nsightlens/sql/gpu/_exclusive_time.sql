@@ -1,0 +1,81 @@
+-- Each moment of each step under one item, the first of: a kernel that computes (CUDA graphs whose kernels are unknown after
+-- the known ones), a memory operation, a kernel that communicates, and where the GPU idles what the host did: a communication
+-- call, a runtime call, the data loader, an operator, or nothing that was recorded. Of two of one class that run at once, the
+-- one that began first has the time until it ends. The rows of a step sum to it. A sweep over sorted starts and ends: within
+-- a class, work begins where all that began before it has ended, so that one piece at most of each class goes on at a time,
+-- and a running sum holds which: 24 bits for each class of GPU work, one for each of the host.
+-- @scope profile
+-- @requires _steps, _step_activities, kernels, memory_ops, graph_executions
+-- @param  of_run      Run.
+-- @param  under_tool  nsys or kineto.
+-- @param  items_of    What the items of GPU work are: family, kernel (key and launch configuration), key, op, module or phase.
+-- @column profile_id    Profile.
+-- @column process_id    OS process.
+-- @column window_index  Capture window of the process.
+-- @column step_id       Range of the step; NULL for a process without steps, which has its capture as one.
+-- @column start_ns      Start of the step.
+-- @column step_ns       Its length.
+-- @column kind          compute, memory, collective or idle; NULL for a step of no length.
+-- @column item          The family, kernel, …, the memory operation, or what the host did; NULL where it is not known.
+-- @column total_ns      Its exclusive time in the step.
+-- @balance step_ns = total_ns per profile_id, process_id, window_index, step_id, start_ns
+CREATE MACRO _exclusive_time(of_run := NULL, under_tool := NULL, items_of := 'family') AS TABLE
+WITH steps AS MATERIALIZED (
+    SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index) AS track,
+        row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
+    FROM _steps WHERE run = of_run AND tool = under_tool
+), gpu AS MATERIALIZED (
+    SELECT profile_id, process_id, window_index, start_ns, duration_ns, CASE WHEN family = 'collective' THEN 3 ELSE 0 END AS class,
+        CASE items_of WHEN 'family' THEN family WHEN 'key' THEN kernel_key WHEN 'op' THEN op WHEN 'module' THEN module
+            WHEN 'phase' THEN phase WHEN 'kernel' THEN concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ',
+                block_x, 'x', block_y, 'x', block_z) ELSE error('what: family, kernel, key, op, module or phase') END AS item
+    FROM kernels WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+    UNION ALL
+    SELECT profile_id, process_id, window_index, start_ns, duration_ns, 1, 'CUDA graph, kernels unknown'
+    FROM graph_executions WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+    UNION ALL
+    SELECT profile_id, process_id, window_index, start_ns, duration_ns, 2,
+        CASE items_of WHEN 'op' THEN op WHEN 'module' THEN module WHEN 'phase' THEN phase ELSE concat_ws(' ', kind, direction) END
+    FROM memory_ops WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+), items AS MATERIALIZED (
+    SELECT class, item, row_number() OVER (ORDER BY class, item) AS code FROM (SELECT DISTINCT class, item FROM gpu)
+), work AS (
+    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, i.class, i.code
+    FROM gpu AS g JOIN items AS i ON i.class = g.class AND i.item IS NOT DISTINCT FROM g.item
+    UNION ALL
+    SELECT profile_id, process_id, window_index, start_ns, end_ns,
+        3 + list_position(['communication_call', 'runtime', 'data_loader', 'cpu_exec'], category), 1
+    FROM _step_activities() WHERE category IN ('communication_call', 'runtime', 'data_loader', 'cpu_exec')
+), own AS (
+    SELECT t.track, class, code, end_ns, greatest(start_ns, max(end_ns) OVER (PARTITION BY t.track, class
+        ORDER BY start_ns, end_ns DESC, code ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS start_ns
+    FROM work AS w JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS t
+        ON t.profile_id = w.profile_id AND t.process_id IS NOT DISTINCT FROM w.process_id
+        AND t.window_index IS NOT DISTINCT FROM w.window_index
+), instants AS (
+    SELECT track, at_ns, sum(place)::BIGINT AS place, sum(sign * (code::HUGEINT << CASE WHEN class < 4 THEN 24 * class
+        ELSE 92 + class END))::HUGEINT AS weight
+    FROM (
+        SELECT track, unnest([start_ns, end_ns]) AS at_ns, unnest([1, -1]) AS sign, class, code, 0 AS place
+        FROM own WHERE end_ns > start_ns
+        UNION ALL SELECT track, unnest([start_ns, end_ns]), 0, 0, 0, unnest([place, -place]) FROM steps
+    ) GROUP BY track, at_ns
+), sweep AS (
+    SELECT sum(place) OVER past AS place, sum(weight) OVER past AS running, lead(at_ns) OVER past - at_ns AS length_ns
+    FROM instants WINDOW past AS (PARTITION BY track ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
+), owned AS (
+    SELECT place, CASE WHEN running & 16777215 > 0 THEN running & 16777215
+        WHEN (running >> 24) & 16777215 > 0 THEN (running >> 24) & 16777215
+        WHEN (running >> 48) & 16777215 > 0 THEN (running >> 48) & 16777215
+        WHEN (running >> 72) & 16777215 > 0 THEN (running >> 72) & 16777215
+        WHEN (running >> 96) & 1 > 0 THEN -1 WHEN (running >> 97) & 1 > 0 THEN -2 WHEN (running >> 98) & 1 > 0 THEN -3
+        WHEN (running >> 99) & 1 > 0 THEN -4 ELSE -5 END::BIGINT AS code,
+        sum(length_ns) AS total_ns
+    FROM sweep WHERE place > 0 AND length_ns IS NOT NULL GROUP BY ALL
+)
+SELECT profile_id, process_id, window_index, step_id, start_ns, end_ns - start_ns AS step_ns,
+    CASE WHEN code < 0 THEN 'idle' ELSE ['compute', 'compute', 'memory', 'collective'][class + 1] END AS kind,
+    CASE WHEN code < 0 THEN ['communication calls', 'runtime calls', 'data loader', 'operators', 'nothing recorded'][-code]
+        ELSE item END AS item, coalesce(total_ns, 0)::BIGINT AS total_ns
+FROM steps LEFT JOIN owned USING (place) LEFT JOIN items USING (code)
+ORDER BY place, kind, item;

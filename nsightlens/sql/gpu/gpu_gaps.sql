@@ -1,0 +1,42 @@
+-- Times without work on a GPU, between its first and last work: the rows of `nsys analyze -r gpu_gaps`, whose threshold is
+-- 500 ms (min_gap_ns := 500000000) and which looks at each process alone (per := 'process_device').
+-- With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
+-- @scope rows
+-- @requires _gpu_work
+-- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.
+-- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
+-- @param  min_gap_ns  Shortest gap to list, in ns.
+-- @column run           Run (one workload in one configuration).
+-- @column tool          nsys or kineto. Never add them up: they saw the same work.
+-- @column rank          Rank of the process that ended the gap; NULL where unknown.
+-- @column profile_id    Profile; starts are comparable only within one.
+-- @column window_index  Capture window of the process; time between windows is no gap.
+-- @column process_id    OS process that ended the gap.
+-- @column device_id     The physical GPU.
+-- @column start_ns      Start of the gap, relative to the profile's origin.
+-- @column gap_ns        Length of the gap.
+-- @column next_kind     What ended it: kernel, memory or graph.
+-- @column next_name     Name of the kernel that ended it; NULL for memory operations and graphs.
+CREATE MACRO gpu_gaps(per := 'device', min_gap_ns := 10000) AS TABLE
+WITH work AS (
+    SELECT *, CASE per WHEN 'device' THEN NULL WHEN 'process_device' THEN process_id
+        ELSE error('per is device or process_device') END AS owner
+    FROM _gpu_work
+), placed AS (
+    SELECT
+        *,
+        max(end_ns) OVER (
+            PARTITION BY profile_id, window_index, device_id, owner
+            ORDER BY start_ns, end_ns, process_id, kind, name
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS idle_since_ns
+    FROM work
+)
+SELECT
+    w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id, w.device_id,
+    w.idle_since_ns AS start_ns, w.start_ns - w.idle_since_ns AS gap_ns, w.kind AS next_kind, w.name AS next_name
+FROM placed AS w
+LEFT JOIN processes AS p ON w.process_id = p.process_id AND w.profile_id = p.profile_id
+WHERE w.start_ns - w.idle_since_ns >= greatest(min_gap_ns, 1)
+ORDER BY w.run, w.tool, gap_ns DESC, w.profile_id, w.window_index, w.device_id, start_ns, w.process_id;

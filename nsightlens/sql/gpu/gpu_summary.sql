@@ -1,0 +1,72 @@
+-- The GPU Summary of the TensorBoard plugin, per GPU of a process and capture window: what it is and how well it was used
+-- between the first step's start and the last step's end. As in the plugin, utilization counts kernels (collectives too)
+-- and no memory operations: busy_pct is the figure with them. Estimated SM efficiency sums the blocks per SM of what runs
+-- at once, at most 1, over all time, idle included. Occupancy is the mean over kernel time within the steps. Tensor cores:
+-- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
+-- ends with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
+-- @scope run
+-- @requires _gpu_load, _steps, _occupied_kernels, devices, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
+-- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
+-- @assumes Tensor cores: by ncu's counters of the same kernel_key in the run, else by the kernel's name where the name shows it.
+-- @column run                       Run (one workload in one configuration).
+-- @column tool                      nsys or kineto. Never add them up: they saw the same work.
+-- @column rank                      Rank of the process; NULL where unknown.
+-- @column profile_id                Profile; key of `profiles`.
+-- @column process_id                OS process.
+-- @column window_index              Capture window of the process, from 0.
+-- @column device_id                 The physical GPU; key of `devices`.
+-- @column device                    The tool's ordinal of it.
+-- @column gpu                       Product name.
+-- @column memory_bytes              Device memory.
+-- @column compute_capability        Such as '9.0'.
+-- @column span_ns                   First step's start to last step's end.
+-- @column utilization_pct           Union of its kernels as a share of span_ns, to two decimals.
+-- @column busy_pct                  Union of its kernels and memory operations, likewise.
+-- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals.
+-- @column occupancy_pct             Estimated occupancy, to two decimals (Kineto).
+-- @column tensor_core_pct           Share of kernel time on tensor cores, to two decimals; NULL where no kernel's is known.
+-- @column tensor_core_unknown_pct   Share of kernel time for which that is unknown.
+-- @column operator_tensor_core_pct  tensor_core_pct of the kernels whose operator is known.
+CREATE VIEW gpu_summary AS
+WITH bounds AS (
+    SELECT run, tool, profile_id, process_id, window_index, min(start_ns) AS first_ns, max(end_ns) AS last_ns
+    FROM _steps GROUP BY run, tool, profile_id, process_id, window_index
+), cut AS (
+    SELECT k.profile_id, k.process_id, k.window_index, k.device_id, k.device, k.gpu, k.duration_ns, k.tensor_used,
+        k.op_range_id, k.estimated_occupancy_pct AS occupancy,
+        greatest(least(k.start_ns + k.duration_ns, b.last_ns) - greatest(k.start_ns, b.first_ns), 0) AS inside_ns
+    FROM _occupied_kernels AS k JOIN bounds AS b ON b.profile_id = k.profile_id
+        AND b.process_id IS NOT DISTINCT FROM k.process_id AND b.window_index IS NOT DISTINCT FROM k.window_index
+    WHERE k.tool <> 'ncu' AND k.start_ns IS NOT NULL AND k.duration_ns >= 0
+), used AS (
+    SELECT profile_id, process_id, window_index, device_id, min(device) AS device, min(gpu) AS gpu,
+        round(fsum(occupancy * inside_ns) / nullif(sum(inside_ns) FILTER (occupancy IS NOT NULL), 0), 2) AS occupancy_pct,
+        sum(duration_ns) AS all_ns, sum(duration_ns) FILTER (tensor_used IS NOT NULL) AS known_ns,
+        coalesce(sum(duration_ns) FILTER (tensor_used), 0) AS tensor_ns,
+        sum(duration_ns) FILTER (op_range_id IS NOT NULL) AS op_ns,
+        count(*) FILTER (op_range_id IS NOT NULL AND tensor_used IS NOT NULL) AS op_known,
+        coalesce(sum(duration_ns) FILTER (op_range_id IS NOT NULL AND tensor_used), 0) AS op_tensor_ns
+    FROM cut GROUP BY profile_id, process_id, window_index, device_id
+), gpus AS (
+    SELECT profile_id, process_id, device_id, min(device) AS device, min(name) AS name, max(memory_bytes) AS memory_bytes,
+        min(compute_capability) AS compute_capability
+    FROM devices GROUP BY profile_id, process_id, device_id
+)
+SELECT b.run, b.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id, coalesce(u.device, g.device) AS device,
+    coalesce(u.gpu, g.name) AS gpu, g.memory_bytes, g.compute_capability, l.span_ns,
+    round(100.0 * l.kernel_ns / nullif(l.span_ns, 0), 2) AS utilization_pct,
+    round(100.0 * l.busy_ns / nullif(l.span_ns, 0), 2) AS busy_pct,
+    round(100.0 * l.sm_ns / nullif(l.span_ns, 0), 2) AS sm_efficiency_pct, u.occupancy_pct,
+    CASE WHEN known_ns IS NOT NULL THEN round(100.0 * tensor_ns / nullif(all_ns, 0), 2) END AS tensor_core_pct,
+    round(100.0 * (all_ns - coalesce(known_ns, 0)) / nullif(all_ns, 0), 2) AS tensor_core_unknown_pct,
+    CASE WHEN op_known > 0 THEN round(100.0 * op_tensor_ns / nullif(op_ns, 0), 2) END AS operator_tensor_core_pct
+FROM _gpu_load AS l
+JOIN bounds AS b ON b.profile_id = l.profile_id AND b.process_id IS NOT DISTINCT FROM l.process_id
+    AND b.window_index IS NOT DISTINCT FROM l.window_index
+LEFT JOIN used AS u ON u.profile_id = l.profile_id AND u.process_id IS NOT DISTINCT FROM l.process_id
+    AND u.window_index IS NOT DISTINCT FROM l.window_index AND u.device_id IS NOT DISTINCT FROM l.device_id
+LEFT JOIN gpus AS g ON g.profile_id = l.profile_id AND g.process_id = l.process_id AND g.device_id = l.device_id
+LEFT JOIN processes AS p ON p.process_id = l.process_id AND p.profile_id = l.profile_id
+ORDER BY b.run, b.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id;

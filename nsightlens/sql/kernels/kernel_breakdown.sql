@@ -1,0 +1,65 @@
+-- The kernels and memory operations that take the most time, by kind and process: HTA's kernel breakdown. Durations are
+-- summed, so that work which ran at the same time counts each for itself. The names after the first how_many of a kind are
+-- one row without a name. ncu has no row: its durations are those of replays.
+-- @scope profile
+-- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.
+-- @param  how_many               Names to list for each kind and process; NULL for all.
+-- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
+-- @column run                    Run (one workload in one configuration).
+-- @column tool                   nsys or kineto. Never add them up: they saw the same work.
+-- @column rank                   Rank of the process; NULL where unknown.
+-- @column profile_id             Profile; key of `profiles`.
+-- @column process_id             OS process.
+-- @column kernel_type            compute, communication or memory.
+-- @column position               1 for the name with the largest total; NULL for the row of all the others.
+-- @column time_pct               total_ns as a share of type_ns, to one decimal.
+-- @column total_ns               Sum of the durations.
+-- @column instances              Kernels or memory operations.
+-- @column avg_ns                 Mean duration, to one decimal.
+-- @column stddev_ns              Sample standard deviation of the durations; NULL for a single one.
+-- @column min_ns                 Shortest.
+-- @column max_ns                 Longest.
+-- @column type_ns                Sum of the durations of this kind in this process.
+-- @column names                  Names in the row: 1, or how many the row of the others holds.
+-- @column name                   Kernel name, or label of the memory operation, as the tool prints it.
+-- @balance type_ns = total_ns per run, tool, profile_id, process_id, kernel_type
+CREATE MACRO kernel_breakdown(how_many := 10, communication_pattern := NULL) AS TABLE
+WITH work AS (
+    SELECT run, tool, profile_id, process_id, name, duration_ns,
+        CASE WHEN CASE WHEN communication_pattern IS NULL THEN family = 'collective'
+            ELSE regexp_matches(name, communication_pattern) END THEN 'communication' ELSE 'compute' END AS kernel_type
+    FROM kernels WHERE tool <> 'ncu' AND duration_ns >= 0
+    UNION ALL
+    SELECT run, tool, profile_id, process_id, name, duration_ns, 'memory'
+    FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
+), totals AS (
+    SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns
+    FROM work
+    GROUP BY ALL
+), ordered AS (
+    SELECT *, row_number() OVER (PARTITION BY profile_id, process_id, kernel_type ORDER BY total_ns DESC, name) AS place
+    FROM totals
+), placed AS (
+    SELECT w.*, t.place AS place,
+        CASE WHEN how_many IS NULL OR t.place <= how_many THEN t.place END AS position,
+        CASE WHEN how_many IS NULL OR t.place <= how_many THEN w.name END AS listed
+    FROM work AS w
+    JOIN ordered AS t ON w.profile_id IS NOT DISTINCT FROM t.profile_id AND w.process_id IS NOT DISTINCT FROM t.process_id
+        AND w.kernel_type = t.kernel_type AND w.name IS NOT DISTINCT FROM t.name
+), grouped AS (
+    SELECT run, tool, profile_id, process_id, kernel_type, position, listed AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        count(*) AS instances, avg(duration_ns) AS mean, stddev_samp(duration_ns ORDER BY duration_ns) AS stddev_ns, min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns, count(DISTINCT place) AS names
+    FROM placed
+    GROUP BY ALL
+)
+SELECT
+    g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position,
+    round(100.0 * total_ns / nullif(sum(total_ns) OVER types, 0), 1) AS time_pct,
+    total_ns, instances, round(mean, 1) AS avg_ns, stddev_ns, min_ns, max_ns,
+    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.name
+FROM grouped AS g
+LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
+WINDOW types AS (PARTITION BY g.profile_id, g.process_id, g.kernel_type)
+ORDER BY g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position NULLS LAST;

@@ -1,0 +1,45 @@
+-- Kernel time by process and name, per run and tool: what one rank spent where others spent less.
+-- A row is a process (labelled by its rank) and a kernel name. Launches without a duration count as instances only.
+-- @scope run
+-- @assumes The ranks were captured for the same stretch of work: else their totals differ by that alone.
+-- @assumes A collective's time holds waiting for the others: the rank with the least of it may be the late one.
+-- @column run         Run (one workload in one configuration).
+-- @column tool        Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
+-- @column rank        Rank of the process; NULL where unknown.
+-- @column process_id  OS process; key of `processes`.
+-- @column time_pct    Share of the summed kernel time of this process, to one decimal.
+-- @column total_ns    Sum of duration_ns.
+-- @column instances   Kernel launches.
+-- @column avg_ns      Mean duration, to one decimal.
+-- @column median_ns   Median duration: the mean of the middle two for an even number of launches.
+-- @column min_ns      Shortest duration.
+-- @column max_ns      Longest duration.
+-- @column stddev_ns   Sample standard deviation (n - 1), to one decimal; 0 for a single launch.
+-- @column family      Kernel family (gemm, collective, ...).
+-- @column name        Kernel name as the tool prints it.
+CREATE VIEW kernel_by_rank AS
+WITH grouped AS (
+    SELECT
+        run, tool, rank, process_id, name,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        count(*) AS instances,
+        count(duration_ns) AS timed,
+        avg(duration_ns) AS mean,
+        quantile_cont(duration_ns, 0.5) AS median_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns,
+        stddev_samp(duration_ns) AS deviation,
+        min(family) AS family
+    FROM kernels
+    GROUP BY run, tool, rank, process_id, name
+)
+SELECT
+    run, tool, rank, process_id,
+    round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool, process_id), 0), 1) AS time_pct,
+    total_ns, instances,
+    round(mean, 1) AS avg_ns,
+    median_ns, min_ns, max_ns,
+    CASE timed WHEN 1 THEN 0.0 ELSE round(deviation, 1) END AS stddev_ns,
+    family, name
+FROM grouped
+ORDER BY run, tool, rank, process_id, total_ns DESC NULLS LAST, name;

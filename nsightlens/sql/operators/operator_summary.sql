@@ -1,0 +1,53 @@
+-- The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor cores, by
+-- operator; with by_shapes by operator and input shapes. Total counts what an operator contains, self what it did itself:
+-- GPU time is a sum of durations of kernels and memory operations (those that run at once count each); host self time is
+-- without the operators inside and without calls of the CUDA or HIP API. Totals of one name contain each other where an
+-- operator calls itself. Left out, as in the plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the
+-- data loader. GPU figures are NULL where no GPU work of the process has a known operator. Eligible for tensor cores: by the
+-- plugin's list and newer operators (attention, scaled products), because an operator inside is, or because it used them.
+-- @scope run
+-- @requires _operators, processes
+-- @assumes The capture has operators: Kineto's cpu_op, or NVTX ranges as PyTorch's emit_nvtx writes them.
+-- @assumes What was launched inside an operator on its thread is its work; a CUDA graph belongs to the operator that replays it.
+-- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
+-- @param  by_shapes  Group by input shapes too.
+-- @column run                    Run (one workload in one configuration).
+-- @column tool                   nsys or kineto. Never add them up: they saw the same work.
+-- @column rank                   Rank of the process; NULL where unknown.
+-- @column profile_id             Profile; key of `profiles`.
+-- @column process_id             OS process.
+-- @column name                   Operator.
+-- @column shapes                 Input shapes as the tool prints them; NULL without by_shapes.
+-- @column calls                  Calls.
+-- @column device_self_ns         GPU time launched by the operator itself.
+-- @column device_total_ns        GPU time launched by it and the operators inside it.
+-- @column host_self_ns           Host time of its own.
+-- @column host_total_ns          Sum of the calls' durations.
+-- @column tensor_core_eligible   Can run on tensor cores.
+-- @column tensor_core_self_pct   Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
+-- @column tensor_core_total_pct  Share of device_total_ns on tensor cores, likewise.
+CREATE MACRO operator_summary(by_shapes := false) AS TABLE
+WITH operators AS MATERIALIZED (
+    SELECT *, CASE WHEN by_shapes THEN shapes END AS given
+    FROM _operators
+    WHERE name NOT IN ('DataParallel.forward', 'DistributedDataParallel.forward') AND NOT starts_with(name, 'Optimizer.')
+        AND NOT regexp_matches(name, '^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#')
+), linked AS (
+    SELECT profile_id, process_id, max(device_self_ns) > 0 AS known FROM _operators GROUP BY profile_id, process_id
+), summed AS (
+    SELECT run, tool, profile_id, process_id, name, given, count(*) AS calls, TRY_CAST(sum(device_self_ns) AS BIGINT) AS device_self_ns,
+        TRY_CAST(sum(device_total_ns) AS BIGINT) AS device_total_ns, TRY_CAST(sum(host_self_ns) AS BIGINT) AS host_self_ns,
+        TRY_CAST(sum(host_total_ns) AS BIGINT) AS host_total_ns, bool_or(eligible) AS eligible,
+        CASE WHEN sum(known_self_ns) > 0 THEN sum(tensor_self_ns) END AS tensor_self_ns,
+        CASE WHEN sum(known_total_ns) > 0 THEN sum(tensor_total_ns) END AS tensor_total_ns
+    FROM operators GROUP BY run, tool, profile_id, process_id, name, given
+)
+SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS shapes, s.calls,
+    CASE WHEN l.known THEN s.device_self_ns END AS device_self_ns, CASE WHEN l.known THEN s.device_total_ns END AS device_total_ns,
+    s.host_self_ns, s.host_total_ns, s.eligible AS tensor_core_eligible,
+    round(100.0 * s.tensor_self_ns / nullif(s.device_self_ns, 0), 2) AS tensor_core_self_pct,
+    round(100.0 * s.tensor_total_ns / nullif(s.device_total_ns, 0), 2) AS tensor_core_total_pct
+FROM summed AS s
+JOIN linked AS l ON l.profile_id = s.profile_id AND l.process_id IS NOT DISTINCT FROM s.process_id
+LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
+ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, device_self_ns DESC NULLS LAST, s.host_self_ns DESC, s.name, shapes;

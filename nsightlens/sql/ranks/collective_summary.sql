@@ -1,0 +1,57 @@
+-- The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels count, not the
+-- host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, waiting for other ranks included;
+-- transfer is the part in which data moved: that of the fastest rank for the same call (NULL where the calls of the ranks
+-- cannot be matched; _collectives says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
+-- plugin shows. Bandwidth is that of transfer_ns where known, else of latency, over the calls whose bytes are known; bus
+-- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
+-- times the payload) allgather, else 1.
+-- @scope run
+-- @requires _collectives, _collective_unions
+-- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
+-- @assumes The fastest rank of a matched call waited for nobody, so that its duration is the time of the data.
+-- @assumes Bytes are the input payload that Kineto names; nsys exports name none, and their sizes and bandwidths are NULL.
+-- @assumes Where no group size was recorded, the processes whose calls match are the whole group.
+-- @column run                    Run (one workload in one configuration).
+-- @column tool                   nsys or kineto. Never add them up: they saw the same work.
+-- @column rank                   Rank of the process; NULL where unknown.
+-- @column profile_id             Profile; key of `profiles`.
+-- @column process_id             OS process.
+-- @column operation              allreduce, allgather, reducescatter, alltoall, broadcast, reduce, sendrecv, ...
+-- @column calls                  Collective kernels.
+-- @column total_bytes            Payload on this rank; NULL where no call's is known.
+-- @column avg_bytes              Mean payload of the calls where it is known, to one decimal.
+-- @column latency_ns             Sum of the kernels' durations.
+-- @column avg_latency_ns         Mean duration, to one decimal.
+-- @column latency_union_ns       Union of the kernels.
+-- @column matched_calls          Calls whose counterparts on other processes are known.
+-- @column unmatched_ns           Durations of the other calls, summed.
+-- @column transfer_ns            Time in which data moved; NULL where no call is matched.
+-- @column avg_transfer_ns        Mean of it, to one decimal.
+-- @column transfer_union_ns      Union of it.
+-- @column algorithm_bytes_per_s  Payload per second.
+-- @column bus_bytes_per_s        Bus bandwidth; NULL where the size of the group is unknown.
+CREATE VIEW collective_summary AS
+WITH timed AS (
+    SELECT *, end_ns - start_ns AS latency_ns, coalesce(transfer_ns, end_ns - start_ns) AS moving_ns,
+        coalesce(group_size, processes) AS ranks, message_bytes * CASE operation WHEN 'allgather' THEN ranks ELSE 1 END AS moved
+    FROM _collectives
+), factored AS (
+    SELECT *, CASE WHEN operation = 'allreduce' THEN 2.0 * (ranks - 1) / nullif(ranks, 0)
+        WHEN operation IN ('allgather', 'reducescatter', 'alltoall', 'alltoallv') THEN (ranks - 1.0) / nullif(ranks, 0)
+        ELSE 1.0 END AS factor
+    FROM timed
+)
+SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) AS calls,
+    TRY_CAST(sum(message_bytes) AS BIGINT) AS total_bytes, round(avg(message_bytes), 1) AS avg_bytes,
+    TRY_CAST(sum(f.latency_ns) AS BIGINT) AS latency_ns, round(avg(f.latency_ns), 1) AS avg_latency_ns,
+    any_value(u.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls,
+    TRY_CAST(coalesce(sum(f.latency_ns) FILTER (f.transfer_ns IS NULL), 0) AS BIGINT) AS unmatched_ns, TRY_CAST(sum(f.transfer_ns) AS BIGINT) AS transfer_ns,
+    round(avg(f.transfer_ns), 1) AS avg_transfer_ns,
+    CASE WHEN count(f.transfer_ns) > 0 THEN any_value(u.transfer_ns) END AS transfer_union_ns,
+    round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,
+    round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s
+FROM factored AS f
+LEFT JOIN _collective_unions AS u ON u.profile_id = f.profile_id AND u.process_id IS NOT DISTINCT FROM f.process_id
+    AND u.operation = f.operation
+GROUP BY f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation
+ORDER BY f.run, f.tool, f.rank, f.profile_id, f.process_id, latency_ns DESC, f.operation;

@@ -1,0 +1,52 @@
+-- How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a run.
+-- A row is one family, operator or step under one tool; the largest possible gain stands on top. Durations are compared,
+-- never start times, so that clocks play no part. A rank without the item does not count as zero: ranks is how many
+-- have it. The time of communication includes waiting: whoever has most of it waited longest, and is not the slow rank
+-- (see straggler); communication_pct says how much of an item is communication.
+-- @scope run
+-- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @column run           Run (one workload in one configuration).
+-- @column tool          nsys or kineto. Never add them up: they saw the same work.
+-- @column item_kind     all, family, op or step.
+-- @column item          The family, operator or step number; all for all kernels.
+-- @column ranks         Ranks that have it.
+-- @column all_ranks     Ranks of the run under this tool.
+-- @column min_ns        Smallest sum of kernel durations over these ranks.
+-- @column median_ns     Median.
+-- @column max_ns        Largest.
+-- @column imbalance_ns  max_ns minus median_ns: what the slowest rank costs, at most.
+-- @column cv_pct        Coefficient of variation: standard deviation (of these ranks, not a sample) over mean.
+-- @column max_rank      The rank of the largest, the lowest of several: the slowest one, or for communication who waited longest.
+-- @column communication_pct Share of the item's time, over all ranks, that is communication with its waiting, to one decimal.
+CREATE VIEW rank_balance AS
+WITH work AS (
+    SELECT run, tool, rank, family, op, step, duration_ns,
+        CASE WHEN family = 'collective' THEN duration_ns ELSE 0 END AS communication_ns
+    FROM kernels
+    WHERE tool <> 'ncu' AND rank IS NOT NULL AND duration_ns IS NOT NULL
+), sums AS (
+    SELECT run, tool, 'all' AS item_kind, 'all' AS item, rank, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        sum(communication_ns) AS communication_ns FROM work GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'family', family, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns) FROM work GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'op', op, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns)
+    FROM work WHERE op IS NOT NULL GROUP BY ALL
+    UNION ALL
+    SELECT run, tool, 'step', step::VARCHAR, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns)
+    FROM work WHERE step IS NOT NULL GROUP BY ALL
+), known AS (
+    SELECT run, tool, count(DISTINCT rank) AS all_ranks FROM work GROUP BY ALL
+)
+SELECT
+    run, tool, item_kind, item, count(*) AS ranks, any_value(all_ranks) AS all_ranks,
+    min(total_ns) AS min_ns, round(median(total_ns))::BIGINT AS median_ns, max(total_ns) AS max_ns,
+    max(total_ns) - round(median(total_ns))::BIGINT AS imbalance_ns,
+    round(100 * stddev_pop(total_ns) / nullif(avg(total_ns), 0), 1) AS cv_pct,
+    arg_max(rank, (total_ns, -rank)) AS max_rank,
+    round(100.0 * sum(communication_ns) / nullif(sum(total_ns), 0), 1) AS communication_pct
+FROM sums JOIN known USING (run, tool)
+GROUP BY run, tool, item_kind, item
+HAVING count(*) > 1
+ORDER BY run, tool, array_position(['all', 'step', 'family', 'op'], item_kind), imbalance_ns DESC, item;

@@ -1,0 +1,79 @@
+-- Where each training step went: exclusive categories in the priority order of the TensorBoard plugin (Kernel, Memcpy,
+-- Memset, Communication, Runtime, DataLoader, CPU Exec, Other), exact to the ns; they sum to the step. Time that several
+-- categories share counts for the first of them only. A step lasts from its range's start, or the end of the step before
+-- it, to the end of its range and of the GPU work launched in it. A process without steps has one row: the span of its
+-- operators. Two differences from the plugin: kernels that communicate count as communication wherever they can be told
+-- (the plugin links them through External id to five nccl and gloo operators and counts all others as Kernel:
+-- all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown); data-loader ranges count
+-- whether operator or annotation (the plugin sees operators only). No step is dropped; the plugin drops a last step whose
+-- GPU work is missing. Where the capture holds no GPU work of the process at all, or no API call, those figures are NULL.
+-- @scope profile
+-- @requires _step_states, _steps, _gpu_work, api_calls, processes
+-- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
+-- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes GPU work belongs to the step that launched it. CUDA graphs whose kernels are unknown count as kernels that compute.
+-- @assumes Data loaders, and communication on the host, are recognised by the names that PyTorch and NCCL give their ranges.
+-- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
+-- @column run               Run (one workload in one configuration).
+-- @column tool              nsys or kineto. Never add them up: they saw the same work.
+-- @column rank              Rank of the process; NULL where unknown.
+-- @column profile_id        Profile; key of `profiles`.
+-- @column process_id        OS process.
+-- @column window_index      Capture window of the process, from 0.
+-- @column step              Step number; NULL for a process without steps.
+-- @column step_id           Range of the step; key of `ranges`.
+-- @column start_ns          Start of the step, relative to the profile's origin.
+-- @column step_ns           Length of the step.
+-- @column kernel_ns         Kernels that do not communicate, and graphs whose kernels are unknown.
+-- @column memcpy_ns         Copies and migrations, outside kernels.
+-- @column memset_ns         Memsets, outside all before.
+-- @column communication_ns  Kernels that communicate and the host side of communication operators, outside all before.
+-- @column runtime_ns        CUDA or HIP API calls, outside all before.
+-- @column data_loader_ns    Waiting for the data loader, outside all before.
+-- @column cpu_exec_ns       Operators on the host, outside all before.
+-- @column other_ns          The rest of the step.
+-- @column all_kernels_ns    Union of all kernels, those that communicate included.
+-- @column gpu_activities    Pieces of GPU work launched inside the step's range; few where the capture ended.
+-- @balance step_ns = kernel_ns + memcpy_ns + memset_ns + communication_ns + runtime_ns + data_loader_ns + cpu_exec_ns + other_ns
+CREATE MACRO step_breakdown(communication_pattern := NULL) AS TABLE
+WITH ranked AS (
+    SELECT profile_id, process_id, window_index, start_ns, step_id, total_ns,
+        compute OR communication AS any_kernel,
+        CASE WHEN compute THEN 'kernel' WHEN memcpy THEN 'memcpy' WHEN memset THEN 'memset'
+            WHEN communication OR communication_call THEN 'communication' WHEN runtime THEN 'runtime'
+            WHEN data_loader THEN 'data_loader' WHEN cpu_exec THEN 'cpu_exec' ELSE 'other' END AS category
+    FROM _step_states(communication_pattern := communication_pattern)
+), gpu AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM _gpu_work
+), api AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM api_calls
+), summed AS (
+    SELECT profile_id, process_id, window_index, start_ns, step_id,
+        sum(total_ns) FILTER (category = 'kernel') AS kernel_ns, sum(total_ns) FILTER (category = 'memcpy') AS memcpy_ns,
+        sum(total_ns) FILTER (category = 'memset') AS memset_ns,
+        sum(total_ns) FILTER (category = 'communication') AS communication_ns,
+        sum(total_ns) FILTER (category = 'runtime') AS runtime_ns,
+        sum(total_ns) FILTER (category = 'data_loader') AS data_loader_ns,
+        sum(total_ns) FILTER (category = 'cpu_exec') AS cpu_exec_ns, sum(total_ns) FILTER (category = 'other') AS other_ns,
+        sum(total_ns) FILTER (any_kernel) AS all_kernels_ns
+    FROM ranked
+    GROUP BY profile_id, process_id, window_index, start_ns, step_id
+)
+SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,
+    s.end_ns - s.start_ns AS step_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(kernel_ns, 0) AS BIGINT) END AS kernel_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memcpy_ns, 0) AS BIGINT) END AS memcpy_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memset_ns, 0) AS BIGINT) END AS memset_ns,
+    TRY_CAST(coalesce(communication_ns, 0) AS BIGINT) AS communication_ns,
+    CASE WHEN a.recorded THEN TRY_CAST(coalesce(runtime_ns, 0) AS BIGINT) END AS runtime_ns,
+    TRY_CAST(coalesce(data_loader_ns, 0) AS BIGINT) AS data_loader_ns, TRY_CAST(coalesce(cpu_exec_ns, 0) AS BIGINT) AS cpu_exec_ns,
+    TRY_CAST(coalesce(other_ns, 0) AS BIGINT) AS other_ns,
+    CASE WHEN g.recorded THEN TRY_CAST(coalesce(all_kernels_ns, 0) AS BIGINT) END AS all_kernels_ns, s.gpu_activities
+FROM _steps AS s
+LEFT JOIN summed AS u ON u.profile_id = s.profile_id AND u.process_id IS NOT DISTINCT FROM s.process_id
+    AND u.window_index IS NOT DISTINCT FROM s.window_index AND u.start_ns = s.start_ns
+    AND u.step_id IS NOT DISTINCT FROM s.step_id
+LEFT JOIN gpu AS g ON g.profile_id = s.profile_id AND g.process_id IS NOT DISTINCT FROM s.process_id
+LEFT JOIN api AS a ON a.profile_id = s.profile_id AND a.process_id IS NOT DISTINCT FROM s.process_id
+LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
+ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.start_ns, s.step_id;

@@ -1,0 +1,1 @@
+"""The store: immutable Parquet parts and the DuckDB catalog over them; reading and writing it."""

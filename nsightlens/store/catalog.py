@@ -1,0 +1,369 @@
+"""The DuckDB catalog of a store: its tables, and how the parts of a profile get into it and out of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import schema
+from nsightlens.errors import StoreError
+from nsightlens.matching import cross_tool
+from nsightlens.readers.batches import rows_to_batch
+from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
+from nsightlens.store import damage, fact_tables
+from nsightlens.store.checks import CONFLICTS
+from nsightlens.store.fact_tables import Part
+from nsightlens.store.lock import has_locks
+from nsightlens.views import registry
+from nsightlens.views.header import PACKAGE
+from nsightlens.views.signature import digest
+
+STORAGE_VERSION = "v1.2.0"
+WRITE_MEMORY = "128MB"
+"""What DuckDB may take while it writes: more makes it no faster."""
+_PRIVATE = """
+CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);
+CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
+CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
+CREATE TABLE _runs (run VARCHAR, root VARCHAR, rank_pattern VARCHAR);
+"""
+_LOCKED = re.compile(r"\block\b")
+_SMALL = ("files", "profiles", "processes", "devices", "diagnostics", "matches")
+_TYPES = {
+    schema.TEXT: "VARCHAR", schema.STRING: "VARCHAR", schema.INT16: "SMALLINT", schema.INT32: "INTEGER",
+    schema.INT64: "BIGINT", schema.FLOAT64: "DOUBLE", schema.BOOL: "BOOLEAN", schema.METRICS: "MAP(VARCHAR, DOUBLE)",
+    schema.SETTINGS: "MAP(VARCHAR, VARCHAR)",
+}
+
+
+@dataclass(slots=True)
+class Change:
+    """What one ingest changes: profiles gone, profiles come (id, run, signature, folder of parts, rows), files, notes.
+
+    lost: parts that are broken and that the catalog names no more.
+    matched: profiles that stay, but whose matches are to be made by newer rules: id -> (run, signature).
+    runs: run -> (folder, rank pattern).
+    """
+
+    removed: set[str] = field(default_factory=set)
+    added: list[tuple[str, str, str, Path, dict[str, int]]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    matched: dict[str, tuple[str, str]] = field(default_factory=dict)
+    diagnostics: list[dict[str, Any]] = field(default_factory=list)
+    runs: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+
+    @property
+    def runs_to_match(self) -> set[str]:
+        """Return the runs whose matches are to be made anew."""
+        return {run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
+
+
+def attach(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to the catalog at `path`, read-only. Raises StoreError where DuckDB cannot open it."""
+    connection = duckdb.connect()
+    connection.execute("SET autoinstall_known_extensions = false")
+    try:
+        _attach(connection, path)
+    except (duckdb.Error, OSError) as exc:
+        connection.close()
+        raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}") from exc
+    connection.execute("USE catalog")
+    return connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Attach the catalog; where its file system has no locks, which DuckDB insists on, a copy that has no name any more."""
+    statement = "ATTACH {} AS catalog (READ_ONLY)"
+    try:
+        connection.execute(statement.format(_literal(str(path))))
+    except duckdb.Error as exc:
+        if not _LOCKED.search(str(exc)) or has_locks(path):
+            raise
+        with TemporaryDirectory(prefix="nsightlens-") as folder:
+            copy = shutil.copyfile(path, Path(folder) / path.name)
+            connection.execute(statement.format(_literal(str(copy))))
+
+
+def _why(error: Exception) -> str:
+    said = str(error).splitlines()[0]
+    if _LOCKED.search(said):
+        return f"Another program has it open for writing: close it there, or copy the store ({said})"
+    if "newer version" in said or "storage version" in said:
+        return f"It was written by a newer DuckDB: update duckdb ({said})"
+    return f"It is damaged, or no DuckDB file: ingest the captures again into a new store ({said})"
+
+
+def keep_files_only(connection: duckdb.DuckDBPyConnection) -> None:
+    """Take the catalog, of an older schema, out of the connection; its lists of files and runs stay as temporary tables."""
+    for name in ("files", "_runs", "_store"):
+        connection.execute(f"CREATE TEMP TABLE {name} AS FROM catalog.{name}")
+    connection.execute("USE memory")
+    connection.execute("DETACH catalog")
+
+
+def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalog at `path`, made in the oldest storage version that has what we need.
+
+    memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`.
+    """
+    connection = duckdb.connect()
+    if memory:
+        connection.execute(f"SET memory_limit = '{memory}'")
+    connection.execute("SET temp_directory = ?", [str(scratch)])
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
+    connection.execute("SET autoinstall_known_extensions = false")
+    try:
+        connection.execute(f"ATTACH {_literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
+        connection.execute("USE catalog")
+    except duckdb.Error:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Make what the block does one transaction: DuckDB waits for the disk once, and changes each entry of its lists once."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
+    """Create the empty tables of a new store; `make_views` adds what is a view, and the documentation."""
+    for table in TABLES.values():
+        if materialise and table.varying:
+            fact_tables.create(connection, table, _types(table))
+        else:
+            connection.execute(_table_ddl(table))
+    connection.execute(_PRIVATE)
+    connection.execute("INSERT INTO _store VALUES (?, ?, NULL)", [SCHEMA_VERSION, materialise])
+    _create_gpu_peaks(connection)
+
+
+def _create_gpu_peaks(connection: duckdb.DuckDBPyConnection, kind: str = "TABLE") -> None:
+    connection.execute(f"CREATE OR REPLACE {kind} gpu_peaks AS SELECT * FROM read_csv(?, header = true)",
+                       [str(PACKAGE / "gpus.csv")])
+
+
+def _document(connection: duckdb.DuckDBPyConnection, table: Table, *, is_view: bool) -> None:
+    connection.execute(f"COMMENT ON {'VIEW' if is_view else 'TABLE'} {table.name} IS {_literal(table.doc)}")
+    for column in table.columns:
+        unit = f" [{column.unit}]" if column.unit else ""
+        connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
+
+
+def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of all views in the catalog."""
+    query = "SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND NOT internal"
+    return {name for (name,) in connection.execute(query).fetchall()}
+
+
+def _macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    query = ("SELECT function_name FROM duckdb_functions() WHERE database_name = 'catalog' AND NOT internal "
+             "AND function_type = 'table_macro'")
+    return {name for (name,) in connection.execute(query).fetchall()}
+
+
+def _types(table: Table) -> dict[str, str]:
+    return {c.name: _TYPES[c.type] for c in table.columns}
+
+
+def _table_ddl(table: Table) -> str:
+    columns = ", ".join(f'"{name}" {type_}' for name, type_ in _types(table).items())
+    return f"CREATE TABLE {table.name} ({columns})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def apply(
+    connection: duckdb.DuckDBPyConnection, change: Change, moved: list[Part], root: Path,
+) -> None:
+    """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at."""
+    materialised = is_materialised(connection)
+    flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
+    split = fact_tables.tables() if materialised else []
+    flat = [name for name in flat if name not in {table.name for table in split}]
+    gone = sorted(change.removed | {added[0] for added in change.added})
+    if change.lost:
+        connection.execute("DELETE FROM _signatures WHERE profile_id IN "
+                           "(SELECT profile_id FROM _parts WHERE path IN (SELECT unnest(?)))", [sorted(change.lost)])
+        connection.execute("DELETE FROM _parts WHERE path IN (SELECT unnest(?))", [sorted(change.lost)])
+    known = connection.execute("SELECT DISTINCT profile_id FROM _parts WHERE profile_id IN (SELECT unnest(?))", [gone]).fetchall()
+    if known:
+        for table in split:
+            fact_tables.delete(connection, table, [name for (name,) in known])
+        for name in [*flat, "_parts", "_signatures"]:
+            connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
+    for table in split:
+        if fact_tables.insert(connection, table, _types(table), moved, root):
+            fact_tables.create_view(connection, table, _types(table))
+            _document(connection, table, is_view=True)
+    _insert_flat(connection, flat, moved, root)
+    if moved:
+        connection.executemany("INSERT INTO _parts VALUES (?, ?, ?, ?, ?)", moved)
+    if change.added:
+        connection.executemany("INSERT INTO _signatures VALUES (?, ?)", [(a[0], a[2]) for a in change.added])
+    if change.matched:
+        connection.executemany("UPDATE _signatures SET signature = ? WHERE profile_id = ?",
+                               [(signature, name) for name, (_, signature) in change.matched.items()])
+    _replace_files(connection, change)
+    for code, query in CONFLICTS.items():
+        connection.execute("DELETE FROM diagnostics WHERE code = ?", [code])
+        connection.execute(f"INSERT INTO diagnostics BY NAME {query}")
+
+
+def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None:
+    """Make the rows of `matches` anew for runs whose profiles have changed."""
+    connection.execute("DELETE FROM matches WHERE run IN (SELECT unnest(?)) "
+                       "OR other_profile_id NOT IN (SELECT profile_id FROM profiles)", [sorted(runs)])
+    found = cross_tool.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)
+    if found.num_rows:
+        connection.register("incoming", found)
+        connection.execute("INSERT INTO matches BY NAME FROM incoming")
+        connection.unregister("incoming")
+
+
+def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved: list[Part], root: Path) -> None:
+    """Insert parts as they are, those of one run together."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for table, run, _, path, _ in moved:
+        found.setdefault((table, run), []).append(str(root / path))
+    for (table, run), paths in found.items():
+        if table in tables:
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
+                               [run, paths])
+
+
+def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether the catalog holds the rows themselves, not views of their parts."""
+    found = connection.execute("SELECT materialised FROM _store").fetchone()
+    return bool(found and found[0])
+
+
+def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> None:
+    of_change = "(run, path) IN (SELECT unnest(?), unnest(?))"
+    keys = [[row["run"] for row in change.files], [row["path"] for row in change.files]]
+    connection.execute(f"DELETE FROM files WHERE {of_change}", keys)
+    connection.execute(f"DELETE FROM diagnostics WHERE profile_id IS NULL AND {of_change}", keys)
+    for table, rows in (("files", change.files), ("diagnostics", change.diagnostics)):
+        if rows:
+            batch = rows_to_batch(rows, TABLES[table].schema, table)
+            connection.register("incoming", pa.Table.from_batches([batch]))
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+            connection.unregister("incoming")
+    for run, (folder, pattern) in change.runs.items():
+        connection.execute("DELETE FROM _runs WHERE run = ?", [run])
+        connection.execute("INSERT INTO _runs VALUES (?, ?, ?)", [run, folder, pattern])
+
+
+def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether the views in the catalog are those that this version of the code would make."""
+    return connection.execute("SELECT views_signature FROM _store").fetchone() == (signature_of_views(),)
+
+
+def make_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the views, with the documentation of all tables, where they are not there or no longer those of this version."""
+    if not has_views_of_this_version(connection):
+        _create_gpu_peaks(connection)
+        _make_views_anew(connection, fact_tables.tables() if is_materialised(connection) else [])
+        connection.execute("UPDATE _store SET views_signature = ?", [signature_of_views()])
+
+
+def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the views of this version in the connection's temporary schema, where they hide those in the catalog.
+
+    All of them: half a renewed set does not bind. A view that this version no longer has says so when it is asked.
+    """
+    with transaction(connection):
+        _create_gpu_peaks(connection, "TEMP TABLE")
+        for table in TABLES.values():
+            connection.execute(_table_ddl(table).replace("CREATE ", "CREATE TEMP ", 1))
+        registry.create(connection, temporary=True)
+        for name in TABLES:
+            connection.execute(f"DROP TABLE temp.{name}")
+        kept = [name for name, view in registry.load().items() if not view.is_macro]
+        for name in sorted(_views(connection) - set(kept) - TABLES.keys()):
+            connection.execute(f"CREATE TEMP VIEW {name} AS {_gone(name)}")
+        for name in sorted(_macros(connection) - (registry.load().keys() - set(kept))):
+            connection.execute(f"CREATE TEMP MACRO {name}() AS TABLE {_gone(name)}")
+
+
+def _gone(name: str) -> str:
+    return f"SELECT error({_literal(f'{name} is of another version of nsightlens; this one does not have it so')}) AS gone"
+
+
+@cache
+def signature_of_views() -> str:
+    """Return a digest of all that an empty catalog follows from: to make its views takes half a second."""
+    names = ("store/catalog.py", "store/fact_tables.py", "views/registry.py", "views/header.py", "schema.py", "gpus.csv")
+    files = [*(PACKAGE / name for name in names), *registry.sql_files()]
+    return digest([duckdb.__version__.partition(".")[0], *(file.read_text(encoding="utf-8") for file in files)])
+
+
+def _make_views_anew(connection: duckdb.DuckDBPyConnection, split: list[Table]) -> None:
+    """Replace all views. split: the tables that are kept as facts and templates.
+
+    The views are made while the tables below them are empty tables: DuckDB binds them faster than views of facts or parts.
+    """
+    existing = _views(connection)
+    for kind, names in (("VIEW", existing), ("MACRO TABLE", _macros(connection))):
+        for name in sorted(names):
+            connection.execute(f"DROP {kind} {name}")
+    for name in (existing | {table.name for table in split}) & TABLES.keys():
+        connection.execute(_table_ddl(TABLES[name]))
+    registry.create(connection)
+    for name, table in TABLES.items():
+        if table in split:
+            connection.execute(f"DROP TABLE {name}")
+            fact_tables.create_view(connection, table, _types(table))
+        _document(connection, table, is_view=table in split)
+
+
+def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """In a store that is not materialised, make the large tables views of their parts.
+
+    Such a view finds its parts through the variable nsightlens_store, else where they lay at the last ingest.
+    """
+    if is_materialised(connection):
+        return
+    existing = _views(connection)
+    for name in TABLES.keys() - set(_SMALL):
+        is_view = _view_of_parts(connection, name, root, name in existing)
+        _document(connection, TABLES[name], is_view=is_view)
+
+
+def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:
+    """Make a large table a view of its parts, or an empty table where it has none; return whether it is a view now."""
+    found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
+    if not found and not is_view:
+        return False
+    connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")
+    if not found:
+        connection.execute(_table_ddl(TABLES[name]))
+        return False
+    connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
+    where = f"coalesce(getvariable('nsightlens_store'), {_literal(str(root.resolve()))})"
+    paths = ", ".join(f"{where} || {_literal('/' + path)}" for (path,) in found)
+    columns = ", ".join(f'"{c.name}"' for c in TABLES[name].columns)
+    connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, "
+                       "hive_types = {'run': VARCHAR}, union_by_name = true)")
+    return True

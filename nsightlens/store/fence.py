@@ -1,0 +1,87 @@
+"""The fence around `Store.sql`: only queries pass, and no file but the store's own parts can be read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import duckdb
+
+from nsightlens.errors import UsageError
+
+_EXPLAIN_OPTIONS = {"analyze", "verbose"}
+_PIVOT_BEGINS = {"pivot", "unpivot", "from", "select", "with"}
+
+
+def raise_fence(connection: duckdb.DuckDBPyConnection, parts: Path | None) -> None:
+    """Keep the connection off the network and every file but those below `parts` (None: any file), for good.
+
+    What does not fit in memory spills into a folder of this process: DuckDB leaves its spill folder open to queries, and by
+    default that is `.tmp` in the working directory.
+    """
+    connection.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"nsightlens-spill-{os.getpid()}")])
+    if parts is not None:
+        connection.execute("SET allowed_directories = [?]", [f"{parts.resolve()}/"])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def single_statement(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
+    """Return the one statement that `query` is. Raises UsageError for none, for several and for what DuckDB cannot parse."""
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as exc:
+        raise UsageError(f"DuckDB: {exc}") from exc
+    if len(statements) != 1:
+        raise UsageError(f"expected one SQL statement, got {len(statements)}")
+    return statements[0]
+
+
+def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raise UsageError unless `query` is one SELECT (or FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE, PIVOT), or EXPLAIN of one.
+
+    EXPLAIN ANALYZE runs what it explains: what stands behind EXPLAIN must be a query itself.
+    """
+    statement = single_statement(connection, query)
+    explained = _explained(query) if statement.type == duckdb.StatementType.EXPLAIN else None
+    if explained is not None:
+        statement = single_statement(connection, explained)
+    is_query = statement.type == duckdb.StatementType.SELECT or _is_pivot(statement)
+    if not is_query:
+        what = f"EXPLAIN of {statement.type.name}" if explained is not None else statement.type.name
+        raise UsageError(f"a store is read-only, and {what} is not a query; "
+                         "to let the statement touch other files: allow_files(), or --allow-files")
+
+
+def _is_pivot(statement: duckdb.Statement) -> bool:
+    """Say whether it is a PIVOT without a list of columns, which DuckDB runs as two statements: a temporary type, and a query."""
+    return statement.type == duckdb.StatementType.MULTI and _words(statement.query)[:1][0][1] in _PIVOT_BEGINS
+
+
+def _explained(query: str) -> str:
+    """Return what stands behind EXPLAIN, its options and their parentheses."""
+    words = _words(query)[1:]
+    while words and words[0][1] in _EXPLAIN_OPTIONS:
+        words = words[1:]
+    if words and words[0][1] == "(" and not _is_query_in_parentheses(words):
+        depth = 0
+        for place, (_, word) in enumerate(words):
+            depth += (word == "(") - (word == ")")
+            if depth == 0:
+                words = words[place + 1:]
+                break
+    return query.encode()[words[0][0]:].decode() if words else ""
+
+
+def _is_query_in_parentheses(words: list[tuple[int, str]]) -> bool:
+    return words[1:2] != [] and words[1][1] in (*_PIVOT_BEGINS, "(", "values", "describe", "show", "summarize")
+
+
+def _words(query: str) -> list[tuple[int, str]]:
+    """Return (offset in bytes, text in lower case) of the tokens of a query, comments left out."""
+    tokens = duckdb.tokenize(query)
+    content = query.encode()
+    ends = [offset for offset, _ in tokens[1:]] + [len(content)]
+    return [(start, content[start:end].decode("utf-8", "replace").strip().lower())
+            for (start, kind), end in zip(tokens, ends, strict=True) if kind != duckdb.token_type.comment]

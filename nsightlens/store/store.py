@@ -1,0 +1,217 @@
+"""Reading a store: its views and SQL, in a connection that can change nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import analyses
+from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
+from nsightlens.schema import SCHEMA_VERSION
+from nsightlens.store import catalog, damage, rules
+from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
+from nsightlens.views import folder, registry
+from nsightlens.views.balance import unbalanced
+from nsightlens.views.header import View
+
+CATALOG = "nsightlens.duckdb"
+DEFAULT = "nsightlens-store"
+VARIABLE = "NSIGHTLENS_STORE"
+_SIGNATURES = """
+SELECT profile_id, p.tool, s.signature FROM _signatures AS s JOIN profiles AS p USING (profile_id)
+ANTI JOIN (SELECT profile_id FROM files WHERE outcome IN ('missing', 'replaced')) USING (profile_id)
+"""
+
+
+def locate(path: str | Path | None) -> Path:
+    """Return the store's folder: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
+    return Path(path or os.environ.get(VARIABLE) or DEFAULT)
+
+
+class Store:
+    """A store opened for reading. Use it as a context manager, or close() it.
+
+    views: a folder with views of the user's own (.sql files and Python analyses), asked like ours.
+    Of a store of an older schema only the table `files` can be read; older_schema is its version, else None.
+    """
+
+    def __init__(self, path: str | Path, views: Path | None = None) -> None:
+        self.path = locate(path)
+        self.older_schema: int | None = None
+        self._own = folder.load(views)
+        self._connect()
+        raise_fence(self._connection, None if catalog.is_materialised(self._connection) else self.path / "parts")
+        self._fenced = True
+
+    def _connect(self) -> None:
+        where = self.path / CATALOG
+        if not where.is_file():
+            raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
+        self._inode = where.stat().st_ino
+        self._connection = catalog.attach(where)
+        try:
+            self._check_schema(where)
+            if self.older_schema is not None:
+                catalog.keep_files_only(self._connection)
+                return
+            self.has_views_of_this_version = catalog.has_views_of_this_version(self._connection)
+            if not self.has_views_of_this_version:
+                catalog.make_temporary_views(self._connection)
+            folder.create(self._connection, self._own)
+        except duckdb.Error as exc:
+            self.close()
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})") from exc
+        except BaseException:
+            self.close()
+            raise
+        self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
+
+    def _check_schema(self, where: Path) -> None:
+        try:
+            found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
+        except duckdb.Error as exc:
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is no nsightlens store") from exc
+        version = found[0] if found else 0
+        if version > SCHEMA_VERSION:
+            raise StoreError(f"{self.path}: written with schema {version}, this nsightlens has {SCHEMA_VERSION}. "
+                             "Update nsightlens, or ingest the captures into a new store")
+        self.older_schema = version if version < SCHEMA_VERSION else None
+
+    @property
+    def views(self) -> dict[str, View]:
+        """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
+        return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
+
+    def older_than_the_rules(self) -> list[str]:
+        """Return the profiles that were read or matched by older rules than this version's, and whose captures are not known
+        to be gone."""
+        if self.older_schema is not None:
+            return []
+        rows = self._run(_SIGNATURES, None).to_pylist()
+        return sorted(row["profile_id"] for row in rows if rules.is_older(row["signature"], row["tool"]))
+
+    def view(self, name: str, **parameters: object) -> pa.Table:
+        """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter.
+
+        Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
+        """
+        if self.older_schema is not None:
+            raise StoreError(self._why_files_only())
+        found = self.views
+        if name not in found:
+            raise UsageError(registry.did_you_mean("view", name, found))
+        table = self._answer(found[name], parameters)
+        self._check_books(found[name], parameters, table)
+        return table
+
+    def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
+        if not view.sql:
+            return analyses.run(view, parameters, self._run)
+        query, values = registry.query(view, parameters)
+        try:
+            return self._run(query, values)
+        except UsageError as exc:
+            if view.is_shipped:
+                raise
+            raise ViewError(view.file, view.line, str(exc)) from exc
+
+    def _check_books(self, view: View, parameters: Mapping[str, object], table: pa.Table) -> None:
+        """Warn where the rows of a view do not keep its books; a filter that leaves parts of a book out is lifted first."""
+        filters = registry.filtered(parameters)
+        for balance in view.balances:
+            if balance.per and set(filters) - set(balance.per):
+                others = {name: value for name, value in parameters.items() if not name.startswith("only_")}
+                table = self._answer(view, others)
+                filters = {}
+            for said in unbalanced(table, [balance]):
+                warnings.warn(f"{view.name}: {said}", BalanceWarning, stacklevel=3)
+
+    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
+        """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
+
+        Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
+        """
+        if self._fenced:
+            refuse_all_but_queries(self._connection, query)
+        else:
+            single_statement(self._connection, query)
+        return self._run(query, parameters)
+
+    def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+        try:
+            relation = self._connection.sql(query, params=parameters or None)
+            return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
+        except (duckdb.Error, pa.ArrowException) as exc:
+            broken = damage.of_catalog(self.path / CATALOG, exc) or self._broken_part(exc)
+            if broken:
+                raise StoreError(broken) from exc
+            if self.older_schema is not None:
+                raise StoreError(self._why_files_only()) from exc
+            raise UsageError(self._asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
+
+    def _why_files_only(self) -> str:
+        return (f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such a store "
+                f"only the list of files can be read (nsightlens sql 'FROM files'); to rebuild it from the captures: "
+                f"nsightlens refresh --store {self.path}")
+
+    def _asked_wrongly(self, message: str) -> str | None:
+        """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
+        missing = re.search(r"Table (?:Function )?with name (\w+) does not exist", message)
+        view = self.views.get(missing[1]) if missing else None
+        if view is None:
+            return None
+        name = view.name
+        if view.sql:
+            return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
+        return (f"{name} is computed in Python, where SQL cannot ask for it: nsightlens show {name} --output {name}.parquet "
+                f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
+
+    def _broken_part(self, error: Exception) -> str | None:
+        """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""
+        part = damage.of_part(self.path, error)
+        if part is None:
+            return None
+        if not (self.path / CATALOG).is_file() or (self.path / CATALOG).stat().st_ino != self._inode:
+            return f"{part}: gone, for the store was written anew since it was opened. Open it again"
+        captures = self._connection.execute("SELECT run, f.path FROM files AS f JOIN _parts AS p USING (run, profile_id) "
+                                            "WHERE ends_with(?, p.path) ORDER BY ALL", [str(part)]).fetchall()
+        again = ["nsightlens", "ingest", *(path for _, path in captures), "--run", captures[0][0], "--store", str(self.path)]
+        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {shlex.join(again)}"
+
+    def allow_files(self) -> None:
+        """Let sql() read and write other files from now on."""
+        self._connection.close()
+        self._connect()
+        self._fenced = False
+
+    def __repr__(self) -> str:
+        """Return where the store is."""
+        return f"<nsightlens store {str(self.path)!r}>"
+
+    def close(self) -> None:
+        """Close the catalog."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _plain_integers(table: pa.Table) -> pa.Table:
+    """Return the table with whole decimals (DuckDB's sums of integers) as int64, where they fit."""
+    for index, column in enumerate(table.columns):
+        if pa.types.is_decimal(column.type) and column.type.scale == 0:
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = table.set_column(index, table.column_names[index], column.cast(pa.int64()))
+    return table

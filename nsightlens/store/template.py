@@ -1,0 +1,65 @@
+"""The catalog of a store that has no rows yet: tables, views and their documentation.
+
+DuckDB takes half a second to make it, and it is the same for every new store of one version of nsightlens and of DuckDB. So
+it is kept in the user's cache (XDG_CACHE_HOME, else ~/.cache), from where a new store copies it. The cache may be deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from nsightlens.store import catalog
+
+_KEPT = 4
+"""Blank catalogs in the cache: those of several versions may be in use."""
+
+
+def place(
+    target: Path, scratch: Path, *, materialise: bool, memory: str | None = catalog.WRITE_MEMORY, cached: bool = True,
+) -> None:
+    """Put a catalog without rows at `target`. Raises duckdb.Error, OSError.
+
+    scratch: where DuckDB may write meanwhile. memory: how much it may take; None: what it takes by itself.
+    cached: whether one from the cache will do.
+    """
+    kept = _kept(materialise) if cached else None
+    if kept is not None and kept.is_file():
+        shutil.copyfile(kept, target)
+        return
+    with contextlib.closing(catalog.open_for_writing(target, scratch, memory)) as connection:
+        with catalog.transaction(connection):
+            catalog.create(connection, materialise)
+            catalog.make_views(connection)
+        connection.execute("CHECKPOINT")
+    with contextlib.suppress(OSError):
+        if kept is not None:
+            _keep(target, kept)
+
+
+def _kept(materialise: bool) -> Path | None:
+    """Return where the cache has it or would have it; None where there is no place for a cache."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home
+        return None
+    kind = "" if materialise else "-of-parts"
+    return folder / "nsightlens" / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}{kind}.duckdb"
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Put a copy into the cache by rename, and remove what was made longest ago."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    copy = kept.with_suffix(f".{os.getpid()}")
+    try:
+        shutil.copyfile(made, copy)
+        copy.replace(kept)
+    finally:
+        copy.unlink(missing_ok=True)
+    others = sorted(kept.parent.glob("blank-*"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for stale in others[_KEPT:]:
+        stale.unlink(missing_ok=True)

@@ -1,0 +1,239 @@
+"""Writing a store: its one writer holds the lock, keeps parts by rename, and replaces the catalog as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+
+from nsightlens.errors import StoreError
+from nsightlens.store import catalog, damage, template
+from nsightlens.store.catalog import Change
+from nsightlens.store.fact_tables import Part
+from nsightlens.store.lock import FOLDER, Lock, has_locks
+from nsightlens.store.store import CATALOG, Store
+
+OLDER = "nsightlens.schema-{}.duckdb"
+"""Name of the catalog of an older schema that a rebuild leaves, where not all of its captures could be read again."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What the store holds before an ingest: rows of files, signature of each profile that is whole, folder of each run.
+
+    patterns: the rank pattern that a run was read with, where it was. has_views: whether its views are those of this version.
+    older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
+    cut: profiles that lack records. broken: the parts that are missing or damaged, each with its profile.
+    materialised: False where the catalog has only views of the parts of large tables.
+    """
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    signatures: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, str] = field(default_factory=dict)
+    patterns: dict[str, str] = field(default_factory=dict)
+    has_views: bool = True
+    older_schema: int | None = None
+    cut: set[str] = field(default_factory=set)
+    broken: dict[str, str] = field(default_factory=dict)
+    materialised: bool = True
+
+
+class Writing:
+    """The one writer of a store: holds its lock, and replaces the catalog as a whole.
+
+    A new catalog is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
+    new one, and a writer that is killed leaves the old one.
+    """
+
+    def __init__(self, path: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
+        self.path = path
+        self._materialise = materialise
+        self._lock = Lock(path, on_wait)
+
+    def __enter__(self) -> Writing:
+        self._lock.acquire()
+        try:
+            self._tidy()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._empty_staging()
+        is_store = (self.path / CATALOG).exists()
+        self._lock.release(remove=not is_store)
+        if not is_store:
+            with contextlib.suppress(OSError):  # not empty: another writer came, or converted reports lie in it
+                self.path.rmdir()
+
+    @property
+    def staging(self) -> Path:
+        """Return the folder for parts in the making; it is emptied when the next writer comes."""
+        return self.path / "staging"
+
+    def _empty_staging(self) -> None:
+        """Remove what lies in staging; a file that a failed reading has open still gives its room back."""
+        for file in self.staging.glob("*/*"):
+            with contextlib.suppress(OSError):
+                os.truncate(file, 0)
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+    def _tidy(self) -> None:
+        """Remove what a killed writer left: half-made parts, catalogs and exports, and parts that no catalog names."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+        for stray in [*self.path.glob(f".{CATALOG}.*"), *(self.path / "converted").glob(".*")]:
+            stray.unlink(missing_ok=True)
+        for stray in self.path.glob(f".{FOLDER}.*"):
+            shutil.rmtree(stray, ignore_errors=True)
+        self._remove_parts_but(self._live_parts())
+
+    def _live_parts(self) -> set[str]:
+        """Return the parts that the catalog names, or one of an older schema that a rebuild left."""
+        live: set[str] = set()
+        for path in (self.path / CATALOG, *self.path.glob(OLDER.format("*"))):
+            if path.is_file():
+                with contextlib.closing(catalog.attach(path)) as connection:
+                    live |= {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
+        return live
+
+    def _remove_parts_but(self, live: set[str]) -> None:
+        """Remove the other parts; what cannot be removed is left to the next writer."""
+        for part in (self.path / "parts").glob("*/*/*.parquet"):
+            if part.relative_to(self.path).as_posix() not in live:
+                with contextlib.suppress(OSError):
+                    part.unlink()
+        self._remove_empty_folders()
+
+    def _remove_empty_folders(self) -> None:
+        parts = self.path / "parts"
+        for folder in [*parts.glob("*/*"), *parts.glob("*"), parts]:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def known(self) -> Known:
+        """Return what the store holds now. Raises StoreError for a store of a newer schema version."""
+        if not (self.path / CATALOG).is_file():
+            return Known()
+        with Store(self.path) as store:
+            files = store.sql("SELECT * FROM files").to_pylist()
+            runs = store.sql("SELECT * FROM _runs").to_pylist()
+            roots = {row["run"]: row["root"] for row in runs}
+            patterns = {row["run"]: row["rank_pattern"] for row in runs if row.get("rank_pattern")}
+            if store.older_schema is not None:
+                return Known(files, {}, roots, patterns, False, store.older_schema)
+            has_views = store.has_views_of_this_version
+            signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
+            parts = store.sql("SELECT profile_id, path FROM _parts").to_pylist()
+            materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
+            cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
+        broken = {part["path"]: part["profile_id"] for part in parts if not damage.is_whole(self.path / part["path"])}
+        kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in broken.values()}
+        return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised)
+
+    def commit(self, change: Change) -> None:
+        """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
+        self._commit(change, rebuild=False)
+
+    def rebuild(self, change: Change, keep_as: str | None) -> None:
+        """Make `change` the whole store, in the place of one of an older schema; all of it or nothing.
+
+        keep_as: file name under which the older catalog stays, with its parts; None: it goes.
+        """
+        with contextlib.closing(catalog.attach(self.path / CATALOG)) as connection:
+            self._materialise = catalog.is_materialised(connection)
+        self._commit(change, rebuild=True, kept=None if keep_as is None else self.path / keep_as)
+
+    def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None) -> None:
+        moved: list[Part] = []
+        fresh = self.path / f".{CATALOG}.{os.getpid()}"
+        try:
+            if kept is not None:
+                shutil.copyfile(self.path / CATALOG, kept)
+            self._move_parts(change, moved)
+            self._make(fresh, change, moved, rebuild)
+            _sync(fresh)
+            self._lock.check()
+            fresh.replace(self.path / CATALOG)
+        except BaseException as exc:
+            parts = [self.path / path for *_, path, _ in moved]
+            self._discard([*self.path.glob(f"{fresh.name}*"), *parts, *([kept] if kept else [])])
+            if isinstance(exc, OSError | duckdb.Error):
+                why = damage.of_catalog(self.path / CATALOG, exc) or (
+                    f"{self.path}: could not be written, and is as it was before. Is the disk full? ({exc})")
+                raise StoreError(why) from exc
+            raise
+        with contextlib.suppress(OSError):  # not every file system can sync a folder
+            _sync(self.path)
+        self._remove_parts_but(self._live_parts())
+
+    def _discard(self, made: list[Path]) -> None:
+        """Remove what a commit that failed has made."""
+        for file in made:
+            with contextlib.suppress(OSError):
+                file.unlink()
+        self._remove_empty_folders()
+
+    def _make(self, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+        """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""
+        fresh.touch()
+        here = has_locks(fresh)
+        fresh.unlink()
+        if here:
+            self._build(fresh, change, moved, rebuild)
+            return
+        with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB writes no file that it cannot lock
+            self._build(Path(folder) / CATALOG, change, moved, rebuild)
+            shutil.copyfile(Path(folder) / CATALOG, fresh)
+
+    def _build(self, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+        try:
+            self._build_within(catalog.WRITE_MEMORY, fresh, change, moved, rebuild)
+        except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself,
+            # and with nothing from outside
+            self._build_within(None, fresh, change, moved, rebuild)
+
+    def _build_within(self, memory: str | None, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+        for stray in fresh.parent.glob(f"{fresh.name}*"):
+            stray.unlink()
+        old = self.path / CATALOG
+        if old.is_file() and not rebuild:
+            shutil.copyfile(old, fresh)
+        else:
+            template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
+        with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
+            with catalog.transaction(connection):
+                catalog.make_views(connection)
+                catalog.apply(connection, change, moved, self.path)
+                catalog.show_parts(connection, self.path)
+                catalog.renew_matches(connection, change.runs_to_match)
+            connection.execute("CHECKPOINT")
+
+    def _move_parts(self, change: Change, moved: list[Part]) -> None:
+        """Move the new parts to their places, and add them to `moved` as rows of _parts."""
+        for profile_id, run, _, folder, rows in change.added:
+            generation = secrets.token_hex(4)
+            for table, count in rows.items():
+                relative = f"parts/{table}/run={quote(run, safe='')}/{profile_id}.{generation}.parquet"
+                target = self.path / relative
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (folder / f"{table}.parquet").replace(target)
+                moved.append((table, run, profile_id, relative, count))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

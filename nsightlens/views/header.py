@@ -1,0 +1,249 @@
+"""The header of a view: the text of one .sql file, or of one analysis in Python -> a View.
+
+Each .sql file holds one statement under a header of comments:
+
+    -- What a row is, in a sentence or two.
+    -- @scope profile
+    -- @requires other_view, third_view
+    -- @param  how_many   What it changes.
+    -- @column name       What it holds.
+    -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
+    -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/views/balance.py)
+    CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
+
+What SQL cannot say is a Python module with a function `analyse`; its docstring is a header of the same form.
+
+@scope says what the rows of a view depend on:
+
+    profile   one profile alone, which the column profile_id names: other profiles in the store change nothing
+    run       more than one profile: ranks, tools, counters, a whole run, or several
+    rows      it has as many rows as there are events; what they depend on is left open
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal as OneOf
+from typing import get_args
+
+from nsightlens import schema
+from nsightlens.errors import UsageError, ViewError
+from nsightlens.views.balance import Balance, parse_balance
+
+Literal = int | float | str | bool | None
+Scope = OneOf["profile", "run", "rows"]
+PACKAGE = Path(__file__).resolve().parents[1]
+NO_FILE = Path("view")
+
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
+_TAG = re.compile(r"@(\w+)\s*(.*)")
+_TAGS = ("scope", "requires", "param", "column", "columns", "balance", "assumes")
+_STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a macro: its name, what it changes, and the value it has when not given."""
+
+    name: str
+    doc: str
+    default: Literal
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class View:
+    """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
+
+    scope: what its rows depend on (see above). requires: the views and tables that it reads.
+    file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
+    """
+
+    name: str
+    doc: str
+    columns: tuple[tuple[str, str], ...]
+    params: tuple[Param, ...]
+    requires: tuple[str, ...]
+    scope: Scope
+    sql: str
+    is_macro: bool
+    balances: tuple[Balance, ...]
+    assumes: tuple[str, ...]
+    file: Path
+    source: str
+    line: int
+
+    @property
+    def summary(self) -> str:
+        """Return the first sentence of the documentation."""
+        return self.doc.partition(". ")[0].rstrip(".") + "."
+
+    @property
+    def is_shipped(self) -> bool:
+        """Return whether the view is a part of nsightlens, not of a user's folder."""
+        return self.file.is_relative_to(PACKAGE)
+
+    @property
+    def place(self) -> str:
+        """Return the file of the view as people read it: below the package as nsightlens/…, elsewhere as it was given."""
+        return f"nsightlens/{self.file.relative_to(PACKAGE).as_posix()}" if self.is_shipped else str(self.file)
+
+    def __repr__(self) -> str:
+        """Return the name, and the first sentence."""
+        return f"<view {self.name}: {self.summary}>"
+
+    def _repr_markdown_(self) -> str:
+        """Return the documentation, as Jupyter shows it."""
+        return "\n".join(section(self))
+
+
+def parse(source: str, file: Path = NO_FILE) -> View:
+    """Return the view that the text of one .sql file describes. Raises ViewError where its header is malformed."""
+    statement = _STATEMENT.search(source)
+    if statement is None:
+        raise ViewError(file, 1, f"no CREATE VIEW name AS or CREATE MACRO name(…) AS TABLE in: {source[:80]!r}")
+    declared = [part.strip() for part in (statement["params"] or "").split(",") if part.strip()]
+    line = source.count("\n", 0, statement.start()) + 1
+    lines = [re.sub(r"^--\s?", "", text) for text in source[: statement.start()].splitlines()]
+    header = _Header(file, lines, 1)
+    defaults = {}
+    for part in declared:
+        name, _, default = part.partition(":=")
+        defaults[name.strip()] = _literal(default.strip(), file, line)
+    return header.view(statement["name"], defaults, source, line, sql=source[statement.start():].strip(),
+                       is_macro=statement["kind"] == "MACRO")
+
+
+def parse_analysis(source: str, file: Path) -> View | None:
+    """Return the view that the docstring of a Python module describes; None for a module without a function `analyse`.
+
+    `analyse(ask, *, parameter=default, ...)` computes it. Raises ViewError where the module or its docstring is malformed.
+    """
+    try:
+        module = ast.parse(source)
+    except SyntaxError as exc:
+        raise ViewError(file, exc.lineno or 1, f"no Python: {exc.msg}") from exc
+    found = next((node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "analyse"), None)
+    if found is None:
+        return None
+    defaults: dict[str, Literal] = {}
+    for argument, default in zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True):
+        try:
+            defaults[argument.arg] = None if default is None else ast.literal_eval(default)
+        except ValueError as exc:
+            raise ViewError(file, argument.lineno, f"the default of {argument.arg} is no literal") from exc
+    docstring = module.body[0]
+    lines = (ast.get_docstring(module) or "").splitlines()
+    return _Header(file, lines, docstring.lineno).view(file.stem, defaults, source, found.lineno, sql="", is_macro=False)
+
+
+class _Header:
+    """The lines of a header, sorted by their tags; each keeps its line number in the file."""
+
+    def __init__(self, file: Path, lines: Iterable[str], first_line: int) -> None:
+        self._file = file
+        self._doc: list[str] = []
+        self._tags: dict[str, list[tuple[int, str]]] = {tag: [] for tag in _TAGS}
+        for number, line in enumerate(lines, first_line):
+            if tag := _TAG.fullmatch(line.strip()):
+                if tag[1] not in self._tags:
+                    raise ViewError(file, number, f"unknown tag @{tag[1]}; there are @{', @'.join(_TAGS)}")
+                self._tags[tag[1]].append((number, tag[2].strip()))
+            elif line.strip():
+                self._doc.append(line.strip())
+
+    def view(self, name: str, defaults: Mapping[str, Literal], source: str, line: int, *, sql: str, is_macro: bool) -> View:
+        """Return the view that the header documents. Raises ViewError."""
+        columns = self._columns()
+        return View(
+            name=name, doc=" ".join(self._doc), columns=columns, params=self._params(defaults, line),
+            requires=tuple(word for _, text in self._tags["requires"] for word in re.split(r"[,\s]+", text) if word),
+            scope=self._scope(), sql=sql, is_macro=is_macro,
+            balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
+            assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
+        )
+
+    def _scope(self) -> Scope:
+        for number, text in self._tags["scope"]:
+            for scope in _SCOPES:
+                if text == scope:
+                    return scope
+            raise ViewError(self._file, number, f"@scope is {', '.join(_SCOPES[:-1])} or {_SCOPES[-1]}, not {text!r}")
+        raise ViewError(self._file, 1, f"no @scope: what its rows depend on ({', '.join(_SCOPES)})")
+
+    def _columns(self) -> tuple[tuple[str, str], ...]:
+        columns = [self._name_and_doc(*tag) for tag in self._tags["column"]]
+        for number, table in self._tags["columns"]:
+            if table not in schema.TABLES:
+                raise ViewError(self._file, number, f"there is no table {table}")
+            columns += [(column.name, column.doc) for column in schema.TABLES[table].columns]
+        return tuple(columns)
+
+    def _params(self, defaults: Mapping[str, Literal], line: int) -> tuple[Param, ...]:
+        docs = dict(self._name_and_doc(*tag) for tag in self._tags["param"])
+        if set(defaults) != set(docs):
+            raise ViewError(self._file, line, f"@param lines and the parameters differ: {_listed(docs)}, and {_listed(defaults)}")
+        return tuple(Param(name, docs[name], default) for name, default in defaults.items())
+
+    def _name_and_doc(self, number: int, text: str) -> tuple[str, str]:
+        name, _, doc = text.partition(" ")
+        if not doc.strip():
+            raise ViewError(self._file, number, f"{name!r} has no documentation")
+        return name, doc.strip()
+
+    def _balance(self, number: int, text: str, columns: set[str]) -> Balance:
+        """Return the books that a header states. Raises ViewError for a column that the view does not have."""
+        try:
+            found = parse_balance(text)
+        except UsageError as exc:
+            raise ViewError(self._file, number, str(exc)) from exc
+        unknown = {found.total, *found.per, *(column for _, column in found.parts)} - columns
+        if unknown:
+            raise ViewError(self._file, number, f"@balance names {', '.join(sorted(unknown))}, which is no column")
+        return found
+
+
+def section(view: View) -> list[str]:
+    """Return the documentation of a view as lines of Markdown."""
+    lines = [f"## {view.name}", "", view.doc, "", f"Scope: {view.scope}.", ""]
+    if view.assumes:
+        lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
+    if view.params:
+        lines += ["| parameter | default | meaning |", "|---|---|---|"]
+        lines += [f"| {p.name} | {shown(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
+    lines += ["| column | meaning |", "|---|---|"]
+    lines += [f"| {name} | {_cell(doc)} |" for name, doc in view.columns] + [""]
+    return lines + [line for balance in view.balances for line in (f"Balances: `{balance}`", "")]
+
+
+def shown(value: Literal) -> str:
+    """Return a default as the documentation shows it."""
+    return "NULL" if value is None else str(value)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _literal(sql: str, file: Path, line: int) -> Literal:
+    """Return the Python value of an SQL literal that stands as a default. Raises ViewError where it is none."""
+    if sql.startswith("'"):
+        return sql[1:-1].replace("''", "'")
+    if sql.lower() in ("null", "true", "false"):
+        return {"null": None, "true": True, "false": False}[sql.lower()]
+    try:
+        return int(sql)
+    except ValueError:
+        pass
+    try:
+        return float(sql)
+    except ValueError as exc:
+        raise ViewError(file, line, f"the default {sql!r} is no literal") from exc

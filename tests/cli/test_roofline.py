@@ -1,0 +1,269 @@
+"""nsightlens roofline: what a person asks, what stands on standard output, what is said beside it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import nsightlens as nl
+from nsightlens.cli.roofline import command
+from nsightlens.cli.summary import command as summary
+from nsightlens.errors import NsightlensError, UsageError
+from tests.captures import kineto, ncu
+
+CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+COUNTERS = {
+    "gpu__time_duration.sum": ("us", "10.00"), "dram__bytes.sum": ("Mbyte", "2.00"), CORE.format("fadd"): ("inst", "1,000,000"),
+    CORE.format("fmul"): ("inst", "0"), CORE.format("ffma"): ("inst", "2,000,000"),
+    "dram__bytes.sum.peak_sustained": ("byte/cycle", "1,000"), "dram__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
+    "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": ("inst/cycle", "5,000"),
+    "sm__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CUDA-core kernel, a tensor kernel without tensor counters, one without counters, one that only Kineto saw."""
+    folder = tmp_path_factory.mktemp("roofline")
+    ncu(folder / "base" / "a.csv", COUNTERS, name="ampere_sgemm_128x64_nn", pid=1)
+    ncu(folder / "base" / "b.csv", COUNTERS, name="ampere_bf16_s16816gemm_bf16_128x256_ldg8", pid=2)
+    ncu(folder / "base" / "c.csv", {"gpu__time_duration.sum": ("us", "10.00")}, name="copy_kernel", pid=3)
+    kineto(folder / "base" / "rank0.json", [("only_in_the_timeline", 10.0, 5.0)])
+    nl.ingest([folder / "base"], store=folder / "store").close()
+    return folder / "store"
+
+
+def ask(store: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments), "--store", str(store)], catch_exceptions=False)
+
+
+def refused(store: Path, *arguments: str | Path) -> str:
+    with pytest.raises(NsightlensError) as caught:
+        ask(store, *arguments)
+    return str(caught.value)
+
+
+def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
+    done = ask(store)
+    assert done.exit_code == 0
+    (line,) = [line for line in done.stdout.splitlines() if "sgemm" in line]
+    cells = line.split()
+    assert cells[:7] == ["base", "–", "ampere_sgemm_128x64_nn", "4x1x1", "128x1x1", "dram", "fp32"]
+    assert [float(cell) for cell in cells[7:13]] == [10.0, 500.0, 2.5, 20.0, 200.0, 1]
+    (tensor,) = [line for line in done.stdout.splitlines() if "s16816gemm" in line]
+    assert tensor.split()[8] == "–", "its CUDA-core operations are not its performance"
+    assert "not plotted: ampere_bf16_s16816gemm_bf16_128x256_ldg8: " in done.stderr and "--set roofline" in done.stderr
+    assert "not plotted: copy_kernel: no operations were counted" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "kernels"), [
+    (["--kernel", "SGEMM"], {"ampere_sgemm_128x64_nn"}),
+    (["--kernel", "^ampere_.*(nn|ldg8)$", "--regex"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--run", "base", "--kernel", "copy"], {"copy_kernel"}),
+    (["--precision", "fp32"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--precision", "tensor"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--precision", "bf16"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+])
+def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]) -> None:
+    assert {line.split()[2] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
+
+
+def test_all_levels_and_precisions(store: Path) -> None:
+    lines = ask(store, "--kernel", "s16816", "--level", "all", "--precision", "all").stdout.splitlines()[2:]
+    assert sorted(tuple(line.split()[5:7]) for line in lines) == sorted(
+        (level, precision) for level in ("dram", "l2", "l1") for precision in ("fp32", "tensor"))
+
+
+def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+    for number, functor in enumerate(("AddFunctor", "MulFunctor")):
+        name = f"void at::elementwise_kernel<4, at::{functor}<float>>(int)"
+        ncu(tmp_path / "run" / f"{number}.csv", COUNTERS, name=name, pid=number)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
+    assert [row["kernel"] for row in rows] == ["elementwise_kernel: AddFunctor<float>>(int)",
+                                              "elementwise_kernel: MulFunctor<float>>(int)"]
+    assert {row["block"] for row in rows} == {"128x1x1"} and {row["run"] for row in rows} == {"run"}
+
+
+def test_a_missing_roof_says_how_to_give_one(tmp_path: Path) -> None:
+    peakless = {name: value for name, value in COUNTERS.items() if "peak_sustained" not in name}
+    ncu(tmp_path / "run" / "a.csv", peakless, name="some_kernel", pid=1)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    hint = "no roof for fp32, dram: the report does not name its GPU: use --gpu NAME"
+    assert hint in ask(tmp_path / "store").stderr
+    assert "no roof" not in ask(tmp_path / "store", "--gpu", "NVIDIA A100-SXM4-40GB").stderr
+
+
+def test_points_hold_all_columns(store: Path, tmp_path: Path) -> None:
+    ask(store, "--kernel", "sgemm", "--points", tmp_path / "points.csv")
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "points.csv").read_text()))
+    assert list(row) == [name for name, _ in nl.open(store).views["roofline"].columns]
+    assert float(row["achieved_flop_per_s"]) == 500e9 and row["plottable"] == "True"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_figure_is_drawn(store: Path, tmp_path: Path, ending: str) -> None:
+    done = ask(store, "--kernel", "sgemm", "--output", tmp_path / f"x.{ending}")
+    assert (tmp_path / f"x.{ending}").stat().st_size > 5000
+    assert f"x.{ending}" in done.stderr and "x." not in done.stdout
+
+
+def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path) -> None:
+    message = refused(store, "--kernel", "s16816", "--output", tmp_path / "x.png")
+    assert "no kernel can be plotted" in message and "--set roofline" in message
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> None:
+    done = ask(store, "--kernel", "sgemm", "--roofs", "datasheet", "--gpu", "NVIDIA A100-SXM4-40GB", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert float(row["roof_pct"]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--kernel", "ampere_sgem_128x64"], "ampere_sgemm_128x64_nn"),
+    (["--kernel", "only_in_the_timeline"], "kineto recorded such kernels, without counters: profile them with ncu"),
+    (["--run", "none"], "there are: base"),
+    (["--rank", "7"], "rank 7; there are: base"),
+    (["--step", "1"], "roofline has no column step"),
+    (["--precision", "fp8"], "no kernel has precision fp8"),
+    (["--gpu", "Voodoo 2"], "no datasheet for 'Voodoo 2'; there are: A10"),
+    (["--output", "x.bmp"], "must end in .png or .svg or .pdf"),
+    (["--points", "x.txt"], "must end in .csv or .json or .parquet"),
+    (["--regex"], "--regex needs --kernel"),
+    (["--kernel", "(", "--regex"], "("),
+])
+def test_what_cannot_be_done_says_what_can(store: Path, arguments: list[str], message: str) -> None:
+    if arguments[1:2] == ["fp8"]:
+        # A tensor kernel that was not counted answers for every tensor path, so that only other kernels can lack it.
+        arguments = [*arguments, "--kernel", "sgemm"]
+    assert message in refused(store, *arguments)
+
+
+TIMED = 3.0  # us in the timeline, of what takes 10 under ncu
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernel of COUNTERS (grid 4) in Kineto too: one launch at grid 4; another kernel at another grid only."""
+    folder = tmp_path_factory.mktemp("timed")
+    ncu(folder / "base" / "a.csv", COUNTERS, name="ampere_sgemm_128x64_nn", pid=1)
+    ncu(folder / "base" / "b.csv", COUNTERS, name="volta_sgemm_64x64_nn", pid=2)
+    kineto(folder / "base" / "rank0.json", [  # the n-th launch has grid n
+        *(("filler", 10.0 * i, 5.0) for i in range(3)), ("ampere_sgemm_128x64_nn", 40.0, TIMED),
+        ("volta_sgemm_64x64_nn", 50.0, 4.0)])
+    nl.ingest([folder / "base"], store=folder / "store").close()
+    return folder / "store"
+
+
+def test_who_timed_the_kernels_undisturbed_is_said_once(timed: Path, store: Path) -> None:
+    assert "kineto timed 1 of these 2 configurations undisturbed: for the true roofline add --time kineto\n" in ask(timed).stderr
+    assert "undisturbed" not in ask(store).stderr and "undisturbed" not in ask(timed, "--time", "kineto").stderr
+
+
+def test_undisturbed_time_in_the_table(timed: Path) -> None:
+    done = ask(timed, "--time", "kineto", "--kernel", "ampere", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert list(row) == [
+        "run", "rank", "kernel", "grid", "block", "level", "precision", "duration_us", "gflop_per_s", "flop_per_byte",
+        "roof_pct", "gbyte_per_s", "launches", "work", "time", "grade", "time_launches", "ncu_gflop_per_s", "min_us", "p5_us",
+        "p95_us", "max_us", "roof_clock"]
+    assert (row["time"], row["grade"], row["time_launches"], row["launches"]) == (
+        "kineto", "configuration, all ranks", "all", "1")
+    assert [float(row[name]) for name in ("duration_us", "p5_us", "p95_us", "gflop_per_s", "ncu_gflop_per_s")] == [
+        TIMED, TIMED, TIMED, pytest.approx(5e6 / TIMED / 1e3), 500.0]
+    assert row["roof_clock"] == "1 GHz, under ncu"
+    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is not known" in done.stderr
+
+
+def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "t.json", [("a_kernel", 10.0, 5.0)])
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    assert "from operator shapes alone: --time kineto" in refused(tmp_path / "store")
+    assert "--time" not in refused(tmp_path / "store", "--time", "kineto")
+
+
+def test_worse_grades_must_be_asked_for(timed: Path) -> None:
+    refused_ = ask(timed, "--time", "kineto", "--kernel", "volta", "--format", "json")
+    assert json.loads(refused_.stdout)[0]["gflop_per_s"] is None
+    assert "kineto timed this kernel only with another grid or block (grade key, 1 launches)" in refused_.stderr
+    taken = ask(timed, "--time", "kineto", "--kernel", "volta", "--grade", "key", "--format", "json")
+    assert json.loads(taken.stdout)[0]["grade"] == "key, all ranks" and "timed with another grid or block" in taken.stderr
+
+
+def test_a_true_roofline_is_drawn_and_its_points_written(timed: Path, tmp_path: Path) -> None:
+    ask(timed, "--time", "kineto", "--output", tmp_path / "x.svg", "--points", tmp_path / "x.csv")
+    assert "over the duration under ncu" in (tmp_path / "x.svg").read_text()
+    (row, _) = csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text()))
+    assert list(row) == [name for name, _ in nl.open(timed).views["true_roofline"].columns]
+
+
+@pytest.mark.parametrize("option", [["--grade", "key"], ["--ranks", "each"], ["--launches", "all"], ["--work", "shapes"]])
+def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -> None:
+    assert refused(timed, *option) == f"{option[0]} needs --time nsys or kineto"
+
+
+def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "rank0.json")
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    assert refused(tmp_path / "store").endswith(
+        "ingest an ncu report (--set roofline --csv --page raw); from operator shapes alone: --time kineto")
+    assert refused(tmp_path / "store", "--time", "kineto").endswith(
+        "; nor is their work known from operator shapes (record_shapes=True)")
+
+
+@pytest.fixture(scope="module")
+def shaped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace with shapes alone: 21 products of m x 64 and 64 x 32, half precision, m = 64 to 84, 10 us each."""
+    folder = tmp_path_factory.mktemp("shaped")
+    kernels = [(f"ampere_fp16_s16816gemm_fp16_64x{64 + i}", 100.0 * i, 10.0 + i) for i in range(21)]
+    path = kineto(folder / "run" / "rank0.json", kernels)
+    trace = json.loads(path.read_text())
+    calls = [event for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime"]
+    for number, call in enumerate(calls):
+        trace["traceEvents"].append({
+            "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": call["pid"], "tid": call["tid"], "ts": call["ts"] - 1.0,
+            "dur": 9.0,
+            "args": {"External id": number + 1, "Input Dims": [[64 + number, 64], [64, 32]],
+                     "Input type": ["c10::Half", "c10::Half"]}})
+    path.write_text(json.dumps(trace))
+    nl.ingest([folder / "run"], store=folder / "store").close()
+    return folder / "store"
+
+
+def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path) -> None:
+    done = ask(shaped, "--time", "kineto", "--kernel", "64x65", "--format", "json", "--output", tmp_path / "x.svg")
+    (row,) = json.loads(done.stdout)
+    assert (row["work"], row["time"], row["grade"], row["precision"]) == ("shapes", "kineto", "launch, all ranks", "tensor_fp16")
+    assert row["gflop_per_s"] == pytest.approx(2 * 65 * 64 * 32 / 11e3)
+    assert row["flop_per_byte"] == pytest.approx(2 * 65 * 64 * 32 / (2 * (65 * 64 + 64 * 32 + 65 * 32)))
+    assert row["shapes"] == "aten::mm [[65, 64], [64, 32]]"
+    assert "the intensity is an upper bound" in done.stderr
+    picture = (tmp_path / "x.svg").read_text()
+    assert "FP16 tensor, from shapes" in picture and "Stars: operations and least bytes from the shapes" in picture
+
+
+def test_of_many_kernels_from_shapes_the_longest_are_shown(shaped: Path) -> None:
+    done = ask(shaped, "--time", "kineto", "--format", "json")
+    shown = [row["duration_us"] for row in json.loads(done.stdout)]
+    assert shown == [30.0 - i for i in range(20)], "the shortest is left out"
+    assert "1 more kernels from shapes with less time: --kernel NAME shows them" in done.stderr
+
+
+def test_wrong_requests_are_usage_errors(store: Path) -> None:
+    with pytest.raises(UsageError):
+        ask(store, "--regex")
+    assert ask(store, "--level", "l3").exit_code == 2
+
+
+def test_the_summary_points_here(bundled_store: Path, tmp_path: Path) -> None:
+    ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    for store, pointer in ((bundled_store, "nsightlens roofline --time nsys\n"), (tmp_path / "store", "nsightlens roofline\n")):
+        page = CliRunner().invoke(summary, ["--store", str(store)], catch_exceptions=False, env={"COLUMNS": "160"})
+        assert pointer in page.stdout

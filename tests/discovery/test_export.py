@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nsightlens.discovery.export import REPORTS, advice, convert, recognise
+from nsightlens.errors import ReadError
+
+NSYS, NCU = REPORTS
+
+
+def _stub(folder: Path, name: str, body: str) -> None:
+    folder.mkdir(exist_ok=True)
+    tool = folder / name
+    tool.write_text(f"#!/bin/sh\n{body}\n")
+    tool.chmod(0o755)
+
+
+@pytest.fixture()
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return folder
+
+
+def test_recognised_by_content() -> None:
+    assert recognise(b"NVIDIA Tegra Profiler Report 1.2") is NSYS
+    assert recognise(b"NVR\0\2\0\0\0") is NCU
+    assert recognise(b"SQLite format 3\0") is None
+
+
+def test_nsys_writes_into_the_cache_and_only_once(tools: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    _stub(tools, "nsys", f'echo "$@" >> "{log}"\nwhile [ "$1" != --output ]; do shift; done\necho db > "$2"')
+    output = tmp_path / "converted" / "abc.sqlite"
+    report = tmp_path / "a.nsys-rep"
+    report.write_bytes(b"x")
+    assert convert(NSYS, report, output).read_text() == "db\n"
+    assert convert(NSYS, report, output) == output
+    assert len(log.read_text().splitlines()) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.nsys-rep", "bin", "converted", "log"]
+
+
+def test_ncu_prints_raw_base_units_in_the_c_locale(tools: Path, tmp_path: Path) -> None:
+    _stub(tools, "ncu", 'echo "$LC_ALL: $*"')
+    text = convert(NCU, tmp_path / "a.ncu-rep", tmp_path / "c" / "x.csv").read_text()
+    assert text == f"C: --import {tmp_path}/a.ncu-rep --csv --page raw --print-units base\n"
+
+
+def test_a_failing_tool_leaves_nothing_and_says_what_it_said(tools: Path, tmp_path: Path) -> None:
+    _stub(tools, "nsys", "echo 'version too old' >&2; exit 3")
+    with pytest.raises(ReadError, match="version too old") as caught:
+        convert(NSYS, tmp_path / "a.nsys-rep", tmp_path / "c" / "x.sqlite")
+    assert caught.value.code == "export_failed"
+    assert list((tmp_path / "c").iterdir()) == []
+
+
+def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReadError) as caught:
+        convert(NCU, Path("/d/my run.ncu-rep"), tmp_path / "c" / "x.csv")
+    assert "LC_ALL=C ncu --import '/d/my run.ncu-rep' --csv --page raw --print-units base > '/d/my run.csv'" in str(caught.value)
+    assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type sqlite")

@@ -1,0 +1,84 @@
+"""A feature is the files that bear its name: without them, their lines in tuples and what requires them, the suite is green."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nsightlens.views import registry
+from tests.places import ROOT
+
+TUPLES = (
+    "nsightlens/cli/__init__.py", "nsightlens/cli/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
+    "tests/test_notebooks.py", "Makefile",
+)
+"""Files that name a feature in a line of its own: of a tuple, of an example, of the demo."""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a copy of the checkout, a git repository of its own."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tmp_path / "copy" / name)
+    for command in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", *command], cwd=tmp_path / "copy", check=True)
+    return tmp_path / "copy"
+
+
+def requiring(stem: str) -> set[str]:
+    """Return the views and analyses that require, directly or not, a view whose file git finds under *stem*."""
+    views = registry.load() | registry.analyses()
+    files = {path.stem: path for path in registry.sql_files()}
+    gone = {name for name in views if stem in str(files.get(name, name))}
+    found = gone
+    while more := {name for name, view in views.items() if set(view.requires) & found} - found:
+        found = found | more
+    return found - gone
+
+
+def remove(copy: Path, stem: str) -> None:
+    """Take the files whose path holds `stem` out of the copy, and every line that names them alone."""
+    subprocess.run(["git", "rm", "-rqf", f"*{stem}*"], cwd=copy, check=True)
+    for name in TUPLES:
+        lines = (copy / name).read_text().splitlines(keepends=True)
+        (copy / name).write_text("".join(line for line in lines if stem not in line))
+    for page in (*copy.glob("*.md"), *copy.glob("docs/*.md"), *copy.glob("notebooks/*.ipynb")):
+        page.write_text(without(stem, page.read_text()))
+
+
+def without(stem: str, page: str) -> str:
+    """Return a page without the commands, links and rows of tables that are of `stem`."""
+    page = re.sub(rf"^\$ .*{stem}.*\n(?:(?!\$ |```).*\n)*", "", page, flags=re.MULTILINE)  # a command and what it prints
+    of_it = re.compile(rf"\]\([^)]*{stem}[^)]*\)|^\| `(?:nsightlens )?\w*{stem}")
+    return "".join(line for line in page.splitlines(keepends=True) if not of_it.search(line))
+
+
+def run(copy: Path, *command: str) -> str:
+    """Return what a command prints in the copy, whose package is the one that is imported."""
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    done = subprocess.run(command, cwd=copy, env=environment, check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert done.returncode == 0, f"without the feature, {' '.join(command)} says:\n{done.stdout[-8000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("stem", ["roofline"])
+def test_the_suite_is_green_without(stem: str, copy: Path) -> None:
+    assert requiring(stem) == {"headroom", "shape_agreement"}
+    for name in (stem, *sorted(requiring(stem))):
+        remove(copy, name)
+    assert not [path for path in copy.rglob(f"*{stem}*") if ".git" not in path.parts]
+    (copy / "docs" / "views.md").write_text(run(copy, sys.executable, "-m", "nsightlens.views.registry"))
+    run(copy, sys.executable, "-m", "ruff", "check", ".")
+    run(copy, sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not captures")
+    printed = run(copy, "make", "demo", "--old-file=.venv/.core", f"BIN={Path(sys.executable).parent}")
+    assert "kernels" in printed and not list((copy / "demo-output").glob("*.png"))

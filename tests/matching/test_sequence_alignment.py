@@ -1,0 +1,134 @@
+"""Alignment: certain pairs against all alignments, enumerated; dropped, swapped and repeated items."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightlens.matching import sequence_alignment
+from nsightlens.matching.sequence_alignment import HOLE, certain_pairs
+
+_TOKENS = st.lists(st.integers(0, 3), max_size=6)
+
+
+def pairs(one: list[int], other: list[int]) -> list[tuple[int, int]] | None:
+    found = certain_pairs(np.array(one, dtype=np.int64), np.array(other, dtype=np.int64))
+    return None if found is None else [(int(i), int(j)) for i, j in found if HOLE not in (one[i], other[j])]
+
+
+def text(one: str, other: str) -> list[tuple[int, int]] | None:
+    numbers = {".": HOLE}
+    coded = [[numbers.setdefault(letter, ord(letter)) for letter in word] for word in (one, other)]
+    return pairs(coded[0], coded[1])
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [
+    ("abc", "abc", [(0, 0), (1, 1), (2, 2)]),
+    ("abc", "ac", [(0, 0), (2, 1)]),
+    ("aab", "ab", [(2, 1)]),                    # which a was dropped is unknown
+    ("aab", ".ab", [(1, 1), (2, 2)]),           # its launch call tells
+    ("a.b", "axb", [(0, 0), (2, 2)]),
+    ("aa", "aa", [(0, 0), (1, 1)]),
+    ("wabcz", "wbacz", [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)]),  # two neighbours swapped
+    ("cbrbaz", "rcbaz", [(4, 3), (5, 4)]),      # c crosses r, and they are no neighbours
+    ("abab", "ab", []),                         # the first or the second half
+    ("xyabab", "xyab", [(0, 0), (1, 1)]),
+    ("", "abc", []),
+    ("abc", "xyz", []),
+    ("aaa", "a", []),
+])
+def test_pairs(one: str, other: str, expected: list[tuple[int, int]]) -> None:
+    assert text(one, other) == expected
+    assert text(other, one) == sorted((j, i) for i, j in expected)
+
+
+def alignments(one: list[int], other: list[int]) -> list[frozenset[tuple[int, int]]]:
+    """Return every alignment: sets of pairs of equal tokens that rise on both sides."""
+    if not one or not other:
+        return [frozenset()]
+    found = set(alignments(one[:-1], other)) | set(alignments(one, other[:-1]))
+    if one[-1] == other[-1]:
+        found |= {a | {(len(one) - 1, len(other) - 1)} for a in alignments(one[:-1], other[:-1])}
+    return list(found)
+
+
+@settings(deadline=None, max_examples=150)
+@given(_TOKENS, _TOKENS)
+def test_no_best_alignment_gives_a_certain_pair_another_partner(one: list[int], other: list[int]) -> None:
+    every = alignments(one, other)
+    most = max(map(len, every))
+    best = [a for a in every if len(a) == most]
+    for i, j in pairs(one, other) or []:
+        assert any((i, j) in a for a in best)
+        assert all((i, j) in a or not any(i == x or j == y for x, y in a) for a in best)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=30), st.data())
+def test_no_certain_pair_is_wrong_where_one_side_lacks_items(sequence: list[int], data: Any) -> None:
+    kept = [place for place in range(len(sequence)) if data.draw(st.booleans())]
+    found = pairs(sequence, [sequence[place] for place in kept])
+    assert found is not None
+    assert all(kept[j] == i for i, j in found)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**31), st.integers(20, 60))
+def test_holes_tell_which_item_was_dropped(seed: int, length: int) -> None:
+    random = np.random.default_rng(seed)
+    true = random.integers(0, 3, length)
+    one, other = (np.where(random.random(length) < 0.1, HOLE, true) for _ in range(2))
+    found = certain_pairs(one, other)
+    assert found is not None
+    assert found.tolist() == [[i, i] for i in range(length) if one[i] != HOLE or other[i] != HOLE]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(seed: int) -> None:
+    """Three equal steps and the last two of them, of which each side lacks a few: the first two fit better, and are wrong."""
+    random = np.random.default_rng(seed)
+    step = random.integers(0, 200, 300)
+    start = random.integers(200, 400, 20)
+    gone = 620 + random.choice(300, 12, replace=False)
+    one, places = np.delete(np.concatenate([start, step, step, step]), gone), np.delete(np.arange(920), gone)
+    other = np.concatenate([step, step])
+    found = certain_pairs(one, other, whole=True)
+    assert found is not None
+    assert [(i, j) for i, j in found.tolist() if places[i] != j + 320] == []
+    also_gone = random.choice(920, 5, replace=False)
+    also = np.delete(np.arange(920), also_gone)
+    same = certain_pairs(one, np.concatenate([start, step, step, step])[also], whole=True)
+    assert same is not None
+    assert len(same) > 700
+    assert [(i, j) for i, j in same.tolist() if places[i] != also[j]] == []
+
+
+def test_too_long_recordings_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequence_alignment, "LARGEST", 5)
+    assert text("abc", "ab") is None
+    assert text("abc", "abc") == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_every_pair_of_short_words() -> None:
+    for length in range(4):
+        for word in product("ab", repeat=length):
+            assert text("".join(word), "".join(word)) == [(i, i) for i in range(length)]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**31), st.integers(100, 300), st.integers(0, 6))
+def test_long_recordings_are_looked_at_near_the_diagonal_with_the_same_answer(seed: int, length: int, lost: int) -> None:
+    random = np.random.default_rng(seed)
+    true = random.integers(0, 9, length)
+    one, other = (np.delete(true, random.integers(0, length, lost)) for _ in range(2))
+    whole = certain_pairs(one, other)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequence_alignment, "LARGEST", len(one) * 100)
+        near = certain_pairs(one, other)
+    assert near is not None and whole is not None
+    assert near.tolist() == whole.tolist()

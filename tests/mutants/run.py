@@ -1,0 +1,205 @@
+"""Change one thing in a room's code and run the room's tests: those that stay green have missed it. `make test-mutants`.
+
+The changes are those of cosmic-ray's operators; a sample of each room, the same for the same seed. A mutant lives in a forked
+process only, where the mutated text is imported in place of the file; nothing is written. What a test starts as a program of its
+own is not mutated. A mutant that survives must stand in survivors.md, with the reason why no test can see it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import os
+import random
+import re
+import resource
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder, SourceLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from pathlib import Path
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+
+from tests.places import ROOT
+
+SURVIVORS = Path(__file__).with_name("survivors.md")
+ROOMS = {
+    "names": ["tests/names"],
+    "matching": ["tests/matching", "tests/analyses/test_run_waterfall.py", "tests/analyses/test_run_difference.py"],
+    "op_cost": ["tests/op_cost", "tests/analyses/test_shape_work.py"],
+    "analyses": ["tests/analyses"],
+    "statistics": ["tests/statistics"],
+    "discovery": ["tests/discovery"],
+}
+"""The tests of each room."""
+_LONGEST = 1800
+_DEPENDENCIES = ("pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "hypothesis", "msgspec", "click", "rich")
+"""What every test imports: loaded before the fork."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed file."""
+
+    path: Path
+    source: str
+
+    @property
+    def module(self) -> str:
+        """Return the dotted name of the module."""
+        return ".".join(self.path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+    def __str__(self) -> str:
+        """Return the file and what is changed in it, as survivors.md names it."""
+        lines = difflib.ndiff(self.path.read_text().splitlines(), self.source.splitlines())
+        changed = [line for line in lines if line[:2] in ("- ", "+ ")]
+        old, new = (" ".join(line[2:].strip() for line in changed if line[0] == sign) for sign in "-+")
+        return f"`{self.path.relative_to(ROOT / 'nsightlens')}`: `{old}` -> `{new}`"
+
+
+class _Mutated(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # typeshed: its two bases differ in a parameter's name
+    """Imports one module from a text."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        if name != self._mutant.module:
+            return None
+        return spec_from_loader(name, self, is_package=self._mutant.path.stem == "__init__")
+
+    def get_filename(self, name: str) -> str:
+        return str(self._mutant.path)
+
+    def get_data(self, path: str | bytes) -> bytes:
+        if Path(os.fsdecode(path)) != self._mutant.path:
+            raise OSError("no bytecode")
+        return self._mutant.source.encode()
+
+
+def sample(room: str, count: int, seed: int) -> list[Mutant]:
+    """Return `count` mutants of a room, or all where there are fewer, without those that differ in annotations only."""
+    positions = [(path, name, occurrence) for path in sorted((ROOT / "nsightlens" / room).glob("*.py"))
+                 for name, many in _positions(path) for occurrence in range(many)]
+    random.Random(f"{seed} {room}").shuffle(positions)
+    found: dict[Mutant, None] = {}
+    for path, name, occurrence in positions:
+        if len(found) == count:
+            break
+        source = path.read_text()
+        changed = mutate_code(source, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        if changed is not None and _code(changed) not in (None, _code(source)):
+            found[Mutant(path, changed)] = None
+    return list(found)
+
+
+def _positions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield each operator, and in how many places of a file it changes something."""
+    nodes = list(ast_nodes(get_ast(path.read_text())))
+    for name in cosmic_ray.plugins.operator_names():
+        operator = cosmic_ray.plugins.get_operator(name)
+        if not operator.arguments() and not re.search(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$", name):  # "is" for "==" is no slip
+            yield name, sum(len(list(operator().mutation_positions(node))) for node in nodes)
+
+
+def _code(source: str) -> str | None:
+    """Return what a module does, without annotations; None where it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return ast.dump(tree)
+
+
+def run(mutant: Mutant | None, tests: Sequence[str], cpu_s: int) -> tuple[bool, float]:
+    """Return whether the tests pass with the mutant (None: with the code as it is), and the CPU time in s that they took."""
+    pid = os.fork()
+    if pid == 0:
+        _test(mutant, tests, cpu_s)
+    _, status, used = os.wait4(pid, 0)
+    return status == 0, used.ru_utime + used.ru_stime
+
+
+def _test(mutant: Mutant | None, tests: Sequence[str], cpu_s: int) -> None:
+    """Run the tests in this process, and end it: with 0 where all pass."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    signal.alarm(_LONGEST)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    if mutant is not None:
+        sys.meta_path.insert(0, _Mutated(mutant))
+    import pytest
+
+    code = 3
+    options = ["-x", "-q", "-m", "not captures", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+    try:
+        code = pytest.main([*tests, *options])
+    finally:
+        os._exit(int(code))
+
+
+def ordered(tests: Sequence[str], mutant: Mutant) -> list[str]:
+    """Return the test files, that of the mutated module first."""
+    places = [Path(place) for place in tests]
+    files = [file for place in places for file in ([place] if place.suffix else sorted(place.glob("test_*.py")))]
+    return [str(file) for file in sorted(files, key=lambda file: mutant.path.stem.strip("_") not in file.stem)]
+
+
+def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[Mutant]:
+    """Yield the mutants of a room that its tests do not see, and print how many were tried."""
+    passed, cpu_s = run(None, ROOMS[room], 3600)
+    if not passed:
+        raise SystemExit(f"{room}: its tests fail without a mutant; run pytest {' '.join(ROOMS[room])}")
+    limit = int(5 * cpu_s) + 10
+    mutants = sample(room, count, seed)
+    found = 0
+    print(f"{room}: {len(mutants)} mutants; the tests alone take {cpu_s:.0f} s", flush=True)
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda mutant: run(mutant, ordered(ROOMS[room], mutant), limit), mutants)
+        for mutant, (survived, _) in zip(mutants, results, strict=True):
+            found += survived
+            if survived:
+                yield mutant
+    print(f"{room}: {len(mutants) - found} of {len(mutants)} killed", flush=True)
+
+
+def main() -> int:
+    """Run the sample of each room, print what survived, and return 1 where survivors.md does not know it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rooms", nargs="*", default=list(ROOMS), metavar="ROOM", help=", ".join(ROOMS))
+    parser.add_argument("--count", type=int, default=100, help="mutants of each room")
+    parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    asked = parser.parse_args()
+    os.chdir(ROOT)
+    for name in _DEPENDENCIES:
+        __import__(name)
+    known = SURVIVORS.read_text()
+    new = 0
+    for room in asked.rooms:
+        for mutant in survivors(room, asked.count, asked.seed, asked.jobs):
+            new += str(mutant) not in known
+            print(f"  {'argued  ' if str(mutant) in known else 'SURVIVED'} {mutant}", flush=True)
+    if new:
+        print(f"{new} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
+    return int(new > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The fence: what Store.sql lets pass, that nothing is written, and where DuckDB may spill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.errors import UsageError
+from nsightlens.store.store import Store
+from tests.captures import kineto
+
+_PIVOT = "PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["materialised", "parts"])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("fence")
+    return nl.ingest(kineto(folder / "run" / "a.json").parent, folder / "store", materialise=request.param)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT count(*) FROM kernels", "FROM kernels", "VALUES (1)", "DESCRIBE kernels", "SHOW TABLES", "SUMMARIZE kernels",
+    "EXPLAIN FROM kernels", "EXPLAIN ANALYZE FROM kernels", "/* é */ explain (format json) from kernels", "EXPLAIN (SELECT 1)",
+    _PIVOT, f"WITH q AS (FROM range(2)) {_PIVOT}", f"EXPLAIN {_PIVOT.replace('ON a', 'ON a IN (1)')}",
+])
+def test_queries_pass(store: Store, query: str) -> None:
+    assert store.sql(query).num_columns > 0
+
+
+@pytest.mark.parametrize("statement", [
+    "COPY (SELECT 42) TO '{part}'", "EXPLAIN ANALYZE COPY (SELECT 42) TO '{part}'",
+    "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 42) TO '{part}'", "explain analyze -- x\n COPY (SELECT 42) TO '{part}'",
+    "CREATE TEMP TABLE t AS SELECT 1", "EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1", "SET VARIABLE x = 1",
+    "EXPLAIN ANALYZE SET VARIABLE x = 1", "EXPLAIN ANALYZE DELETE FROM files", "DROP TABLE files", "ATTACH '{part}' AS x",
+    "COPY ({pivot}) TO '{part}'", "CREATE TABLE t AS {pivot}", "IMPORT DATABASE '{part}'", "PRAGMA version", "CALL checkpoint()",
+    "SELECT 1; SELECT 2", "", "EXPLAIN",
+])
+def test_nothing_else_passes_and_nothing_is_written(store: Store, statement: str) -> None:
+    part = next((store.path / "parts" / "kernels").rglob("*.parquet"))
+    before = contents(store.path)
+    with pytest.raises(UsageError):
+        store.sql(statement.format(part=part, pivot=_PIVOT))
+    assert contents(store.path) == before
+
+
+def test_other_files_cannot_be_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in (tmp_path / "secret.csv", tmp_path / ".tmp" / "secret.csv", store.path / "secret.csv"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("a\n1\n")
+        with pytest.raises(UsageError, match=r"disabled|Permission|not allowed|cannot"):
+            store.sql(f"FROM read_csv('{place}')")
+
+
+def test_what_does_not_fit_spills_outside_the_working_directory(store: Store) -> None:
+    spill = store.sql("SELECT current_setting('temp_directory') AS place")["place"][0].as_py()
+    assert Path(spill).is_absolute() and "nsightlens-spill-" in spill

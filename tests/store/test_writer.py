@@ -1,0 +1,305 @@
+"""Writing a store: a commit that fails or is killed leaves the old store and nothing else; what is broken is named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.errors import StoreError
+from nsightlens.pipeline.ingest import ingest
+from nsightlens.store import catalog
+from nsightlens.store.store import CATALOG
+from tests.captures import GEMM, kineto, ncu
+
+KERNELS = "SELECT run, rank, name FROM kernels ORDER BY ALL"
+
+
+@pytest.fixture()
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture()
+def run(tmp_path: Path) -> Path:
+    kineto(tmp_path / "base" / "a.json", rank=0)
+    return tmp_path / "base"
+
+
+def _rows(store: Path, query: str = KERNELS) -> list[tuple[Any, ...]]:
+    with nl.open(store) as opened:
+        return [tuple(row.values()) for row in opened.sql(query).to_pylist()]
+
+
+def _files(store: Path) -> set[str]:
+    """Return all files and folders of a store but its lock."""
+    return {p.relative_to(store).as_posix() for p in store.rglob("*")} - {"lock"}
+
+
+def _parts(store: Path) -> list[Path]:
+    return sorted((store / "parts").rglob("*.parquet"))
+
+
+# -- a commit that fails -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["transaction", "_sync", "shutil.copyfile", "renew_matches", "show_parts"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_commit_that_fails_leaves_the_old_store_and_nothing_else(
+    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str, error: BaseException,
+) -> None:
+    ingest([run], store)
+    before, rows = _files(store), _rows(store)
+    kineto(run / "b.json", rank=1)
+    owner = "nsightlens.store.writer." if at in ("_sync", "shutil.copyfile") else "nsightlens.store.catalog."
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner + at, fail)
+        with pytest.raises(StoreError if isinstance(error, OSError) else KeyboardInterrupt):
+            ingest([run], store)
+    assert (_files(store), _rows(store)) == (before, rows)
+    ingest([run], store)
+    assert len(_rows(store)) == 2
+
+
+def test_a_first_commit_that_fails_leaves_no_store(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nsightlens.store.writer._sync", fail)
+    with pytest.raises(StoreError, match="No space left on device"):
+        ingest([run], store)
+    assert not store.exists()
+
+
+@pytest.fixture()
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Provide a file system of 6 MiB; skip where none can be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("free", [0, 1 << 16, 1 << 19, 1 << 20, 3 << 20])
+def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Path, free: int) -> None:
+    """Whatever fills up, the parts or the catalog: what was free before is free again."""
+    store = small_disk / "store"
+    ingest([run], store)
+    before, rows = _files(store), _rows(store)
+    kineto(run / "b.json", [(f"kernel_{i:07}_{i * 2654435761 % 2**32:x}", 10.0 * i, 5.0) for i in range(1, 40_000)], rank=1)
+    left = shutil.disk_usage(small_disk).free
+    if left > free:
+        (small_disk / "ballast").write_bytes(bytes(left - free))
+    left = shutil.disk_usage(small_disk).free
+    with pytest.raises(StoreError, match=r"No space left on device|Is the disk full"):
+        ingest([run], store, jobs=1)
+    assert (_files(store), _rows(store)) == (before, rows)
+    assert abs(shutil.disk_usage(small_disk).free - left) <= 4096 * 4  # the lock and its note
+
+
+# -- a writer that is killed ---------------------------------------------------------------------------------------
+
+
+KILLED = """
+import os, signal, sys
+from nsightlens.pipeline.ingest import ingest
+from nsightlens.store import catalog, writer
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+owner, name = sys.argv[3].split(".")
+setattr({"catalog": catalog, "writer": writer}[owner], name, die)
+ingest([sys.argv[1]], sys.argv[2], jobs=1)
+"""
+
+
+@pytest.mark.parametrize("at", ["catalog.apply", "catalog.renew_matches", "writer._sync"])
+def test_what_a_killed_writer_left_goes_with_the_next_ingest(run: Path, store: Path, at: str) -> None:
+    ingest([run], store)
+    before, rows = _files(store), _rows(store)
+    kineto(run / "b.json", rank=1)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(run), str(store), at], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert any(name.startswith(f".{CATALOG}.") for name in _files(store)), "it died before it had made anything"
+    assert len(_parts(store)) > len([name for name in before if name.endswith(".parquet")])
+    assert _rows(store) == rows
+    (run / "b.json").unlink()
+    ingest([run], store)
+    assert (_files(store), _rows(store)) == (before, rows)
+
+
+def test_what_half_made_exports_left_goes_and_exports_stay(run: Path, store: Path) -> None:
+    ingest([run], store)
+    (store / "converted").mkdir()
+    for name in (".77.0a.sqlite", "0a.sqlite"):
+        (store / "converted" / name).write_bytes(b"x")
+    ingest([run], store)
+    assert [p.name for p in (store / "converted").iterdir()] == ["0a.sqlite"]
+
+
+def test_an_ingest_that_waits_removes_nothing_of_the_one_that_runs(
+    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While the first commits, another is started: it waits, and what the first has made so far is still there."""
+    second: list[subprocess.Popen[bytes]] = []
+    made: list[set[str]] = []
+    genuine = catalog.renew_matches
+
+    def start_another(*arguments: Any) -> None:
+        before = _files(store)
+        second.append(subprocess.Popen([sys.executable, "-m", "nsightlens", "ingest", str(run), "--store", str(store)],
+                                       stderr=subprocess.PIPE))
+        assert second[0].stderr
+        assert b"waiting for another ingest" in second[0].stderr.readline()
+        made.append(before - _files(store))
+        genuine(*arguments)
+
+    monkeypatch.setattr(catalog, "renew_matches", start_another)
+    ingest([run], store)
+    _, errors = second[0].communicate()
+    assert (made, second[0].returncode) == ([set()], 0)
+    assert b"1 unchanged" in errors
+
+
+@pytest.mark.parametrize("materialise", [True, False])
+def test_a_reader_keeps_its_store_while_a_writer_replaces_it(run: Path, store: Path, materialise: bool) -> None:
+    ingest([run], store, materialise=materialise)
+    with nl.open(store) as reader:
+        kineto(run / "a.json", [("relu", 5.0, 1.0)], rank=0)
+        ingest([run], store)
+        if materialise:
+            assert reader.sql("SELECT name FROM kernels").to_pylist() == [{"name": GEMM}]
+        else:
+            with pytest.raises(StoreError, match="Open it again"):
+                reader.sql("SELECT name FROM kernels")
+    assert _rows(store, "SELECT name FROM kernels") == [("relu",)]
+
+
+# -- what is broken ------------------------------------------------------------------------------------------------
+
+
+def _damage(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("at", [5000, 9000])
+def test_a_damaged_catalog_is_called_damaged(run: Path, store: Path, at: int) -> None:
+    ingest([run], store)
+    _damage(store / CATALOG, at)
+    for use in (lambda: nl.open(store), lambda: ingest([run], store)):
+        with pytest.raises(StoreError, match=r"nsightlens\.duckdb: damaged.*checksum") as caught:
+            use()
+        assert "Another program" not in str(caught.value)
+
+
+def test_damage_that_only_a_query_meets_is_called_damage_too(run: Path, store: Path) -> None:
+    """Every block of the catalog is damaged in turn: each is either never read, or named as damage."""
+    kineto(run / "b.json", [(f"kernel_{i}", 10.0 * i, 5.0) for i in range(1, 20_000)], rank=1)
+    ingest([run], store)
+    whole = (store / CATALOG).read_bytes()
+    met = 0
+    for at in range(12288 + 4096, len(whole), 1 << 18):
+        (store / CATALOG).write_bytes(whole)
+        _damage(store / CATALOG, at)
+        try:
+            with nl.open(store) as opened:
+                opened.sql("SELECT count(DISTINCT name), sum(start_ns), sum(duration_ns) FROM kernels")
+        except StoreError as exc:
+            assert "damaged" in str(exc)
+            met += 1
+    assert met
+
+
+def test_a_catalog_open_elsewhere_is_called_that(run: Path, store: Path) -> None:
+    ingest([run], store)
+    code = "import duckdb, sys\nwith duckdb.connect(sys.argv[1]):\n    print('open', flush=True)\n    sys.stdin.read()\n"
+    command = [sys.executable, "-c", code, str(store / CATALOG)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout
+        other.stdout.readline()
+        with pytest.raises(StoreError, match="Another program has it open"):
+            nl.open(store)
+
+
+def _cut(part: Path) -> None:
+    part.write_bytes(part.read_bytes()[:-20])
+
+
+def _empty(part: Path) -> None:
+    part.write_bytes(b"")
+
+
+def _never_written(part: Path) -> None:
+    part.write_bytes(bytes(part.stat().st_size))
+
+
+BREAKS = [_cut, _empty, _never_written, Path.unlink]
+
+
+@pytest.mark.parametrize("breaking", BREAKS)
+def test_a_broken_part_is_named_when_its_rows_are_wanted(run: Path, store: Path, breaking: Any) -> None:
+    ingest([run], store, materialise=False)
+    part = next((store / "parts" / "kernels").rglob("*.parquet"))
+    breaking(part)
+    with nl.open(store) as opened, pytest.raises(StoreError) as caught:
+        opened.view("kernel_summary")
+    assert str(part) in str(caught.value)
+    command = str(caught.value).partition("Make it again: ")[2].split()
+    assert command[:2] == ["nsightlens", "ingest"] and str(run / "a.json") in command
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True)
+    assert _rows(store) == [("base", 0, GEMM)]
+
+
+@pytest.mark.parametrize("breaking", BREAKS)
+@pytest.mark.parametrize("materialise", [True, False])
+def test_an_ingest_of_its_capture_makes_a_broken_part_again(run: Path, store: Path, breaking: Any, materialise: bool) -> None:
+    ingest([run], store, materialise=materialise)
+    breaking(next((store / "parts" / "kernels").rglob("*.parquet")))
+    report = ingest([run], store)
+    assert [o.state for o in report.outcomes] == ["replaced"] and not report.broken_parts
+    assert _rows(store) == [("base", 0, GEMM)]
+    assert [o.state for o in ingest([run], store).outcomes] == ["unchanged"]
+
+
+@pytest.mark.parametrize("materialise", [True, False])
+def test_an_ingest_of_other_captures_says_which_part_is_broken(run: Path, store: Path, tmp_path: Path, materialise: bool) -> None:
+    ingest([run], store, materialise=materialise)
+    part = next((store / "parts" / "kernels").rglob("*.parquet"))
+    _cut(part)
+    ncu(tmp_path / "other" / "k.csv", {"gpu__time_duration.sum": ("ns", "7")})
+    assert ingest([tmp_path / "other"], store).broken_parts == [part]
+    kept = [("base", 0, GEMM)] if materialise else []
+    assert [row for row in _rows(store) if row[0] == "base"] == kept
+    lost = [] if materialise else [("error", str(run / "a.json"))]
+    assert _rows(store, "SELECT severity, path FROM diagnostics WHERE code = 'part_lost'") == lost
+    ingest([run], store)
+    assert ("base", 0, GEMM) in _rows(store)
+    assert _rows(store, "SELECT code FROM diagnostics WHERE code = 'part_lost'") == []
+
+
+def test_the_command_line_names_broken_parts(run: Path, store: Path, tmp_path: Path) -> None:
+    ingest([run], store)
+    part = next((store / "parts" / "kernels").rglob("*.parquet"))
+    os.truncate(part, 100)
+    kineto(tmp_path / "other" / "b.json", rank=0)
+    done = subprocess.run([sys.executable, "-m", "nsightlens", "ingest", str(tmp_path / "other"), "--store", str(store)],
+                          capture_output=True, text=True, check=True)
+    assert f"{part}: missing or damaged" in done.stderr

@@ -1,0 +1,121 @@
+"""What users read: no phrase that reads translated, a glossary of our own words, and renames that name what exists."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from nsightlens import schema
+from nsightlens.cli import COMMANDS
+from nsightlens.views import registry
+from tests.places import ROOT
+
+BANNED = re.compile(
+    r"\b(?:mend(?:s|ed|ing)?|asked wrongly|words to standard error|(?:is|are|was) waited for|not told|is told|are told|tells|"
+    r"beyond mending|made anew|anew|fit for profiling)\b", re.IGNORECASE)
+PAGES = ("README.md", "wrappers/README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))))
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+OURS = ("grade", "exclusive time", "undisturbed", "window", "books", "run", "execution", "recording", "profile", "answer",
+        "matched at grade launch", "headroom", "true roofline", "segment", "scope", "configuration", "lag")
+"""Words of views and messages that no other tool uses so: each has a row in the glossary."""
+SOURCES = {
+    "diagnostic": "nsightlens/readers/*/*.py", "column printed by scan": "nsightlens/cli/scan.py",
+    "value of headroom": "nsightlens/analyses/headroom.py", "value of true_roofline": "nsightlens/analyses/true_roofline.py",
+}
+"""Where the new name of something stands that is neither a view, a column, a parameter nor an option."""
+_TABLE = re.compile(r"^\| (?P<where>[^|]+) \| `(?P<old>[^`]+)` \| `(?P<new>[^`]+)` \|$", re.MULTILINE)
+
+
+def _renames() -> list[tuple[str, str, str]]:
+    text = (ROOT / "CHANGELOG.md").read_text().partition("### Renames before 0.1.0")[2]
+    return [(row["where"], row["old"], row["new"]) for row in _TABLE.finditer(text)]
+
+
+def _columns(name: str) -> set[str]:
+    """Return the columns of a view or table. Raises KeyError for another name."""
+    views = registry.known()
+    return {column for column, _ in views[name].columns} if name in views else {c.name for c in schema.TABLES[name].columns}
+
+
+def _commands(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            yield from _commands(one)
+
+
+def _helps() -> Iterator[tuple[str, str]]:
+    for name, about in COMMANDS.items():
+        yield name, about
+        for command in _commands(importlib.import_module(f"nsightlens.cli.{name.replace('-', '_')}").command):
+            yield name, command.get_help(click.Context(command, info_name=name))
+
+
+def test_the_pattern_finds_what_it_bans() -> None:
+    for text in ("how to mend it", "2: asked wrongly", "who is waited for", "the file tells its epoch", "is made anew"):
+        assert BANNED.search(text), text
+    assert not BANNED.search("recommended; amends; cannot tell; Tell me more")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_idiomatic(page: str) -> None:
+    found = [line for line in (ROOT / page).read_text().splitlines() if BANNED.search(line)]
+    assert not found, f"{page}: rephrase {found}"
+
+
+def test_help_is_idiomatic() -> None:
+    found = [(name, match[0]) for name, text in _helps() if (match := BANNED.search(text))]
+    assert not found, f"nsightlens/cli: rephrase {found}"
+
+
+def test_messages_of_the_readers_are_idiomatic() -> None:
+    listed = subprocess.run([sys.executable, "-c", "from nsightlens.readers.ncu.notes import CODES\n"
+                             "print(*(text for _, text in CODES.values()), sep='\\n')"],
+                            capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    literal = re.compile(r"f?\"((?:[^\"\\\n]|\\.)*)\"")
+    for room in ("readers", "discovery", "doctor", "cli"):
+        for source in sorted((ROOT / "nsightlens" / room).rglob("*.py")):
+            listed += "\n".join(literal.findall(source.read_text()))
+    found = [line for line in listed.splitlines() if BANNED.search(line)]
+    assert not found, f"rephrase {found}"
+
+
+@pytest.mark.parametrize("word", OURS)
+def test_the_glossary_explains_our_words(word: str) -> None:
+    assert re.search(rf"^\| {re.escape(word)} \| .{{20,}} \|$", GLOSSARY, re.MULTILINE), f"docs/glossary.md has no row {word!r}"
+
+
+def test_the_glossary_is_linked() -> None:
+    assert "(docs/glossary.md)" in (ROOT / "README.md").read_text()
+    assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("where", "old", "new"), _renames())
+def test_renames_name_what_exists(where: str, old: str, new: str) -> None:
+    views = registry.known()
+    if where == "view":
+        assert new in views and old not in views
+    elif where.startswith("parameter of "):
+        for name in where.removeprefix("parameter of ").split(", "):
+            assert new in {param.name for param in views[name].params} and old not in {p.name for p in views[name].params}
+    elif where.startswith("option of "):
+        words = where.removeprefix("option of ").split()
+        texts = "\n".join(text for name, text in _helps() if name == words[0])
+        assert all(part in texts for part in new.split()) and not (new.split()[0] != old and f"{old} " in texts)
+    elif where in SOURCES:
+        source = "".join(path.read_text() for path in sorted(ROOT.glob(SOURCES[where])))
+        assert new.rpartition("=")[2] in re.findall(r"\w+", source)
+    else:
+        for name in where.split(", "):
+            assert new in _columns(name), f"{name} has no column {new}"
+            assert old not in _columns(name), f"{name} still has the column {old}"
+
+
+def test_there_are_renames() -> None:
+    assert len(_renames()) > 60

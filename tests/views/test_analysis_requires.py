@@ -1,0 +1,64 @@
+"""Analyses declare with @requires the views and tables that they ask for: all that their queries name, and no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+
+import nsightlens as nl
+from nsightlens import analyses
+from nsightlens.store.store import Store
+from nsightlens.views import registry, signature
+from tests.places import ROOT
+
+ASKABLE = {*registry.load(), *registry.TABLES}
+ROOMS = ("analyses", "matching")
+"""Where an analysis and what it imports may hold queries."""
+
+
+def _named(query: str) -> set[str]:
+    return set(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", query)) & ASKABLE
+
+
+def _queries(source: str) -> list[str]:
+    """Return the string constants of a module, but not its docstrings."""
+    module = ast.parse(source)
+    documented = (node for node in ast.walk(module) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)))
+    docstrings = {id(node.body[0].value) for node in documented if isinstance(node.body[0], ast.Expr)}
+    return [node.value for node in ast.walk(module)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings]
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("requires")
+    for run in ("base", "other"):
+        shutil.copytree(ROOT / "fixtures" / "simulated_resnet18_ddp", folder / run)
+        store = nl.ingest(folder / run, store=folder / "store", run=run)
+    return store
+
+
+@pytest.mark.parametrize("name", registry.analyses())
+def test_requires_names_what_the_queries_name(name: str) -> None:
+    view = registry.analyses()[name]
+    imported = [file.read_text(encoding="utf-8") for file in signature.imports(view) if file.parent.name in ROOMS]
+    named = {word for source in (view.source, *imported) for query in _queries(source) for word in _named(query)}
+    assert set(view.requires) == named, f"{view.place}: its @requires lines, and the FROM and JOIN of its queries"
+    assert len(view.requires) == len(set(view.requires))
+
+
+@pytest.mark.parametrize("name", registry.analyses())
+def test_an_analysis_asks_for_nothing_else(name: str, two_runs: Store) -> None:
+    view, asked = registry.analyses()[name], set()
+
+    def ask(query: str, values: Sequence[object]) -> pa.Table:
+        asked.update(_named(query))
+        return two_runs._run(query, values)
+
+    analyses.run(view, {}, ask)
+    assert asked and asked <= set(view.requires)
