@@ -62,8 +62,10 @@ class KernelNames:
 def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -> KernelNames:
     """Return what follows from names as `tool` recorded them: (name, mangled name), the second read where there is no first."""
     known = [name if name is not None else (names.demangle(m) if m else None) for name, m in recorded]
-    keys = [names.kernel_key(n, tool) if n is not None else None for n in known]
-    families = [names.family(n, k) if n is not None else None for n, k in zip(known, keys, strict=True)]
+    distinct = list(dict.fromkeys(n for n in known if n is not None))
+    by_name = dict(zip(distinct, names.kernel_keys(distinct, tool), strict=True))
+    keys = [by_name[n] if n is not None else None for n in known]
+    families = [names.family(n, names.kernel_key(n, tool)) if n is not None else None for n in known]
     on_tensor_cores = [names.tensor_cores(n, f) if n is not None and f is not None else None
                        for n, f in zip(known, families, strict=True)]
     return KernelNames(known, [names.short_name(n) if n is not None else None for n in known], keys, families, on_tensor_cores)

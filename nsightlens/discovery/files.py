@@ -237,7 +237,7 @@ def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = 
 
 
 def has_changed(file: Found) -> bool:
-    """Return whether a file is no longer what it was when it was looked at: grown, cut, written anew or gone."""
+    """Return whether a file has changed since it was looked at: grown, cut, rewritten or gone."""
     try:
         status = file.path.stat()
     except OSError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from nsightlens.names.demangle import demangle
@@ -10,10 +12,10 @@ from nsightlens.names.key import Parsed, parse
 from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
-__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "label",
+__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "label",
            "short_name", "tensor_cores"]
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
 
 
@@ -39,6 +41,19 @@ def kernel_key(name: str, tool: str | None = None) -> str:
     `tool`: who printed the name; what only ncu does to names is undone for "ncu" and where it is not known.
     """
     return _parsed(name, tool).key
+
+
+def kernel_keys(recorded: Sequence[str], tool: str) -> list[str]:
+    """Return the kernel_key of each of the distinct names of one profile, no two the same.
+
+    Names that share a key (kernels that differ in their namespaces only) get these behind it, `f<A> [one::cuda]`; what even
+    they do not tell apart is its own key.
+    """
+    keys = [kernel_key(name, tool) for name in recorded]
+    for fuller in (lambda name, key: f"{key} [{' '.join(_parsed(name, tool).dropped)}]", lambda name, _: name):
+        count = Counter(keys)
+        keys = [fuller(name, key) if count[key] > 1 else key for name, key in zip(recorded, keys, strict=True)]
+    return keys
 
 
 def family(name: str, key: str | None = None) -> str:

@@ -197,6 +197,8 @@ def _template_arguments(symbol: Symbol, tagged: bool = False) -> str:
 def _template_argument(symbol: Symbol) -> str:
     """Return one template argument, or the members of a pack, joined."""
     symbol.enter()
+    if symbol.take("Tn"):  # newer clang writes the type of the parameter before its value
+        typenames.text(symbol)
     if symbol.take("X"):
         text = expressions.read(symbol)
         symbol.need("E")

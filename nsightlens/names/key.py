@@ -10,8 +10,8 @@ What the tools disagree on, and what the key does about it:
   same everywhere and distinguish overloads: kept
 - ncu deletes `name::` with a `<` or `[` after it, `const::[lambda` and `at::<unnamed>::foo` included: put together again
 
-What the key cannot distinguish: kernels that differ only in namespaces (ncu does not show them), and overloads of one function
-template that differ only in their parameters.
+What the key alone cannot distinguish: kernels that differ only in namespaces (ncu does not show them), and overloads of one
+function template that differ only in their parameters. `names.kernel_keys` keeps those of one profile apart.
 """
 
 from __future__ import annotations
@@ -55,11 +55,16 @@ _NUMBERS = {"true": "1", "false": "0"}
 
 
 class Parsed(NamedTuple):
-    """A kernel name taken apart. scope: the namespaces around the kernel, joined by `::`, where the tool prints them."""
+    """A kernel name taken apart.
+
+    scope: the namespaces around the kernel, joined by `::`, where the tool prints them.
+    dropped: all namespaces that the key leaves out, in order, each once.
+    """
 
     key: str
     short: str
     scope: str
+    dropped: tuple[str, ...] = ()
 
 
 def parse(name: str, repair: bool = True) -> Parsed:
@@ -107,6 +112,7 @@ class _Pass:
         self.lambda_scope = -1
         self.short = ""
         self.scopes: list[str] = []
+        self.dropped: dict[str, None] = {}
         self.closing: dict[int, int] | None = None
 
     def run(self) -> Parsed:
@@ -126,9 +132,9 @@ class _Pass:
                 getattr(self, f"see_{token.lastgroup}")(token)
         if len(self.frames) == 1 and self.last in ("params", "hidden", "template"):
             self.drop_return_type()
-            return Parsed("".join(self.out), self.short, "::".join(self.scopes))
+            return Parsed("".join(self.out), self.short, "::".join(self.scopes), tuple(self.dropped))
         key = "".join(self.out)
-        return Parsed(key, key if len(self.frames) == 1 else _first_word(self.text), "")
+        return Parsed(key, key if len(self.frames) == 1 else _first_word(self.text), "", tuple(self.dropped))
 
     # --- words ------------------------------------------------------------------------------------------------------
 
@@ -205,6 +211,7 @@ class _Pass:
             self.begin_word()
         if len(self.frames) == 1:
             self.scopes.append(token.group()[:-2])
+        self.dropped[token.group()[:-2]] = None
         self.last, self.gap, self.joined = "sign", False, True
 
     def see_scope(self, token: re.Match[str]) -> None:

@@ -181,7 +181,7 @@ class Store:
         if part is None:
             return None
         if not (self.path / CATALOG).is_file() or (self.path / CATALOG).stat().st_ino != self._inode:
-            return f"{part}: gone, for the store was written anew since it was opened. Open it again"
+            return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
         captures = self._connection.execute("SELECT run, f.path FROM files AS f JOIN _parts AS p USING (run, profile_id) "
                                             "WHERE ends_with(?, p.path) ORDER BY ALL", [str(part)]).fetchall()
         again = ["nsightlens", "ingest", *(path for _, path in captures), "--run", captures[0][0], "--store", str(self.path)]

@@ -47,6 +47,8 @@ SYMBOLS = [
     ("_Z1fI1AILi1EES1_S0_IiEEvv", "void f<A<1>, A<1>, A<int>>()"),
     ("_Z1kIifEvT0_T_", "void k<int, float>(float, int)"),
     ("_Z1kPf.kd", "k(float*)"),
+    ("_Z1fITnPFfiEXadL_Z1giEEEvv", "void f<&(g(int))>()"),
+    ("_Z1fI1ATnPFT_RKS1_EXadL_Z4siluS3_EETnbLb1EEvPS0_", "void f<A, &(silu(A const&)), true>(A*)"),
 ]
 LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo"]
 

@@ -15,7 +15,9 @@ KNOWN = {"gemm", "convolution", "attention", "normalization", "reduction", "elem
 # Captures whose kernels do not tell in their names what they do.
 UNTOLD = {
     "nsys/hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite": "CloverLeaf: stencils and fluxes of a hydrodynamics code",
+    "nsys/bwyogatama__Mordred-Deprecated__report1_2021-07.sqlite": "Mordred: joins of a database",
     "nsys/bwyogatama__Mordred-Deprecated__report1_2021-12.sqlite": "Mordred: joins of a database",
+    "nsys/RajaATAli__SC23_Programming-Your-GPU-with-OpenMP_Tutorial__report3.sqlite": "OpenMP: the line of a target region",
     "kineto/pytorch__kineto__docs_after_fix_trace.json": "its one kernel is called Kernel",
 }
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from nsightlens.names import kernel_key, short_name
+from nsightlens.names import kernel_key, kernel_keys, short_name
 from tests.names import corpus
 
 SPELLINGS = [line.split("\t") for line in (corpus.HERE / "spellings.tsv").read_text().splitlines()[2:]]
@@ -78,18 +78,29 @@ def test_keys_are_injective_within_a_capture() -> None:
     captures = corpus.captures()
     assert len({name for names in captures.values() for name in names}) > 1100
     for capture, names in captures.items():
+        keys = kernel_keys(list(names), corpus.tool_of(capture))
         seen: dict[str, str] = {}
-        for name in names:
-            first = seen.setdefault(kernel_key(name, corpus.tool_of(capture)), name)
+        for key, name in zip(keys, names, strict=True):
+            first = seen.setdefault(key, name)
             assert first == name, f"{capture}: one key for {first} and {name}"
+
+
+@pytest.mark.parametrize(("recorded", "keys"), [
+    (["a::f<int>(T1)", "g()"], ["f<int>", "g()"]),
+    (["a::f<b::X>(T1)", "c::d::f<b::X>(T1)", "f<X>(T1)"], ["f<X> [a b]", "f<X> [c::d b]", "f<X> []"]),
+    (["f<int>(float*)", "f<int>(double*)", "g()"], ["f<int>(float*)", "f<int>(double*)", "g()"]),
+])
+def test_names_of_one_profile_that_share_a_key_are_told_apart(recorded: list[str], keys: list[str]) -> None:
+    assert kernel_keys(recorded, "kineto") == keys
+    assert kernel_keys(recorded[::-1], "kineto") == keys[::-1]
 
 
 def test_names_merged_across_captures_are_the_reviewed_ones() -> None:
     corpus.needed()
     by_key: dict[tuple[str, str], set[str]] = {}
     for capture, names in corpus.captures().items():
-        for name in names:
-            by_key.setdefault((corpus.tool_of(capture), kernel_key(name, corpus.tool_of(capture))), set()).add(name)
+        for key, name in zip(kernel_keys(list(names), corpus.tool_of(capture)), names, strict=True):
+            by_key.setdefault((corpus.tool_of(capture), key), set()).add(name)
     lines = (corpus.HERE / "merged_names.tsv").read_text().splitlines()[2:]
     reviewed = dict(line.split("\t") for line in lines)
     assert all(reviewed.values())
