@@ -3,3 +3,9 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NSYS_CAPTURES = ROOT / "../shared/data/nsys"
+
+
+def sqlite_captures() -> list[Path]:
+    """Return the real nsys exports that are SQLite databases, whatever other files are called so (Git LFS pointers)."""
+    return [path for path in sorted(NSYS_CAPTURES.glob("*.sqlite")) if path.read_bytes()[:16] == b"SQLite format 3\0"]

@@ -20,11 +20,19 @@ def raise_fence(connection: duckdb.DuckDBPyConnection, parts: Path | None) -> No
     What does not fit in memory spills into a folder of this process: DuckDB leaves its spill folder open to queries, and by
     default that is `.tmp` in the working directory.
     """
-    connection.execute("SET temp_directory = ?", [str(Path(tempfile.gettempdir()) / f"nsightlens-spill-{os.getpid()}")])
+    connection.execute("SET temp_directory = ?", [_spill_folder()])
     if parts is not None:
         connection.execute("SET allowed_directories = [?]", [f"{parts.resolve()}/"])
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _spill_folder() -> str:
+    """Return a folder of this process, or "" (nothing spills) where no folder for temporary files can be written."""
+    try:
+        return str(Path(tempfile.gettempdir()) / f"nsightlens-spill-{os.getpid()}")
+    except FileNotFoundError:
+        return ""
 
 
 def single_statement(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:

@@ -136,7 +136,7 @@ def test_runs_without_steps_are_compared_in_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [
-    {"rate": float("nan")}, {"rate": -0.1}, {"threshold_pct": float("nan")}, {"threshold_pct": -1.0}, {"skip_steps": -1},
+    {"fdr": float("nan")}, {"fdr": -0.1}, {"threshold_pct": float("nan")}, {"threshold_pct": -1.0}, {"skip_steps": -1},
     {"skip_steps": 10**30},
 ])
 def test_numbers_that_mean_nothing_are_refused(asked: dict[str, Any]) -> None:

@@ -83,11 +83,11 @@ def test_a_trace_alone_says_what_it_does_not_know(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("words", "error", "message"), [
     (("--budget", "1s"), NsightlensError, "nothing fits into 1s"),
-    (("--budget", "soon"), UsageError, "write a time like"),
+    (("--budget", "soon"), UsageError, "give a time such as"),
     (("--run", "other"), UsageError, "there are simulated_resnet18_ddp"),
-    (("--rank", "7"), NsightlensError, "no kernel to measure"),
+    (("--rank", "7"), NsightlensError, "no kernel to profile"),
     (("--cover", "0"), UsageError, "cover is a share"),
-    (("--lines", "--format", "json"), UsageError, "--lines prints command lines"),
+    (("--lines", "--format", "json"), UsageError, "--lines and --format exclude each other"),
 ])
 def test_what_cannot_be_planned(store: Path, words: tuple[str, ...], error: type[Exception], message: str) -> None:
     done = asked(store, *words)

@@ -18,7 +18,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import ReadError
 from nsightlens.pipeline.ingest import Report, ingest
-from tests.places import ROOT
+from tests.places import ROOT, sqlite_captures
 
 DATA = ROOT.parent / "shared" / "data"
 pytestmark = [pytest.mark.captures, pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")]
@@ -103,11 +103,7 @@ def test_kineto_epoch(real: Ingested, oracle: dict[str, Any], name: str) -> None
     assert origin is None or (origin + first - oracle[name]["first_gpu_ts_ns"]) % _QUARTER_NS == 0
 
 
-def _reports() -> list[Path]:
-    return [path for path in sorted((DATA / "nsys").glob("*.sqlite")) if path.read_bytes().startswith(b"SQLite format 3\0")]
-
-
-@pytest.mark.parametrize("path", _reports(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sqlite_captures(), ids=lambda p: p.stem)
 def test_nsys_agrees_with_sql_on_the_file(real: Ingested, path: Path) -> None:
     expected = {}
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as database:
@@ -127,7 +123,7 @@ def test_nsys_agrees_with_sql_on_the_file(real: Ingested, path: Path) -> None:
 
 
 def test_what_is_only_named_sqlite_is_refused(real: Ingested) -> None:
-    for path in {*(DATA / "nsys").glob("*.sqlite")} - {*_reports()}:
+    for path in {*(DATA / "nsys").glob("*.sqlite")} - {*sqlite_captures()}:
         assert path.read_bytes().startswith(b"version https://git-lfs"), path
         assert real.row(path)["outcome"] == "refused" and "git lfs pull" in real.row(path)["reason"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from nsightlens.cli.refresh import command as refresh_command
 from nsightlens.errors import OldRulesWarning, StoreError
 from nsightlens.matching import cross_tool
 from nsightlens.pipeline.refresh import refresh
+from nsightlens.readers import kineto as kineto_reader
 from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store import rules, template
 from nsightlens.store.store import Store
@@ -62,6 +64,10 @@ def _tools_read_again(before: dict[str, set[str]], after: dict[str, set[str]]) -
     return {profile.partition("-")[0] for profile in before if before[profile] != after[profile]}
 
 
+def _raise(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    monkeypatch.setattr(rule, pkgutil.resolve_name(rule) + 1)
+
+
 def _older_profiles(store: Path) -> int:
     with Store(store) as opened:
         return len(opened.older_than_the_rules())
@@ -70,7 +76,8 @@ def _older_profiles(store: Path) -> int:
 @pytest.mark.parametrize("again", ["refresh", "ingest"])
 def test_an_upgrade(again: str, run: Path, store: Path, tmp_path: Path) -> None:
     """Two versions of one schema, each a program of its own."""
-    other = OtherVersion(tmp_path / "other").edit("readers/kineto/__init__.py", "RULES_VERSION = 1", "RULES_VERSION = 2")
+    other = OtherVersion(tmp_path / "other").edit(
+        "readers/kineto/__init__.py", f"RULES_VERSION = {kineto_reader.RULES_VERSION}", "RULES_VERSION = 99")
     said = other.run("sql", "SELECT 1", "--store", store).stderr
     assert said.count("\n") == 1 and "1 profile is older than the rules" in said
     assert f"nsightlens refresh --store {store}" in said
@@ -86,7 +93,7 @@ def test_an_upgrade(again: str, run: Path, store: Path, tmp_path: Path) -> None:
 def test_exactly_the_profiles_whose_rules_changed_are_read_again(
     rule: str, store: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rule, 2)
+    _raise(monkeypatch, rule)
     assert _older_profiles(store) == len(RULES[rule])
     before = _parts(store)
     assert refresh(store, jobs=1).matched == 0
@@ -136,7 +143,7 @@ def test_an_ingest_makes_the_matches_again_too(run: Path, store: Path, monkeypat
 
 
 def test_what_is_gone_is_named_and_its_rows_are_kept(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsightlens.names.RULES_VERSION", 2)
+    _raise(monkeypatch, "nsightlens.names.RULES_VERSION")
     gone = run / "nsys" / "rank1.sqlite"
     before, content = _content(store), gone.read_bytes()
     gone.unlink()
@@ -153,7 +160,7 @@ def test_ranks_by_a_pattern_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kineto(tmp_path / "run" / "card7.json")
     nl.ingest(tmp_path / "run", store=tmp_path / "store", rank_pattern=r"card(\d+)", jobs=1)
     before = _content(tmp_path / "store")
-    monkeypatch.setattr("nsightlens.attribution.attribute.RULES_VERSION", 2)
+    _raise(monkeypatch, "nsightlens.attribution.attribute.RULES_VERSION")
     assert "1 profile read again" in _refreshed(tmp_path / "store").stderr
     assert {row["rank"] for row in before} == {7}
     assert _content(tmp_path / "store") == before
@@ -250,6 +257,6 @@ def test_there_must_be_a_store(tmp_path: Path) -> None:
 
 
 def test_the_warning_has_a_class_of_its_own(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsightlens.attribution.attribute.RULES_VERSION", 2)
+    _raise(monkeypatch, "nsightlens.attribution.attribute.RULES_VERSION")
     with pytest.warns(OldRulesWarning, match="2 profiles are older"):
         nl.open(store).close()

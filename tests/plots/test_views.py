@@ -206,7 +206,7 @@ def changed(item: str | None, base_ms: int, other_ms: int, **more: Any) -> dict[
     return {"base_run": "before", "other_run": "after", "tool": "kineto", "rank": None, "kind": "compute",
             "item": item, "difference_ns": (other_ms - base_ms) * MS, "base_ns": base_ms * MS, "other_ns": other_ms * MS,
             "base_total_ns": 100 * MS, "other_total_ns": 70 * MS, "change_ns": -30 * MS, "base_ranks": 2, "other_ranks": 2,
-            "left_out": None} | more
+            "excluded_ranks": None} | more
 
 
 def spans(axes: Axes) -> list[tuple[float, float]]:
@@ -226,7 +226,8 @@ def test_a_waterfall_leads_from_one_step_to_the_other() -> None:
 
 
 def test_small_changes_cut_the_axis_and_many_share_a_bar() -> None:
-    rows = [changed(f"k{k}", 10, 11, base_total_ns=1000 * MS, other_total_ns=1020 * MS, left_out="base 3") for k in range(20)]
+    totals = {"base_total_ns": 1000 * MS, "other_total_ns": 1020 * MS, "excluded_ranks": "base 3"}
+    rows = [changed(f"k{k}", 10, 11, **totals) for k in range(20)]
     figure = plots.run_waterfall(pa.Table.from_pylist(rows))
     (axes,) = figure.axes
     assert len(axes.patches) == 17 and axes.get_yticklabels()[-2].get_text() == "6 more, together"

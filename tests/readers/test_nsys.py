@@ -15,12 +15,13 @@ import pytest
 
 from nsightlens.errors import UnknownFormatError, UsageError
 from nsightlens.readers import nsys
+from nsightlens.readers.nsys.source import EVENT_TABLES
 from nsightlens.readers.reader import HEAD_BYTES
-from tests.places import ROOT
+from tests.places import NSYS_CAPTURES as DATA
+from tests.places import sqlite_captures
 from tests.readers.nsys_report import codes, read
 
-DATA = ROOT / "../shared/data/nsys"
-CAPTURES = sorted(DATA.glob("*.sqlite"))
+CAPTURES = sqlite_captures()
 K, R = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 
 pytestmark = pytest.mark.skipif(not CAPTURES, reason="the real captures are not here")
@@ -204,15 +205,16 @@ def test_probe_agrees_with_what_is_read(path: Path) -> None:
     by_pid = {row.get("pid"): row for row in found["processes"]}
     for hint in probe.processes:
         assert hint.rank == by_pid[hint.pid].get("rank")
-    assert bool(probe.identity) == ("origin_epoch_ns" in profile)
+    starts = [query(path, f"SELECT count(*), min(start) FROM {table}")[0] for table in EVENT_TABLES]
+    assert bool(probe.identity) == ("origin_epoch_ns" in profile and any(count for count, _ in starts))
     if probe.first_epoch_ns is not None:
-        first = min(row["start_ns"] for table in ("kernels", "memory_ops", "api_calls", "ranges") for row in found[table])
-        assert abs(probe.first_epoch_ns - profile["origin_epoch_ns"] - first) < 2 * 10**9
+        shown = probe.first_epoch_ns - profile["origin_epoch_ns"]
+        assert abs(shown - min(first for _, first in starts if first is not None)) < 2 * 10**9
 
 
 def test_identities_differ() -> None:
     identities = [probe.identity for probe in map(nsys.probe, CAPTURES) if probe.identity]
-    assert len(identities) == len(set(identities)) == len(CAPTURES) - 2
+    assert len(identities) == len(set(identities)) > len(CAPTURES) / 2
 
 
 def test_nothing_beside_or_in_the_file_changes() -> None:

@@ -16,7 +16,7 @@ from nsightlens.readers.nsys.pages import Pages
 from nsightlens.readers.nsys.scan import DECODER
 from nsightlens.readers.nsys.source import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, Kind
 from nsightlens.readers.nsys.sqlite import SqliteSource
-from tests.places import ROOT
+from tests.places import ROOT, sqlite_captures
 
 CAPTURES = ROOT.parent / "shared" / "data"
 WIDTHS = (0, 1, 2, 7, 8, 9, 15, 16, 23, 24, 31, 32, 47, 48, 62, 63)
@@ -176,9 +176,7 @@ def test_the_environment_turns_the_decoder_off_and_the_rows_stay_the_same(monkey
 @pytest.mark.skipif(not CAPTURES.is_dir(), reason="the real captures are not here")
 def test_captures_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 0
-    for path in sorted((CAPTURES / "nsys").glob("*.sqlite")):
-        if not path.read_bytes().startswith(b"SQLite format 3\0"):
-            continue  # no database, whatever its name says
+    for path in sqlite_captures():
         with closing(SqliteSource(path)) as source:
             for table, columns in TABLES.items():
                 monkeypatch.undo()

@@ -10,7 +10,7 @@ import pytest
 
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers import nsys
-from tests.places import ROOT
+from tests.places import sqlite_captures
 from tests.readers.nsys_report import (
     SESSION,
     Row,
@@ -26,8 +26,7 @@ from tests.readers.nsys_report import (
     write_parquetdir,
 )
 
-DATA = ROOT / "../shared/data/nsys"
-CAPTURES = sorted(DATA.glob("*.sqlite"))
+CAPTURES = sqlite_captures()
 EVENTS = ("kernels", "memory_ops", "graph_executions", "api_calls", "ranges", "processes", "devices")
 
 
