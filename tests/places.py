@@ -3,7 +3,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-NSYS_CAPTURES = ROOT / "../shared/data/nsys"
+NSYS_CAPTURES = ROOT.parent / "shared" / "data" / "nsys"
 
 
 def sqlite_captures() -> list[Path]:

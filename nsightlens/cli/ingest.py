@@ -129,7 +129,7 @@ def refusals(report: Report) -> list[str]:
     """Return a line per reason, with the files that it holds for and one command for all of them."""
     by_reason: dict[tuple[str, str], list[ReadError]] = {}
     for error in report.refused:
-        kind = error.code if error.code == "needs_export" else error.what_to_do
+        kind = error.code if error.code in ("needs_export", "archive") else error.what_to_do
         by_reason.setdefault((error.reason, kind), []).append(error)
     lines = []
     for (reason, _), errors in by_reason.items():
@@ -141,9 +141,10 @@ def refusals(report: Report) -> list[str]:
 
 
 def _remedy(errors: list[ReadError]) -> str:
-    from nsightlens.discovery.export import advice_for_all
+    from nsightlens.discovery import export, unsupported
 
-    if len(errors) == 1 or errors[0].code != "needs_export":
+    advice_for_all = {"needs_export": export.advice_for_all, "archive": unsupported.advice_for_all}.get(errors[0].code)
+    if len(errors) == 1 or advice_for_all is None:
         return errors[0].what_to_do
     return advice_for_all([Path(error.path) for error in errors])
 

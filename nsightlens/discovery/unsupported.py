@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shlex
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +26,7 @@ _JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
 _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
 _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
                b"Proj Start", b"Projected Start", b"NumGPUOps")
+_UNPACK = {".xz": "unxz {}", ".bz2": "bunzip2 {}", ".zst": "unzstd {}", ".7z": "7z x {}", ".zip": "unzip {} -d {}.unpacked"}
 _MOST_MEMBERS = 100_000
 _TAIL_BYTES = 1 << 16
 
@@ -57,6 +60,14 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
     return _json_lines(text) or _stats_json(text)
 
 
+def advice_for_all(paths: Sequence[Path]) -> str:
+    """Return the sentence that says how to unpack several archives with one command."""
+    folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
+    lines = [f"find {folder} -name '*{ending}' -exec {_UNPACK[ending]} \\;" for ending in sorted({path.suffix for path in paths})
+             if ending in _UNPACK]
+    return f"Run {' ; '.join(lines)}   and ingest again" if lines else "Unpack them, and ingest again"
+
+
 def recognise_text(head: bytes) -> Unsupported | None:
     """Return what a text is that no reader takes, or None where nothing here fits."""
     text = _text(head)
@@ -78,7 +89,7 @@ def _zip(path: Path, head: bytes) -> Unsupported:
                            "launches themselves", _EXPORT)
     held = [name for name in names if _CAPTURES.search(name)]
     if held:
-        return Unsupported("zip archive", f"a zip archive with {len(held)} files that may be captures ({held[0]}, ...)",
+        return Unsupported("zip archive", "a zip archive with files that may be captures",
                            f"Unpack it, and ingest the folder: unzip {path.name} -d {path.stem}", "archive")
     return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),
                        f"Unpack it, if it holds captures: unzip {path.name}", "archive", is_capture=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from nsightlens.cli import page
 from nsightlens.cli.compare import command as compare
 from nsightlens.cli.summary import command
 from nsightlens.errors import NsightlensError
+from tests.exact_intervals import exact_intervals
 from tests.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -35,12 +35,12 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def exact_times(name: str) -> list[int]:
-    """Return the idle and compute time of each rank, in ns, where another tool counted them."""
+    """Return the idle and compute time of each of the eight ranks in ns, counted from the files alone."""
     if name != "eight_ranks":
         return []
-    rows = json.loads((DATA / "oracle" / "hta050__megatron_tp8_a100_8ranks.json").read_text())["results"]["temporal_breakdown"]
-    assert len(rows) == 8  # the trace is of whole microseconds: HTA rounds nothing away here
-    return [1000 * int(row[column]) for row in rows for column in ("idle_time(us)", "compute_time(us)")]
+    found = [exact_intervals(path) for path in sorted((DATA / CAPTURES[name][0]).iterdir())]
+    assert len(found) == 8
+    return [one[column] for one in found for column in ("idle_ns", "union_compute_kernel_ns")]
 
 
 @pytest.mark.parametrize("width", [80, 160])

@@ -63,6 +63,7 @@ def test_what_is_no_symbol_is_left_alone(symbol: str) -> None:
     assert demangle(symbol) == symbol
 
 
+@pytest.mark.captures
 def test_a_symbol_has_the_key_of_its_name_in_the_captures() -> None:
     corpus.needed()
     rows = [row for path in sorted((corpus.DATA / "nsys").glob("*.sqlite")) for row in corpus.nsys_rows(path)]
@@ -71,6 +72,7 @@ def test_a_symbol_has_the_key_of_its_name_in_the_captures() -> None:
     assert [pair for pair in both if kernel_key(pair[0], "nsys") != kernel_key(pair[1], "nsys")] == []
 
 
+@pytest.mark.captures
 def test_all_symbols_of_the_captures_are_read() -> None:
     corpus.needed()
     symbols = {name for names in corpus.captures().values() for name in names if name.startswith("_Z")}

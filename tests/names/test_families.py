@@ -44,6 +44,7 @@ def test_every_rule_decides_some_reviewed_name() -> None:
     assert [FAMILIES[n][2] for n in range(len(FAMILIES)) if n not in used] == []
 
 
+@pytest.mark.captures
 def test_the_tools_agree_on_the_family() -> None:
     corpus.needed()
     found: dict[str, set[str]] = {}
@@ -53,6 +54,7 @@ def test_the_tools_agree_on_the_family() -> None:
     assert {key: families for key, families in found.items() if len(families) > 1} == {}
 
 
+@pytest.mark.captures
 def test_little_time_of_a_capture_is_unclassified() -> None:
     corpus.needed()
     shares = {}

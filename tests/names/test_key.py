@@ -73,6 +73,7 @@ def test_only_ncu_names_are_repaired() -> None:
     assert kernel_key("void f<a, unnamed>::g(int)", "nsys") == "f<a, unnamed>::g(int)"
 
 
+@pytest.mark.captures
 def test_keys_are_injective_within_a_capture() -> None:
     corpus.needed()
     captures = corpus.captures()
@@ -95,6 +96,7 @@ def test_names_of_one_profile_that_share_a_key_are_told_apart(recorded: list[str
     assert kernel_keys(recorded[::-1], "kineto") == keys[::-1]
 
 
+@pytest.mark.captures
 def test_names_merged_across_captures_are_the_reviewed_ones() -> None:
     corpus.needed()
     by_key: dict[tuple[str, str], set[str]] = {}
@@ -107,6 +109,7 @@ def test_names_merged_across_captures_are_the_reviewed_ones() -> None:
     assert {key for (_, key), names in by_key.items() if len(names) > 1} == set(reviewed)
 
 
+@pytest.mark.captures
 def test_the_real_pairs_of_nsys_and_ncu_meet() -> None:
     corpus.needed()
     with (corpus.DATA / "ncu/PAIRS_nsys_ncu_names.tsv").open(newline="") as lines:
@@ -117,6 +120,7 @@ def test_the_real_pairs_of_nsys_and_ncu_meet() -> None:
     assert len(names) == len({kernel_key(name, "nsys") for name in names}) == 113
 
 
+@pytest.mark.captures
 def test_every_kernel_that_two_tools_recorded_meets() -> None:
     """The kernels of the ncu files are known one by one: 16 of 29 also stand in nsys captures, 14 in Kineto's."""
     corpus.needed()
@@ -129,6 +133,7 @@ def test_every_kernel_that_two_tools_recorded_meets() -> None:
     assert len(keys["nsys"] & keys["kineto"]) >= 42
 
 
+@pytest.mark.captures
 def test_short_names_are_those_of_nsys() -> None:
     corpus.needed()
     rows = [row for path in sorted((corpus.DATA / "nsys").glob("*.sqlite")) for row in corpus.nsys_rows(path)]

@@ -341,6 +341,7 @@ def test_a_failed_export_leaves_what_was_there(tmp_path: Path) -> None:
         export(cast(Store, Rows(**rows)), tmp_path / "none" / "t.json")
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
 @pytest.mark.parametrize("name", [
     "nsys/GindaChen__nsys-ai__mfu_2gpu_after.sqlite", "nsys/brycelelbach__nsightful__power_iteration__baseline.sqlite",

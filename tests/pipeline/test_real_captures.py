@@ -18,6 +18,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import ReadError
 from nsightlens.pipeline.ingest import Report, ingest
+from tests.exact_intervals import exact_intervals
 from tests.places import ROOT, sqlite_captures
 
 DATA = ROOT.parent / "shared" / "data"
@@ -81,6 +82,7 @@ def test_kineto_agrees_with_the_exact_intervals(
     if not truth["n_gpu_events"]:
         return
     row = busy[file["profile_id"], file["window_index"]]
+    truth = truth | exact_intervals(DATA / "kineto" / name)
     assert {k: row[k] for k in _INTERVALS} == {
         "span_ns": truth["span_ns"], "busy_ns": truth["union_gpu_ns"], "idle_ns": truth["idle_ns"],
         "compute_ns": truth["union_compute_kernel_ns"], "communication_ns": truth["union_nccl_ns"],

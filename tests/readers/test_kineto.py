@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from nsightlens.errors import UnknownFormatError
 from nsightlens.readers import kineto
 from nsightlens.readers.batches import conform
 from nsightlens.schema import TABLES
+from tests.exact_intervals import decompressed, lasting, ns, plain, union
 from tests.places import ROOT
 
 SHARED = ROOT / "../shared/data"
@@ -59,36 +58,6 @@ class Columns:
         return sum(batch.num_rows for batch in self._batches[table])
 
 
-def plain(path: Path) -> list[dict[str, Any]]:
-    loaded = json.loads(decompressed(path), parse_float=str)
-    assert isinstance(loaded["traceEvents"], list)
-    return loaded["traceEvents"]
-
-
-def decompressed(path: Path) -> bytes:
-    content = path.read_bytes()
-    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-
-
-def ns(us: Any) -> int:
-    """Return microseconds (an int, or the text of a decimal number) in ns."""
-    if isinstance(us, int):
-        return us * 1000
-    whole, _, fraction = us.partition(".")
-    assert len(fraction) <= 3 and "e" not in us and not whole.startswith("-")
-    return int(whole) * 1000 + int(fraction.ljust(3, "0"))
-
-
-def lasting(event: dict[str, Any]) -> int:
-    """Return the duration in ns: that of the printed bandwidth where the one of a copy or set was cut to whole us."""
-    bandwidth = event.get("args", {}).get("memory bandwidth (GB/s)")
-    if not isinstance(event["dur"], int) or bandwidth is None:
-        return ns(event["dur"])
-    found: int = round(event["args"]["bytes"] / float(bandwidth))
-    assert found // 1000 == event["dur"], "Kineto cuts the ns that it has divided the bytes by"
-    return found
-
-
 def table_of(event: dict[str, Any]) -> str | None:
     if event.get("ph") == "i":
         return "allocations" if event["name"] == "[memory]" else None
@@ -97,14 +66,6 @@ def table_of(event: dict[str, Any]) -> str | None:
     if event["cat"] == "python_function":
         return "ranges" if event["name"].startswith("nn.Module: ") else None
     return OURS.get(event["cat"])
-
-
-def union(intervals: Iterable[tuple[int, int]]) -> int:
-    total, reached = 0, -(1 << 62)
-    for start, end in sorted(intervals):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
 
 
 DLRM = KINETO / "facebookresearch__param__dlrm8"
@@ -134,6 +95,7 @@ def test_a_bandwidth_that_does_not_fit_changes_no_duration(
     assert Columns(tmp_path / "trace.json")("memory_ops", "duration_ns") == [expected]
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not KINETO.exists(), reason="the shared captures are not here")
 @pytest.mark.parametrize("path", traces(), ids=lambda p: p.name[:70])
 def test_rows_are_those_of_the_file(path: Path) -> None:
@@ -212,6 +174,7 @@ def _check_oracle(path: Path, expected: dict[str, list[dict[str, Any]]], found: 
     }.items() <= truth.items()
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not KINETO.exists(), reason="the shared captures are not here")
 @pytest.mark.parametrize(("name", "what"), [
     ("notkineto__AppleDouble_._huvideo_traces_rank_0_step_3.json", "AppleDouble"),

@@ -60,7 +60,7 @@ KNOWN = {
     *EXPONENTS,
 }
 
-pytestmark = pytest.mark.skipif(not CSVS, reason="no ../shared/data/ncu")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not CSVS, reason="no ../shared/data/ncu")]
 
 
 def walk(path: Path) -> tuple[list[str], list[str], list[list[str]]]:

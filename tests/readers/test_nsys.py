@@ -24,7 +24,7 @@ from tests.readers.nsys_report import codes, read
 CAPTURES = sqlite_captures()
 K, R = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 
-pytestmark = pytest.mark.skipif(not CAPTURES, reason="the real captures are not here")
+pytestmark = [pytest.mark.captures, pytest.mark.skipif(not CAPTURES, reason="the real captures are not here")]
 
 
 def capture(part: str) -> Path:

@@ -34,6 +34,7 @@ def told(found: dict[str, list[Row]]) -> list[tuple[object, ...]]:
     return [(row["code"], row["count"], row["message"]) for row in found["diagnostics"]]
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not CAPTURES, reason="the real captures are not here")
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_the_same_rows_as_sqlite(path: Path, tmp_path: Path) -> None:

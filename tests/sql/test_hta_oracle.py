@@ -19,6 +19,7 @@ import nsightlens as nl
 from nsightlens.errors import BalanceWarning
 from nsightlens.store.store import Store
 from nsightlens.views import registry
+from tests.exact_intervals import exact_intervals
 from tests.peers import hta
 from tests.peers.hta import UNIT
 from tests.places import ROOT
@@ -282,6 +283,7 @@ def test_books_balance_on_every_trace(store: Store, name: str, parameters: dict[
 def test_exact_unions_of_real_traces(store: Store) -> None:
     """The same figures computed from the files alone, in integer ns."""
     exact = json.loads((DATA / "oracle" / "exact_intervals_ns.json").read_text())
+    exact = {name: truth | exact_intervals(DATA / "kineto" / name) for name, truth in exact.items() if truth["n_gpu_events"]}
     files = {row["profile_id"]: row["path"] for row in store.sql("SELECT profile_id, path FROM files").to_pylist()}
     temporal = store.view("temporal_breakdown", per="process", communication_pattern=hta.COMMUNICATION, only_tool="kineto")
     classes: dict[str, dict[str, int]] = {}

@@ -84,6 +84,7 @@ def listed(capture: Capture, view: str, keys: Sequence[str], unit: str, number: 
             for row in capture.store.view(view).to_pylist()}
 
 
+@pytest.mark.captures
 @real
 def test_api_calls_are_those_of_cuda_api_sum(capture: Capture) -> None:
     if not capture.has("CUPTI_ACTIVITY_KIND_RUNTIME"):
@@ -97,6 +98,7 @@ def test_api_calls_are_those_of_cuda_api_sum(capture: Capture) -> None:
     approximately(found, {key: summed(values) for key, values in calls.items()})
 
 
+@pytest.mark.captures
 @real
 def test_sizes_are_those_of_cuda_gpu_mem_size_sum(capture: Capture) -> None:
     sizes: dict[tuple[str, str | None], list[int]] = defaultdict(list)
@@ -112,6 +114,7 @@ def test_sizes_are_those_of_cuda_gpu_mem_size_sum(capture: Capture) -> None:
     approximately(found, {key: summed(values) for key, values in sizes.items()})
 
 
+@pytest.mark.captures
 @real
 def test_ranges_are_those_of_nvtx_sum(capture: Capture) -> None:
     if not capture.has("NVTX_EVENTS"):
@@ -128,6 +131,7 @@ def test_ranges_are_those_of_nvtx_sum(capture: Capture) -> None:
     assert dict(found) == {name: [sum(values), len(values)] for name, values in texts.items()}
 
 
+@pytest.mark.captures
 @real
 def test_launches_are_those_of_cuda_kern_exec_trace(capture: Capture) -> None:
     expected = capture.ask(f"""
@@ -149,6 +153,7 @@ def test_launches_are_those_of_cuda_kern_exec_trace(capture: Capture) -> None:
     assert sum(row["kernel_ns"] for row in sums) == sum(row["kernel_ns"] for row in rows)
 
 
+@pytest.mark.captures
 @real
 def test_gaps_are_those_of_gpu_gaps_and_sum_to_idle_time(capture: Capture) -> None:
     expected = []
@@ -169,6 +174,7 @@ def test_gaps_are_those_of_gpu_gaps_and_sum_to_idle_time(capture: Capture) -> No
     assert dict(together) == idle
 
 
+@pytest.mark.captures
 @real
 def test_work_is_projected_on_ranges_as_in_nvtx_gpu_proj_trace(capture: Capture) -> None:
     if not capture.has("NVTX_EVENTS"):
@@ -196,6 +202,7 @@ def test_work_is_projected_on_ranges_as_in_nvtx_gpu_proj_trace(capture: Capture)
     approximately(found, {key: summed(values) for key, values in by_name.items()})
 
 
+@pytest.mark.captures
 @real
 def test_the_captures_hold_what_the_tests_need(tmp_path: Path) -> None:
     """Were these tables empty everywhere, the tests above would hold for nothing."""
@@ -207,6 +214,7 @@ def test_the_captures_hold_what_the_tests_need(tmp_path: Path) -> None:
         assert capture.store.view(view).num_rows > 0
 
 
+@pytest.mark.captures
 @real
 @pytest.mark.parametrize("name", [
     "kineto/facebookresearch__HolisticTraceAnalysis__nccl_data_rank0.json.gz", f"nsys/{CAPTURES[0]}.sqlite"])

@@ -81,6 +81,7 @@ def test_counters_come_with_their_grade(store: Store) -> None:
     assert all((row["bytes"] is None) == (row["ncu_duration_ns"] is None) == (row["metrics_grade"] is None) for row in rows)
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
 def test_real_captures_lose_nothing(tmp_path: Path) -> None:
     """Captures of different jobs, taken for one run: hardly anything matches, and every launch and its time are still there."""

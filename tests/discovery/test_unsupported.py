@@ -1,0 +1,177 @@
+"""What is recognised but not read: each is named, with the reason and one thing to do; what is no capture is left alone."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import sqlite3
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import feather, ipc
+from pyarrow import parquet as pq
+
+import nsightlens as nl
+from nsightlens.cli.ingest import command as ingest_command
+from nsightlens.cli.scan import command as scan_command
+from nsightlens.discovery.files import look_at
+from tests.captures import kineto
+from tests.places import ROOT
+
+SHARED = ROOT / "../shared/data"
+RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
+NSYS_TABLE = pa.table({"start": [1], "correlationId": [7]})
+
+
+Write = Callable[[Path], object]
+
+
+def _zip(*names: str) -> Write:
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, "x")
+    return write
+
+
+def _text(text: str) -> Write:
+    return lambda path: path.write_text(text)
+
+
+def _bytes(content: bytes) -> Write:
+    return lambda path: path.write_bytes(content)
+
+
+def _arrow_stream(path: Path) -> None:
+    with ipc.new_stream(path, NSYS_TABLE.schema) as stream:
+        stream.write_table(NSYS_TABLE)
+
+
+REFUSED: dict[str, tuple[str, Write, str, str]] = {
+    "zip": ("run.zip", _zip("a/rank0.sqlite", "a/notes.txt"), "zip archive", "unzip run.zip -d run"),
+    "nsys-jax": ("job.zip", _zip("nvtx_gpu_proj_trace/rank0.parquet", "nvtx_pushpop_trace.csv.xz"), "nsys-jax archive",
+                 "nsys export --type sqlite"),
+    "xz": ("rank0.sqlite.xz", _bytes(lzma.compress(b"SQLite format 3\0")), "xz-compressed file", "unxz rank0.sqlite.xz"),
+    "bzip2": ("t.json.bz2", _bytes(bz2.compress(b"{}")), "bzip2-compressed file", "bunzip2 t.json.bz2"),
+    "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd t.json.zst"),
+    "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x t.json.7z"),
+    "hdf": ("report.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64 + b"CUPTI_ACTIVITY_KIND_KERNEL"), "HDF5 file",
+            "nsys export --type sqlite"),
+    "arrow file": ("report.arrow", lambda path: feather.write_feather(NSYS_TABLE, path), "Arrow file", "--type sqlite"),
+    "arrow stream": ("report.arrow", _arrow_stream, "Arrow stream", "--type sqlite"),
+    "a table of a recipe": ("stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [1.0]}), path), "Parquet file",
+                            "ingest the whole folder"),
+    "jsonlines": ("report.json", _text('{"CudaEvent": {"startNs": "1"}}\n{"CudaEvent": {"startNs": "2"}}\n'), "nsys JSON lines",
+                  "--type sqlite"),
+    "stats json": ("sums.json", _text('[\n {"Time (%)": 50.0, "Total Time (ns)": 7, "Instances": 1, "Name": "k"}\n]'),
+                   "nsys stats json", "--type sqlite"),
+    "projection trace": ("proj.csv", _text("Name,Projected Start (ns),Projected Duration (ns),NumGPUOps\nstep,1,2,3\n"),
+                         "nsys projection trace csv", "--type sqlite"),
+    "launch trace": ("trace.csv", _text("Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,Name\n1,2,3,1,1,1,k\n"),
+                     "nsys cuda_gpu_trace csv", "--type sqlite"),
+    "ncu text page": ("page.csv", _text("  k (1, 1, 1)x(32, 1, 1), Context 1\n    Section: GPU Speed Of Light Throughput\n"
+                                        "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", "ncu --import"),
+    "Markdown": ("kernels.csv", _text("| Kernel | Time |\n|---|---|\n| gemm | 5 |\n"), "Markdown", "Leave it"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_read_is_named_with_what_to_do(case: str, tmp_path: Path) -> None:
+    name, write, kind, advice = REFUSED[case]
+    write(tmp_path / name)
+    found = look_at(tmp_path / name, tmp_path, "r")
+    assert (found.kind, found.tool) == (kind, None)
+    assert found.refused is not None and found.refused.reason
+    assert advice in found.refused.what_to_do
+
+
+@pytest.mark.parametrize(("name", "write"), [
+    ("photos.zip", _zip("a.jpg")), ("paper.txt.xz", _bytes(lzma.compress(b"text"))),
+    ("weights.parquet", lambda path: pq.write_table(pa.table({"weight": [1.0]}), path)),
+    ("NOTES.md", _text("# What I ran\n")), ("weights.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64)),
+])
+def test_what_is_no_capture_is_no_error(name: str, write: Write, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    found = look_at(tmp_path / name, tmp_path, "r")
+    assert found.tool is None and found.refused is None
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04", b"PK\x05\x06" + b"\0" * 18, b"PAR1", b"ARROW1", b"\xff" * 64, b"BZh"])
+def test_a_cut_one_is_no_traceback(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_bytes(content)
+    found = look_at(tmp_path / "x.sqlite", tmp_path, "r")
+    assert found.tool is None and found.refused is not None
+
+
+def test_a_gzipped_sqlite_export_is_read(tmp_path: Path) -> None:
+    plain = next((RUN / "nsys").glob("*.sqlite"))
+    (tmp_path / "run").mkdir()
+    packed = tmp_path / "run" / f"{plain.name}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    with nl.ingest(plain, store=tmp_path / "a") as one, nl.ingest(tmp_path / "run", store=tmp_path / "b") as other:
+        query = "SELECT name, start_ns, duration_ns, rank, grid_x FROM kernels ORDER BY ALL"
+        assert one.sql(query).equals(other.sql(query)) and one.sql(query).num_rows
+    assert not list((tmp_path / "run").glob("*.sqlite")), "nothing is unpacked beside the capture"
+
+
+def test_a_gzipped_sqlite_of_something_else_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as base:
+        base.execute("CREATE TABLE books (title TEXT)")
+        base.commit()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "x.sqlite.gz").write_bytes(gzip.compress((tmp_path / "other.db").read_bytes()))
+    done = CliRunner().invoke(ingest_command, [str(tmp_path / "run"), "--store", str(tmp_path / "store")])
+    assert "x.sqlite.gz" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_linked_folder_is_followed_once(tmp_path: Path) -> None:
+    kineto(tmp_path / "elsewhere" / "rank0.json", rank=0)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "rank0").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (run / "again").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (run / "loop").symlink_to(run, target_is_directory=True)
+    with nl.ingest(run, store=tmp_path / "store") as store:
+        assert store.sql("SELECT count(*) AS n FROM files WHERE outcome = 'read'").to_pylist() == [{"n": 1}]
+
+
+def test_scan_shows_every_file_with_its_verdict(tmp_path: Path) -> None:
+    kineto(tmp_path / "rank0.json", rank=0)
+    _zip("rank1.sqlite")(tmp_path / "more.zip")
+    (tmp_path / "notes.txt").write_text("x")
+    done = CliRunner().invoke(scan_command, [str(tmp_path), "--format", "csv"])
+    assert done.exit_code == 0, done.stderr
+    assert all(name in done.stdout for name in ("rank0.json", "more.zip", "notes.txt"))
+
+
+def test_refusals_of_one_kind_are_one_line_with_one_command(tmp_path: Path) -> None:
+    for rank in range(5):
+        (tmp_path / f"rank{rank}.sqlite.xz").write_bytes(lzma.compress(b"SQLite format 3\0"))
+    done = CliRunner().invoke(ingest_command, [str(tmp_path), "--store", str(tmp_path / "store")])
+    assert done.exit_code == 1
+    assert done.stderr.count("unxz") == 1 and "rank0.sqlite.xz" in done.stderr
+    assert "summary" not in done.stderr, "there is nothing to look at"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
+def test_a_name_that_is_no_utf8_is_listed(tmp_path: Path) -> None:
+    kineto(tmp_path / "rank0.json", rank=0)
+    (tmp_path / "rank0.json").rename(tmp_path / os.fsdecode(b"rank\xff0.json"))
+    done = CliRunner().invoke(scan_command, [str(tmp_path)])
+    assert done.exit_code == 0 and "kineto" in done.stdout.lower()
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real captures are not here")
+@pytest.mark.parametrize("path", sorted(SHARED.glob("kineto/notkineto__*")), ids=lambda p: p.name[:60])
+def test_real_foreign_files_are_refused_with_advice(path: Path) -> None:
+    found = look_at(path, path.parent, "r")
+    assert found.tool is None
+    assert found.refused is None or (found.refused.reason and found.refused.what_to_do)
