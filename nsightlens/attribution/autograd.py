@@ -71,18 +71,18 @@ def _candidates(forward: Operators, back: Places, fore: Places) -> tuple[Int, In
 
 def _threads_of_numbers(backward: Operators, number: Int, thread: Int) -> Int:
     """Return the forward thread of each backward operator, -1 where it is not known."""
-    told = codes(backward.process, backward.thread).astype(np.int64)
+    named = codes(backward.process, backward.thread).astype(np.int64)
     found = np.full(len(backward.row), -1, dtype=np.int64)
     alone = np.bincount(number, minlength=len(found))[number] == 1
     found[number[alone]] = thread[alone]
-    votes, counts = np.unique((told[number] << 32) | thread, return_counts=True)
+    votes, counts = np.unique((named[number] << 32) | thread, return_counts=True)
     owner, order = votes >> 32, np.lexsort((counts, votes >> 32))
     owner, counts, choice = owner[order], counts[order], (votes & 0xFFFFFFFF)[order]
     last = np.append(owner[1:] != owner[:-1], True) if len(owner) else np.zeros(0, dtype=np.bool_)
     tied = np.append(False, (owner[1:] == owner[:-1]) & (counts[1:] == counts[:-1])) if len(owner) else last
-    best = np.full(int(told.max(initial=-1)) + 1, -1, dtype=np.int64)
+    best = np.full(int(named.max(initial=-1)) + 1, -1, dtype=np.int64)
     best[owner[last & ~tied]] = choice[last & ~tied]
-    chosen = np.where(backward.thread >= 0, best[told], -1)
+    chosen = np.where(backward.thread >= 0, best[named], -1)
     return np.where(chosen >= 0, chosen, found)
 
 

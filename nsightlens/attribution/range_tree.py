@@ -249,7 +249,7 @@ def _forward(ranges: Ranges, placed: Nested) -> Places:
         found[numbered[is_told]] = forward_of(operators(is_told), operators(is_forward))
     untold = is_backward & ~is_told
     if untold.any():
-        # Without a thread, what is recomputed within a backward operator and what is not are told apart by that operator.
+        # Without a thread, what is recomputed within a backward operator and what is not are distinguished by that operator.
         group = codes(group, within)
         found[numbered[untold]] = forward_of(operators(untold), operators(is_forward))
     return found

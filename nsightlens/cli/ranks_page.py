@@ -48,7 +48,7 @@ def _delays(shown: list[Row]) -> None:
 
 
 def _verdicts(rows: list[Row]) -> list[str]:
-    """Return what is said of the stragglers of one execution, and of the collectives whose last rank cannot be told."""
+    """Return the sentences on the stragglers of one execution, and on collectives whose last rank is unknown."""
     hidden = next((row for row in rows if row["rank"] is None), None)
     said = [f"Straggler: rank {row['rank']}. Without it {row['times_last']} collectives would have begun "
             f"{duration(row['caused_delay_ns'])} earlier in total." for row in rows if row["verdict"] == "straggler"]

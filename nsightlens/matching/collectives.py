@@ -1,9 +1,9 @@
-"""Which collective kernel of one rank is which of another, and what that tells of the ranks' clocks. Numbers, no tables.
+"""Which collective kernel of one rank is which of another, and what that shows of the ranks' clocks. Numbers, no tables.
 
 All ranks leave a collective together (within the time the last bytes need), however late one of them came: so the *ends* of
-matched calls show the offset between two clocks, and the *starts* show who was waited for.
+matched calls show the offset between two clocks, and the *starts* show which rank came last.
 
-Calls are matched per communicator: by its name and the sequence number in it, where the trace tells both; by its name and the
+Calls are matched per communicator: by its name and the sequence number in it, where the trace has both; by its name and the
 order of calls; else by the calls of a stream. Without numbers the ends decide, where they can: of all distances between ends
 of like calls those of the true pairs are almost the same, and no others are, so that missing calls at the ends or in between
 do no harm. Where no distance stands out, as in a loop that is as regular as a clock, the order decides, and where one side

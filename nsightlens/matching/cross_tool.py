@@ -2,7 +2,7 @@
 
 A pair has the same kernel key, grid and block, the same registers and shared memory where both tools know them, and its
 place in the order of launches is certain. Of two timelines: no other pairing of its step (or stretch between steps) explains
-the recordings as well (timelines.py). Of ncu, which measures a few launches: what ncu or its wrapper tells leaves no other
+the recordings as well (timelines.py). Of ncu, which measures a few launches: what ncu or its wrapper records leaves no other
 (ncu_launches.py), or nsys knows it in both. Processes meet by rank, or where each tool has one process in the run.
 Steps meet by their number. What is not certain is not here; the views on `matches` count it, with the weaker grades.
 """
@@ -91,7 +91,7 @@ def _crossings(ask: Ask, processes: list[dict[str, Any]]) -> Iterator[_Crossing]
         crossings = []
         for pair in some:
             is_measured = pair[1]["tool"] == "ncu"
-            if is_measured and pair[0]["launches"] != pair[1]["launches"] and not ncu_launches.tells(ask, pair[1]):
+            if is_measured and pair[0]["launches"] != pair[1]["launches"] and not ncu_launches.is_located(ask, pair[1]):
                 continue
             for process in pair:
                 if _name(process) not in known:

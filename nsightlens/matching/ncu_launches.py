@@ -1,4 +1,4 @@
-"""Which launch of a timeline is which launch that ncu measured, where what ncu tells makes it certain.
+"""Which launch of a timeline is which launch that ncu measured, where what ncu records makes it certain.
 
 What lies around a launch (ncu --nvtx): its step, and of its ranges those whose names both tools have. And its number among the
 launches that the filter finds, where the wrapper's sidecars tell the filter and how many launches it passed over, and that nsys
@@ -25,7 +25,7 @@ _STATES = "SELECT nvtx_range, ncu_id FROM kernels WHERE process_id = ? AND profi
 _TELLS = """
 SELECT
     EXISTS (FROM kernels WHERE process_id = ? AND profile_id = ? AND nvtx_range IS NOT NULL)
-    OR EXISTS (FROM profiles WHERE profile_id = ? AND kernel_filter IS NOT NULL) AS tells
+    OR EXISTS (FROM profiles WHERE profile_id = ? AND kernel_filter IS NOT NULL) AS is_located
 """
 _NAMES = """
 SELECT DISTINCT domain, name FROM ranges
@@ -72,10 +72,10 @@ class Found:
     evidence: list[str]
 
 
-def tells(ask: Ask, process: dict[str, Any]) -> bool:
-    """Say whether ncu or its wrapper tells anything of where the launches of a process (keys as in `recorded`) stand."""
+def is_located(ask: Ask, process: dict[str, Any]) -> bool:
+    """Return whether ncu or its wrapper recorded anything about where the launches of a process (keys as in `recorded`) stand."""
     (row,) = ask(_TELLS, [process["process_id"], process["profile_id"], process["profile_id"]]).to_pylist()
-    return bool(row["tells"])
+    return bool(row["is_located"])
 
 
 def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Found:
@@ -104,8 +104,8 @@ def _same(one: Int, other: Int, timeline: Recorded) -> bool:
 
 
 def _evidence(near: int, far: int, step: int, number: int) -> str:
-    told = [] if near < 0 else ["NVTX ranges between known launches" if step == UNKNOWN else f"NVTX ranges, step {step}"]
-    return " and ".join([*told, *([] if far < 0 else [f"launch {number} of ncu's filter"])])
+    found = [] if near < 0 else ["NVTX ranges between known launches" if step == UNKNOWN else f"NVTX ranges, step {step}"]
+    return " and ".join([*found, *([] if far < 0 else [f"launch {number} of ncu's filter"])])
 
 
 def _launches(
@@ -114,9 +114,9 @@ def _launches(
     """Return both sides for `placement`: ranges are numbered by those of their names that both tools have."""
     states = nvtx.states(printed)
     key = [timeline.process["process_id"], timeline.process["profile_id"]]
-    told = {one for state in states if state for one in state.ranges}
-    known = ask(_NAMES, [*key, sorted({name for _, name in told})]) if told else None
-    common = told & set(zip(known["domain"].to_pylist(), known["name"].to_pylist(), strict=True)) if known else set()
+    found = {one for state in states if state for one in state.ranges}
+    known = ask(_NAMES, [*key, sorted({name for _, name in found})]) if found else None
+    common = found & set(zip(known["domain"].to_pylist(), known["name"].to_pylist(), strict=True)) if known else set()
     numbers: dict[tuple[tuple[str | None, str], ...], int] = {(): 0}
     around = [tuple(one for one in state.ranges if one in common) if state else None for state in states]
     ranges = np.array([UNKNOWN if one is None else numbers.setdefault(one, len(numbers)) for one in around], dtype=np.int64)
@@ -174,7 +174,7 @@ def _told(ask: Ask, of: Recorded) -> tuple[str | None, int | None, bool | None]:
 
 
 def _finds(ask: Ask, timeline: Recorded, filtered: str) -> Mask | None:
-    """Return which items of the timeline ncu's filter finds; None where that cannot be told."""
+    """Return which items of the timeline ncu's filter finds; None where that is unknown."""
     base, _, name = filtered.partition(" ")
     if base not in _COLUMN or not name:
         return None

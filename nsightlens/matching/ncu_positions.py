@@ -1,6 +1,6 @@
 """Where launches that ncu measured stand among those of a timeline: a few of many. Numbers only.
 
-Their order alone tells little. Two things tell the place of a measured launch: the step and the ranges around it
+Their order alone says little. Two things locate a measured launch: the step and the ranges around it
 (`by_surroundings`), and its number among the launches that ncu's filter finds (`by_position`). A launch call whose kernel the
 timeline lacks is a HOLE: it may be anything that the ranges around it allow. Places are given only where no other is possible.
 """
@@ -62,10 +62,10 @@ def by_surroundings(measured: Launches, timeline: Launches) -> Int:
 def _bounds_by_step(step: Int, of_timeline: Int) -> tuple[Int, Int]:
     """Return the first and last place that each measured launch may have by its step, or by the steps before and after it."""
     known = np.flatnonzero(of_timeline != UNKNOWN)
-    steps, told = of_timeline[known], step != UNKNOWN
+    steps, has_step = of_timeline[known], step != UNKNOWN
     never = np.iinfo(np.int64).max
-    earlier = np.maximum.accumulate(np.where(told, step, UNKNOWN))
-    later = np.minimum.accumulate(np.where(told, step, never)[::-1])[::-1]
+    earlier = np.maximum.accumulate(np.where(has_step, step, UNKNOWN))
+    later = np.minimum.accumulate(np.where(has_step, step, never)[::-1])[::-1]
     first = np.append(known, len(of_timeline))[np.searchsorted(steps, earlier, side="left")]
     last = np.append(-1, known)[np.searchsorted(steps, later, side="right")]
     return np.where(earlier == UNKNOWN, 0, first), np.where(later == never, len(of_timeline) - 1, last)
@@ -97,9 +97,9 @@ class _Search:
         }
         self.taken = np.zeros(len(timeline.token), dtype=np.bool_)
 
-    def fill(self, place: Int, first: Int, last: Int, told: Mask) -> None:
+    def fill(self, place: Int, first: Int, last: Int, known: Mask) -> None:
         """Enter the places of launches that have as many alike in their stretch as there are measured ones."""
-        for row in np.flatnonzero(told).tolist():
+        for row in np.flatnonzero(known).tolist():
             if place[row] >= 0:
                 continue
             token, ranges = int(self.measured.token[row]), int(self.ranges[row])
@@ -112,11 +112,11 @@ class _Search:
                 found = np.sort(np.concatenate([launches, holes]))
                 place[alike] = found
                 self.taken[found] = True
-        self._doubt(place, first, last, told)
+        self._doubt(place, first, last, known)
 
-    def _doubt(self, place: Int, first: Int, last: Int, told: Mask) -> None:
+    def _doubt(self, place: Int, first: Int, last: Int, known: Mask) -> None:
         """Take the places back that were given in ranges where not every launch has one, or where they are in another order."""
-        rows = np.flatnonzero(told)
+        rows = np.flatnonzero(known)
         _, group = np.unique(np.stack([self.ranges[rows], first[rows], last[rows]], axis=1), axis=0, return_inverse=True)
         order = np.argsort(group.reshape(-1), kind="stable")
         rows, group = rows[order], group.reshape(-1)[order]

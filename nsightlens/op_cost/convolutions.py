@@ -67,7 +67,7 @@ def forward(call: Call, places: Forward) -> Work:
         raise Unclear("whether the convolution is transposed was not recorded")
     result = _result(call, places, transposed, data.dims, weight.dims)
     if result is None and not transposed:
-        raise Unclear("stride and padding were not recorded, and no linked backward call tells the size of the result")
+        raise Unclear("stride and padding were not recorded, and no linked backward call shows the size of the result")
     bias = None if places.bias is None else call.optional(places.bias)
     size = None if result is None else total_bytes([_needed(data, weight, result, transposed), weight, bias, data.like(result)])
     return Work(call.name.removeprefix("aten::"), "convolution", _flop(weight, data.dims if transposed else result or ()),

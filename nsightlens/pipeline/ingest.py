@@ -56,7 +56,7 @@ class Report:
     kept: list[tuple[str, Path]] = field(default_factory=list)
     """Run and path of captures that were recorded over and ingested as another run: the run keeps the rows of the earlier one."""
     broken_parts: list[Path] = field(default_factory=list)
-    """Parts of the store that are missing or damaged and were not made anew, for their captures are not among those ingested."""
+    """Parts of the store that are missing or damaged and were not rebuilt, as their captures were not ingested."""
 
 
 def ingest(

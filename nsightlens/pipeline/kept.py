@@ -46,12 +46,12 @@ def recorded_over(found: Sequence[Found], prints: Mapping[Path, Fingerprint], kn
 
 
 def note_broken_parts(store: Path, known: Known, change: Change) -> list[Path]:
-    """Return the parts that are missing or damaged and that `change` does not make anew.
+    """Return the parts that are missing or damaged and that `change` does not rebuild.
 
     A materialised catalog has their rows. Another one has lost them: it no longer names the part, and a diagnostic says so.
     """
-    anew = change.removed | {added[0] for added in change.added}
-    left = {part: name for part, name in known.broken.items() if name not in anew}
+    rebuilt = change.removed | {added[0] for added in change.added}
+    left = {part: name for part, name in known.broken.items() if name not in rebuilt}
     if not known.materialised:
         owners = {row["profile_id"]: row for row in known.files if row["profile_id"]}
         for part, name in left.items():

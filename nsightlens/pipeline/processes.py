@@ -49,7 +49,7 @@ def resolve_ranks(
 ) -> tuple[tuple[Process, ...], tuple[tuple[str, str], ...]]:
     """Return the processes, that which the file is about with the rank of its sidecar, else content, else file name (`hint`).
 
-    working: the numbers of those that did GPU work. Several of them can be told apart by content only. Also returns warnings
+    working: the numbers of those that did GPU work. Only content distinguishes several of them. Also returns warnings
     as (code, message).
     """
     candidates = sorted(working) or range(len(processes))
@@ -68,7 +68,7 @@ def _warning_of_several(
         return ()
     return (("rank_of_several_processes",
              f"{count} processes did GPU work in this one report, so the rank in its sidecar or file name "
-             "cannot be given to each of them; their rank is NULL unless the report itself tells"),)
+             "cannot be given to each of them; their rank is NULL unless the report itself names it"),)
 
 
 def _ranked(

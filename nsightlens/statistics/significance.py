@@ -73,7 +73,7 @@ def discovery_rates(p: Float) -> Float:
 
 
 def difference_interval(one: Float, other: Float, confidence: float = 0.95) -> tuple[Float, Float]:
-    """Return the bootstrap interval per item of mean(other) - mean(one): replicates are drawn anew 2,000 times."""
+    """Return the bootstrap interval per item of mean(other) - mean(one): replicates are redrawn 2,000 times."""
     drawn = [values @ _weights(values.shape[1], side) for side, values in enumerate((one, other))]
     difference = drawn[1] - drawn[0]
     tail = 100 * (1 - confidence) / 2

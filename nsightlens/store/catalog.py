@@ -65,7 +65,7 @@ class Change:
 
     @property
     def runs_to_match(self) -> set[str]:
-        """Return the runs whose matches are to be made anew."""
+        """Return the runs whose matches must be made again."""
         return {run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
 
 
@@ -232,7 +232,7 @@ def apply(
 
 
 def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None:
-    """Make the rows of `matches` anew for runs whose profiles have changed."""
+    """Remake the rows of `matches` for runs whose profiles have changed."""
     connection.execute("DELETE FROM matches WHERE run IN (SELECT unnest(?)) "
                        "OR other_profile_id NOT IN (SELECT profile_id FROM profiles)", [sorted(runs)])
     found = cross_tool.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)
@@ -291,7 +291,7 @@ def make_views(connection: duckdb.DuckDBPyConnection) -> None:
 def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the views of this version in the connection's temporary schema, where they hide those in the catalog.
 
-    All of them: half a renewed set does not bind. A view that this version no longer has says so when it is asked.
+    All of them: half a renewed set does not bind. A view that this version no longer has says so when it is queried.
     """
     with transaction(connection):
         _create_gpu_peaks(connection, "TEMP TABLE")

@@ -18,7 +18,7 @@ FROM spans AS a JOIN spans AS b ON a.run = b.run AND a.tool = b.tool AND a.rank 
 """
 
 # The ranks of one job work at the same time. Stretches of work more than a second apart (clocks of hosts differ by less) are
-# captures of several times; said where no sidecar names their executions, and no rank tells that they complete each other.
+# captures of several times; said where no sidecar names their executions, and no rank shows that they complete each other.
 _TIMES_POOLED = """
 WITH span AS (
     SELECT p.run, p.tool, p.profile_id,

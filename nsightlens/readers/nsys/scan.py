@@ -63,7 +63,7 @@ def connect(path: Path) -> Connection:
     connection = sqlite3.connect(uri(path), uri=True, check_same_thread=False, factory=Connection)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.bounded(path.stat().st_size)
-    # SQLite refuses a file shorter than its header says, and a schema with one bad entry, unless told that the schema may be
+    # SQLite refuses a file shorter than its header says, and a schema with one bad entry, unless the schema may be
     # odd. The file stays read-only.
     with suppress(sqlite3.Error):
         connection.execute("PRAGMA writable_schema = ON")

@@ -3,7 +3,7 @@
 -- to all of its launches. Grades and reasons as in tool_match.
 -- @scope run
 -- @requires tool_match
--- @assumes Both tools saw the same program with the same inputs. What one was told not to record is unmatched, and not wrong.
+-- @assumes Both tools saw the same program with the same inputs. What one did not record on request is unmatched, and not wrong.
 -- @column run           Run.
 -- @column tool          Tool whose launches are counted.
 -- @column other_tool    The tool they are looked for in.

@@ -2,7 +2,7 @@
 -- fired it and the limit. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for less
 -- than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses, while operators
 -- that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on several GPUs. Communication
--- counts wherever its kernels can be told, and tensor cores by newer names than the plugin's: step_breakdown, gpu_summary.
+-- counts wherever its kernels are recognised, and tensor cores by newer names than the plugin's: step_breakdown, gpu_summary.
 -- @scope run
 -- @requires execution_summary, gpu_summary, memory_peak, _operators, processes, ranges
 -- @assumes The limits are the TensorBoard plugin's, rules of thumb: no row does not mean that nothing can be gained.

@@ -2,7 +2,7 @@
 -- Memset, Communication, Runtime, DataLoader, CPU Exec, Other), exact to the ns; they sum to the step. Time that several
 -- categories share counts for the first of them only. A step lasts from its range's start, or the end of the step before
 -- it, to the end of its range and of the GPU work launched in it. A process without steps has one row: the span of its
--- operators. Two differences from the plugin: kernels that communicate count as communication wherever they can be told
+-- operators. Two differences from the plugin: kernels that communicate count as communication wherever they are recognised
 -- (the plugin links them through External id to five nccl and gloo operators and counts all others as Kernel:
 -- all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown); data-loader ranges count
 -- whether operator or annotation (the plugin sees operators only). No step is dropped; the plugin drops a last step whose
