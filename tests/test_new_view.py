@@ -72,7 +72,7 @@ def test_the_suite_leads_from_the_layout_to_a_view(copy: Path) -> None:
     ("../slow", "memory", "cannot name a view"),
     ("slow", "../memory", "TOPIC is one of capture, gpu"),
     ("kernel_summary", "memory", "kernel_summary already"),
-    ("headroom", "memory", "headroom already"),
+    ("straggler", "memory", "straggler already"),
     ("kernels", "memory", "kernels already"),
 ])
 def test_what_cannot_be_laid_out_is_refused(name: str, topic: str, message: str) -> None:
@@ -92,6 +92,6 @@ def test_a_row_stands_in_its_place_and_nothing_else_moves(name: str) -> None:
 
 
 def test_make_calls_it() -> None:
-    done = subprocess.run(["make", "--dry-run", "new-view", "NAME=slow_copies", "TOPIC=memory"], cwd=ROOT, capture_output=True,
-                          text=True, check=True)
+    done = subprocess.run(["make", "--dry-run", "--no-print-directory", "new-view", "NAME=slow_copies", "TOPIC=memory"], cwd=ROOT,
+                          capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].endswith("-m tests.new_view slow_copies memory")
