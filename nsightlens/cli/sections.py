@@ -216,14 +216,16 @@ def kernels(asked: Page) -> None:
     if not rows:
         heading("Top kernels", f"{NOT_RECORDED}: no kernels in this run")
         return
-    top = sorted(rows, key=lambda row: (-(row["total_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
     heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
     grid([
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
         Column("kernel", [label(row["name"]) for row in top], 9, True, True, shortest=34),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
         Column("launches", [number(row["instances"]) for row in top], 4),
-        Column("total", [duration(row["total_ns"]) for row in top], 8),
+        Column("as recorded" if impossible else "total", [duration(row["total_ns"]) for row in top], 8),
+        *([Column("clipped", [duration(row["clipped_ns"]) for row in top], 8)] if impossible else []),
         Column("share", [share(row["time_pct"]) for row in top], 7),
         Column("median", [duration(row["median_ns"]) for row in top], 5),
     ])
