@@ -89,6 +89,8 @@ def captured(asked: Page) -> None:
         Column("kernels", [number(sum(row["kernels"] or 0 for row in rows)) for rows in found.values()], 5),
         Column("kernel time", [duration(sum(row["kernel_ns"] or 0 for row in rows)) for rows in found.values()], 2),
         Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
+        *([] if any(row["kernels"] for rows in found.values() for row in rows) else
+          [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
     if "ncu" in found:
         timed = next((tool for tool in ("nsys", "kineto") if tool in found), None)

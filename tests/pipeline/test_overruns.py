@@ -23,7 +23,7 @@ _OF_ALL = "family = 'collective'"
 
 @pytest.fixture(scope="module")
 def stores(bundled_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[nl.Store, nl.Store]]:
-    """Yield the bundled run, and the same with false ends under nsys: of two elementwise kernels and two collectives of rank 0."""
+    """Yield the bundled run, and the same with false ends under nsys: of two elementwise kernels and two collectives."""
     folder = tmp_path_factory.mktemp("overruns")
     run = shutil.copytree(FIXTURES / "simulated_resnet18_ddp", folder / "run")
     with nl.open(bundled_store) as true:
@@ -65,8 +65,8 @@ def test_totals_are_shown_as_recorded_and_clipped(stores: tuple[nl.Store, nl.Sto
 
 @pytest.mark.parametrize("view", ["gpu_summary", "busy_time", "step_breakdown", "recommendations"])
 def test_nothing_of_time_rests_on_them(stores: tuple[nl.Store, nl.Store], view: str) -> None:
-    figures = [name for name in ("busy_pct", "utilization_pct", "tensor_core_pct", "compute_ns", "span_ns", "step_ns", "kernel_ns",
-                                 "value_pct") if name in dict(stores[0].views[view].columns)]
+    said = ("busy_pct", "utilization_pct", "tensor_core_pct", "compute_ns", "span_ns", "step_ns", "kernel_ns", "value_pct")
+    figures = [name for name in said if name in dict(stores[0].views[view].columns)]
     was, is_ = (store.view(view, only_tool="nsys").select(figures).to_pylist() for store in stores)
     assert len(was) == len(is_)
     for one, other in zip(was, is_, strict=True):
