@@ -137,6 +137,9 @@ KERNELS = Table(
         *_DEVICE,
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns; NULL for ncu.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
+        _c("overrun_ns", INT64, "normalise", "What it lasts beyond the start of the next kernel in its stream, where it still "
+           "ran when the second after it began: its end cannot be true. 0: it ends in time. NULL: not known (no time, no "
+           "stream, too few kernels after it, or one of several of a graph).", "ns"),
         _c("launch_index", INT64, "normalise", "Order of launch in the process, from 0 (launch time, correlation id, ncu ID)."),
         _c("nth", INT64, "normalise", "The n-th launch of this kernel_key and launch configuration in the process, from 0."),
         _c("name", TEXT, "reader", "Kernel name as the tool prints it (nsys: demangled)."),
@@ -181,7 +184,7 @@ KERNELS = Table(
         _c("section_set", TEXT, "reader", "ncu set or sections, where known."),
     ),
     "kernel_id",
-    ("kernel_id", "start_ns", "duration_ns", "launch_index", "nth", "correlation_id", "launch_id", "queue_delay_ns",
+    ("kernel_id", "start_ns", "duration_ns", "overrun_ns", "launch_index", "nth", "correlation_id", "launch_id", "queue_delay_ns",
      "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "group_seq", "metrics", "ncu_id"),
 )
 

@@ -17,7 +17,7 @@ SELECT k.run, k.tool, k.rank, k.kernel_id, k.gpu, k.name, k.short_name, k.kernel
 FROM kernels AS k
 JOIN _timeline_tools AS t ON k.run = t.run
 LEFT JOIN profiles AS p ON k.profile_id = p.profile_id
-WHERE k.tool <> 'ncu' AND k.kernel_key IS NOT NULL
+WHERE k.tool <> 'ncu' AND k.kernel_key IS NOT NULL AND coalesce(k.overrun_ns, 0) = 0
     AND (? IS NULL OR contains(lower(k.name), lower(?)) OR contains(lower(k.kernel_key), lower(?)))
     AND (? IS NULL OR regexp_matches(k.name, ?) OR regexp_matches(k.kernel_key, ?))
 ORDER BY k.kernel_id"""

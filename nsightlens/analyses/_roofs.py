@@ -32,7 +32,7 @@ SELECT configuration_id, precision, peak_key, CAST(work_flop AS DOUBLE) AS work_
 FROM _roofline_point WHERE level = 'dram'"""
 _UNEVEN = f"""
 SELECT run, process_id, {ITEMS['kernel']} AS configuration
-FROM timeline_kernels WHERE duration_ns >= 0 GROUP BY ALL
+FROM timeline_kernels WHERE duration_ns >= 0 AND coalesce(overrun_ns, 0) = 0 GROUP BY ALL
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
 _KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
 NO_PEAKS = "no datasheet peaks of this GPU: assume_gpu takes those of another, by its name in gpu_peaks"

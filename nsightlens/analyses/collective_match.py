@@ -49,7 +49,8 @@ from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 _CALLS = """
 SELECT
     k.run, k.tool, p.execution_id, k.rank, k.process_id, k.host, k.kernel_id, k.stream,
-    k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns, k.duration_ns,
+    k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns,
+    k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible,
     k.group_name, k.group_size, k.group_seq, k.collective, k.short_name, k.message_bytes, k.step
 FROM kernels AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
@@ -137,6 +138,7 @@ def _call(place: int, row: Mapping[str, Any], named: str | None, resolution: int
         row=place, start=row["start_ns"], end=row["start_ns"] + row["duration_ns"],
         token=(named or row["collective"] or row["short_name"], kernel, payload), stream=row["stream"], group=row["group_name"],
         group_size=row["group_size"], number=row["group_seq"], resolution=resolution, paired=paired,
+        is_possible=row["is_possible"],
     )
 
 

@@ -10,9 +10,9 @@ max_gain_ns is what a faster kernel can shorten the process by at most: the head
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
-@requires _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work, _timeline_tools
-@requires kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops, processes
-@requires ranges
+@requires _bounded_kernels, _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work
+@requires _timeline_tools, kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops
+@requires processes, ranges
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
@@ -65,8 +65,9 @@ _OTHER_ITEMS = {
 _OF_CALLS = ("op", "module", "phase", "step")
 """Items that hold whole calls of operators."""
 _KERNELS = f"""
-SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns, duration_ns, name, kernel_id, family,
-    kineto_kernel_id, {ITEMS['kernel']} AS configuration, {{item}} AS item
+SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns,
+    duration_ns - coalesce(overrun_ns, 0) AS duration_ns, name, kernel_id, family, kineto_kernel_id,
+    {ITEMS['kernel']} AS configuration, {{item}} AS item
 FROM timeline_kernels AS k JOIN (
     SELECT kernel_id AS known_id, op AS known_op, module AS known_module, phase AS known_phase, step AS known_step,
         kineto_kernel_id

@@ -8,7 +8,7 @@ items controlled. With fewer than five replicates on a side there is no interval
 is called slower or faster only beyond the threshold as well. Times that belong to no operator, module or phase are the item NULL.
 Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @scope run
-@requires _steps, kernels
+@requires _bounded_kernels, _steps, kernels
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs). Steps of a run are independent.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
@@ -74,7 +74,7 @@ ORDER BY tool DESC
 _LAUNCHES = f"""
     SELECT coalesce({{item}}, '') AS item, kernel_key, process_id, duration_ns,
         CASE WHEN $3 THEN step ELSE ntile({BLOCKS}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
-    FROM kernels WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL
+    FROM _bounded_kernels WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL
 """
 _WHOLE_STEPS = """
     SELECT 'step' AS item, NULL AS kernel_key, process_id, end_ns - start_ns AS duration_ns, step AS replicate

@@ -14,7 +14,7 @@ that was launched before it; the work itself is left out), and nothing is said o
 Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
 low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
 @scope run
-@requires _exclusive_time, _steps, kernels, processes, profiles
+@requires _bounded_kernels, _exclusive_time, _steps, kernels, processes, profiles
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.

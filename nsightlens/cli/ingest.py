@@ -151,7 +151,7 @@ def _remedy(errors: list[ReadError]) -> str:
 
 _PROFILES = """
 SELECT run, tool, count(*) AS profiles, sum(kernels)::BIGINT AS kernels, sum(memory_ops)::BIGINT AS memory_ops,
-    sum(kernel_ns)::BIGINT AS kernel_ns, sum(events)::BIGINT AS events
+    sum(kernel_ns)::BIGINT AS kernel_ns, sum(ranges)::BIGINT AS ranges, sum(events)::BIGINT AS events
 FROM profiles WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool
 """
 _RANKS = """
@@ -173,6 +173,8 @@ def _contents(store: Store, runs: set[str]) -> None:
     for row in store.sql(_PROFILES, [names]).to_pylist():
         held = (f"{count(row['kernels'], 'kernel')} ({row['kernel_ns'] / 1e6:,.3f} ms), "
                 f"{count(row['memory_ops'], 'memory operation')}")
+        if not row["kernels"] and row["ranges"]:
+            held += f", {count(row['ranges'], 'range')}"
         if row["tool"] == "steps":
             held = f"{count(row['events'], 'step')} timed by the workload itself"
         say(f"  {row['run']}  {row['tool']:<6}  {count(row['profiles'], 'profile')}, {held}, "

@@ -15,6 +15,7 @@ NOT_RECORDED = "not recorded"
 _GAP = "  "
 _INDENT = "  "
 _WIDEST = 160
+_MOST_SPANS = 8
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
@@ -54,6 +55,25 @@ def number(count: int | None) -> str:
 def _digits(value: float) -> str:
     places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
     return f"{value:,.{places}f}"
+
+
+def some(values: Iterable[str | None], most: int = 2) -> str:
+    """Return the distinct values, the first two by name."""
+    found = [value for value in dict.fromkeys(values) if value]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
+
+
+def rank_spans(values: Iterable[str]) -> str:
+    """Return ranks as people write them: '0', '0-7', '0, 2-5'."""
+    numbers = sorted({int(value) for value in values})
+    spans: list[list[int]] = []
+    for value in numbers:
+        if spans and value == spans[-1][1] + 1:
+            spans[-1][1] = value
+        else:
+            spans.append([value, value])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
+    return ", ".join(texts[:_MOST_SPANS]) + (", …" if len(texts) > _MOST_SPANS else "") or MISSING
 
 
 def heading(text: str, note: str = "") -> None:

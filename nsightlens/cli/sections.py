@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import page
-from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, lines, number, share, size
+from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, lines, number, rank_spans, share, size, some
 from nsightlens.cli.tables import MISSING, Column
 from nsightlens.names import label
 from nsightlens.names.process_label import process_label
@@ -26,10 +26,6 @@ _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
                "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
 _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
-_OF_COUNTERS = (
-    "counters of ncu: nsightlens roofline",
-)
-"""Commands that show more of ncu's counters; the timeline that they may be compared with is added as --time."""
 _FEW, _MANY = 8, 16
 
 
@@ -78,21 +74,23 @@ def captured(asked: Page) -> None:
     heading("Captured", asked.note("profile_overview", "simulated, in part or whole: not measured on a GPU" if simulated else ""))
     grid([
         Column("tool", list(found), 9, text=True),
-        Column("version", [_some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
+        Column("version", [some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
                shortest=12),
         Column("profiles", [number(len(rows)) for rows in found.values()], 2),
-        Column("ranks", [_ranks(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, text=True),
-        Column("hosts", [_some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
-        Column("GPU", [_some(gpu for row in rows for gpu in _split(row["gpus"])) for rows in found.values()], 7, True, True),
+        Column("ranks", [rank_spans(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, True),
+        Column("hosts", [some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
+        Column("GPU", [some(gpu for row in rows for gpu in _split(row["gpus"])) for rows in found.values()], 7, True, True),
         Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
                         for rows in found.values()], 6),
         Column("kernels", [number(sum(row["kernels"] or 0 for row in rows)) for rows in found.values()], 5),
         Column("kernel time", [duration(sum(row["kernel_ns"] or 0 for row in rows)) for rows in found.values()], 2),
         Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
+        *([] if any(row["kernels"] for rows in found.values() for row in rows) else
+          [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
     if "ncu" in found:
         timed = next((tool for tool in ("nsys", "kineto") if tool in found), None)
-        lines([hint + (f" --time {timed}" if timed else "") for hint in _OF_COUNTERS])
+        lines(["counters of ncu: nsightlens roofline" + (f" --time {timed}" if timed else "")])
 
 
 def gpus(asked: Page) -> None:
@@ -100,7 +98,8 @@ def gpus(asked: Page) -> None:
     tool, rows = best(asked.ask("gpu_summary"), _TIMELINE)
     if not rows:
         return
-    heading("GPUs", asked.note("gpu_summary", tool, "first step's start to last step's end"))
+    covered = "first step's start to last step's end" if _stepped(asked, tool) else "over the whole capture"
+    heading("GPUs", asked.note("gpu_summary", tool, covered))
     shown = rows[:_FEW]
     blank = all(row["sm_efficiency_pct"] is None for row in shown)
     grid([
@@ -126,11 +125,12 @@ def execution(asked: Page) -> None:
         return
     steps = {tuple(row[name] for name in ("profile_id", "process_id", "window_index")): row for row in rows}
     count, length = sum(row["steps"] for row in steps.values()), sum(row["steps_ns"] for row in steps.values())
-    stepped = any(row["step_id"] is not None for row in asked.ask("step_breakdown") if row["tool"] == tool)
+    stepped, processes = _stepped(asked, tool), len({row["process_id"] for row in rows})
     what = "Where a step went" if stepped else "Where the time went (no steps were recorded)"
-    processes = len({row["process_id"] for row in rows})
-    over = f" of {processes} processes" if processes > 1 else ""
-    mean = f"mean of {count} steps{over}: {duration(length / count)}" if stepped else f"{duration(length / count)}{over}"
+    mean = f"{duration(length / count)}, the whole capture{', mean per process' if processes > 1 else ''}"
+    if stepped:
+        over = f" of {processes} processes" if processes > 1 else ""
+        mean = f"mean of {count} steps{over}: {duration(length / count)}{_outside_steps(asked, tool)}"
     heading(what, asked.note("execution_summary", tool, mean))
     totals: dict[str, int] = defaultdict(int)
     for row in rows:
@@ -216,14 +216,16 @@ def kernels(asked: Page) -> None:
     if not rows:
         heading("Top kernels", f"{NOT_RECORDED}: no kernels in this run")
         return
-    top = sorted(rows, key=lambda row: (-(row["total_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
     heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
     grid([
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
         Column("kernel", [label(row["name"]) for row in top], 9, True, True, shortest=34),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
         Column("launches", [number(row["instances"]) for row in top], 4),
-        Column("total", [duration(row["total_ns"]) for row in top], 8),
+        Column("as recorded" if impossible else "total", [duration(row["total_ns"]) for row in top], 8),
+        *([Column("clipped", [duration(row["clipped_ns"]) for row in top], 8)] if impossible else []),
         Column("share", [share(row["time_pct"]) for row in top], 7),
         Column("median", [duration(row["median_ns"]) for row in top], 5),
     ])
@@ -304,7 +306,7 @@ def advice(asked: Page) -> None:
         values = sorted(row["value_pct"] for row in rows if row["value_pct"] is not None)
         span = "" if not values else f"{values[0]:.1f} %" if values[0] == values[-1] else f"{values[0]:.1f} to {values[-1]:.1f} %"
         limit = next((row["limit_pct"] for row in rows if row["limit_pct"] is not None), None)
-        where = _ranks(str(row["rank"]) for row in rows if row["rank"] is not None)
+        where = rank_spans(str(row["rank"]) for row in rows if row["rank"] is not None)
         limited = f"{span}, limit {limit:.0f} %" if span and limit else span
         facts = [tool, limited, "" if where == MISSING else f"rank {where}"]
         texts.append(f"{rule.replace('_', ' ')} ({'; '.join(filter(None, facts))}): {text}")
@@ -346,6 +348,18 @@ SECTIONS: tuple[Callable[[Page], None], ...] = (
     captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, advice, coverage, diagnostics)
 
 
+def _stepped(asked: Page, tool: str) -> bool:
+    """Return whether the tool recorded steps: else one row stands for the whole capture of a process."""
+    return any(row["step_id"] is not None for row in asked.ask("step_breakdown") if row["tool"] == tool)
+
+
+def _outside_steps(asked: Page, tool: str) -> str:
+    """Return how much of the GPU time the steps hold, where some lies outside of them."""
+    held = [row for row in asked.ask("attribution_coverage") if row["tool"] == tool and row["attributed_to"] == "step"]
+    inside, everything = (sum(row[name] or 0 for row in held) for name in ("gpu_ns", "all_gpu_ns"))
+    return f", {share(100 * inside / everything)} of the GPU time" if 0 < everything != inside else ""
+
+
 def _labels(rows: Sequence[Row]) -> list[str]:
     """Return a name per row: its rank, else its process; the window where there are several."""
     several = len({row["window_index"] for row in rows}) > 1
@@ -374,25 +388,6 @@ def _tail(value: object) -> str:
 
 def _split(text: str | None) -> list[str]:
     return text.split(", ") if text else []
-
-
-def _some(values: Iterable[str | None], most: int = 2) -> str:
-    """Return the distinct values, the first two by name."""
-    found = [value for value in dict.fromkeys(values) if value]
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
-
-
-def _ranks(values: Iterable[str]) -> str:
-    """Return ranks as people write them: '0', '0-7', '0, 2-5'."""
-    numbers = sorted({int(value) for value in values})
-    spans: list[list[int]] = []
-    for value in numbers:
-        if spans and value == spans[-1][1] + 1:
-            spans[-1][1] = value
-        else:
-            spans.append([value, value])
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
-    return ", ".join(texts[:_FEW]) + (", …" if len(texts) > _FEW else "") or MISSING
 
 
 def _more(count: int, view: str) -> None:

@@ -18,12 +18,13 @@ from nsightlens.columns.derived import NameCodes, configuration
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, whole
 
 _PER_ROW = {
-    "kernels": ("correlation_id", "start_ns", "ncu_id", "external_id"),
+    "kernels": ("correlation_id", "start_ns", "duration_ns", "graph_node_id", "ncu_id", "external_id"),
     "memory_ops": ("correlation_id", "start_ns", "external_id"),
     "api_calls": ("correlation_id", "start_ns", "duration_ns"),
     "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
     "allocations": ("process_index", "thread", "at_ns"),
 }
+_STREAM = ("device", "context", "stream")
 _TYPES = {"template": np.int32, "name": np.int32, "configuration": np.uint64}
 """Of columns that are not int64."""
 GPU_WORK = ("kernels", "memory_ops", "graph_executions")
@@ -64,6 +65,8 @@ class ColumnGatherer:
             if "thread" in new.schema.names:
                 self._keep(table, "thread", integers(new.column("thread")))
             if table == "kernels":
+                for name in _STREAM:
+                    self._keep(table, name, integers(new.column(name)))
                 self._keep(table, "name", self._names.encode(new))
                 self._keep(table, "configuration", configuration(new))
 

@@ -62,6 +62,8 @@ class Call:
     """What the times of its rank are multiples of: 1000 where a tool cuts them to microseconds."""
     paired: bool = False
     """Whether it may be of two ranks as well as of all: a send or receive that nothing names."""
+    is_possible: bool = True
+    """Whether its end can be true: no clock is fitted to one that outlasts what its stream allows."""
 
 
 @dataclass(slots=True)
@@ -269,7 +271,7 @@ def _shared(matched: Iterable[Matched]) -> list[tuple[int, int, Int, str, int]]:
         lowest = min(group.ranks)
         for calls in group.calls:
             for rank, call in calls.items():
-                if lowest in calls and rank != lowest:
+                if lowest in calls and rank != lowest and call.is_possible and calls[lowest].is_possible:
                     shared.setdefault((lowest, rank), []).append((calls[lowest], call))
                     methods.setdefault((lowest, rank), group.method)
     return [(*pair, np.array([(one.end, other.end) for one, other in both], dtype=np.int64), methods[pair],

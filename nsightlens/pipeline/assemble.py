@@ -19,7 +19,15 @@ from nsightlens.columns.row_templates import (
     templates_of,
 )
 from nsightlens.pipeline import small_tables
-from nsightlens.pipeline.derived import LaunchNumbers, SummaryNames, launch_numbers, linked_work, named_kernels, recorded_calls
+from nsightlens.pipeline.derived import (
+    LaunchNumbers,
+    SummaryNames,
+    launch_numbers,
+    linked_work,
+    named_kernels,
+    outlasting,
+    recorded_calls,
+)
 from nsightlens.pipeline.identified import Identified, identify
 from nsightlens.pipeline.recorded import SMALL, Recorded
 from nsightlens.readers.batches import conform
@@ -59,9 +67,10 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     del calls  # to find ranges takes half of the memory
     named = named_kernels(recorded)
     numbers = launch_numbers(recorded, identified, work, named)
+    late = outlasting(recorded, identified, work)
     links, kernels, memory_ops = work.links, work.attributed.get("kernels"), work.attributed.get("memory_ops")
     del work
-    yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels], kernels, named)
+    yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels, late], kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
     yield from _templated(identified, recorded, "ranges", [ranges], ranges)

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import names
-from nsightlens.attribution import attribute, launch_correlation
+from nsightlens.attribution import attribute, launch_correlation, overruns
 from nsightlens.attribution.attribute import CallSearch, PlacedWork
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
 from nsightlens.attribution.intervals import codes
 from nsightlens.attribution.launch_correlation import Calls, Launched
+from nsightlens.attribution.overruns import Launches, Overruns
 from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, stretches
 from nsightlens.columns.derived import KernelNames, kernel_names
 from nsightlens.columns.gathered import GatheredColumns
@@ -190,6 +191,17 @@ def launch_numbers(recorded: Recorded, identified: Identified, work: LinkedWork,
     numbers = launch_correlation.number_launches(work.process, order, like)
     spill = recorded.folder.spill
     return LaunchNumbers(identified.base, numbers.place, spill(numbers.launch_index), spill(numbers.nth))
+
+
+def outlasting(recorded: Recorded, identified: Identified, work: LinkedWork) -> Overruns:
+    """Return how far the kernels outlast what their stream allows."""
+    columns = recorded.columns
+    owner = codes(recorded.templates["kernels"].windows(), identified.process_of["kernels"])
+    device, context, stream = (columns.take("kernels", name) for name in ("device", "context", "stream"))
+    number = codes(codes(owner, device), codes(context, stream))
+    number[stream == MISSING] = -1
+    duration, node = columns.take_long("kernels", "duration_ns"), columns.take_long("kernels", "graph_node_id")
+    return overruns.overruns(Launches(number, owner, work.template, work.start, duration, work.correlation, node))
 
 
 def _alike(recorded: Recorded, identified: Identified, named: NamedKernels) -> Places:

@@ -7,7 +7,7 @@ than the rules: an ingest or refresh reads them again, or, where only the matchi
 from __future__ import annotations
 
 from nsightlens import names
-from nsightlens.attribution import attribute, launch_correlation
+from nsightlens.attribution import attribute, launch_correlation, overruns
 from nsightlens.matching import cross_tool
 from nsightlens.readers import READERS
 
@@ -21,7 +21,7 @@ def _reading(tool: str) -> str:
     if tool in _KERNELS:
         versions |= {"names": names.RULES_VERSION, "launches": launch_correlation.RULES_VERSION}
     if tool in _TIMELINES:
-        versions |= {"attribution": attribute.RULES_VERSION}
+        versions |= {"attribution": attribute.RULES_VERSION, "overruns": overruns.RULES_VERSION}
     return " ".join(f"{rule}={version}" for rule, version in versions.items())
 
 

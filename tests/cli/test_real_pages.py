@@ -74,3 +74,11 @@ def test_the_waterfall_in_the_readme_is_that_of_the_real_pair(tmp_path: Path) ->
     done = CliRunner().invoke(compare, ["runs", "w0", "w4", "--store", str(tmp_path / "store")], env={"COLUMNS": "100"})
     block = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert block and block[1] in done.stdout
+
+
+def test_without_steps_the_page_covers_the_whole_capture(tmp_path: Path) -> None:
+    nl.ingest(DATA / "nsys" / "GindaChen__nsys-ai__h100_2gpu_1s.sqlite", store=tmp_path / "store", jobs=1).close()
+    done = CliRunner().invoke(command, ["--store", str(tmp_path / "store")], env={"COLUMNS": "120"}).stdout
+    assert "GPUs · nsys, over the whole capture\n" in done
+    assert "Where the time went (no steps were recorded) · nsys, 969.4 ms, the whole capture, mean per process\n" in done
+    assert "first step's start" not in done

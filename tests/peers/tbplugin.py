@@ -58,6 +58,7 @@ def as_the_plugin_reads(con: Connection, mode: str) -> float:
     merged_calls(con)
     tensor_cores_by_old_names(con)
     operators_by_old_names(con)
+    step_of_the_operators(con)
     return units
 
 
@@ -96,6 +97,16 @@ def steps_of_both_tracks(con: Connection) -> None:
     """A ProfilerStep on the GPU track is a step as well, beside that of the host."""
     con.execute("UPDATE ranges SET kind = 'step', step = regexp_extract(name, '[0-9]+$')::BIGINT "
                 "WHERE kind = 'gpu_annotation' AND starts_with(name, 'ProfilerStep#')")
+
+
+def step_of_the_operators(con: Connection) -> None:
+    """A trace without steps has one: the span of its operators, called 0."""
+    con.execute("""
+        INSERT INTO ranges BY NAME
+        SELECT any_value(run) AS run, any_value(tool) AS tool, profile_id, process_id, window_index, -1 AS range_id, 'step' AS kind,
+            0 AS step, min(start_ns) AS start_ns, max(start_ns + duration_ns) - min(start_ns) AS duration_ns
+        FROM ranges WHERE kind = 'operator' AND duration_ns >= 0 AND NOT EXISTS (FROM ranges WHERE kind = 'step')
+        GROUP BY profile_id, process_id, window_index""")
 
 
 def runtime_by_category(con: Connection, mode: str, generation: str) -> None:

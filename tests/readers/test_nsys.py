@@ -165,13 +165,19 @@ def test_backtraces_repeat_calls() -> None:
     assert Counter(row["api"] for row in found["api_calls"]) == {"runtime": 56, "driver": 1}
 
 
-def test_a_report_without_kernels_says_why() -> None:
-    found = read(capture("rank_"))
-    (message,) = [row["message"] for row in found["diagnostics"] if row["code"] == "no_kernels"]
-    assert "Number of CUDA events collected: 421" in message
-    found = read(capture("ICON-C__cpu"))
-    assert found["profiles"][0]["vendor"] == "cpu"
-    assert "no_cuda" in codes(found)
+@pytest.mark.parametrize(("name", "code", "said"), [
+    ("rank_", "no_launches", ["421 CUDA calls", "none was launched", "Number of CUDA events collected: 421"]),
+    ("tutorial_vqe", "no_launches", ["11 CUDA calls", "ended or failed before"]),
+    ("qcu__test_report1", "no_kernels", ["of 2,085 launches that succeeded none was recorded", "WSL"]),
+    ("ICON-C__cpu", "no_cuda", ["only 4 NVTX ranges, which were read", "CUDA profiling might have not been started correctly."]),
+    ("JACC", "no_cuda", ["CUDA profiling might have not been started correctly.", "No CUDA events collected."]),
+    ("poolformer", "no_cuda", ["only 21,996 NVTX ranges, which were read: nsightlens show nvtx_summary"]),
+])
+def test_a_report_without_kernels_says_why(name: str, code: str, said: list[str]) -> None:
+    found = read(capture(name))
+    (row,) = [row for row in found["diagnostics"] if row["code"] in ("no_cuda", "no_launches", "no_kernels")]
+    assert (row["code"], row["severity"]) == (code, "warning")
+    assert [text for text in said if text not in row["message"]] == []
 
 
 def test_the_2021_export_has_no_epoch_and_no_version() -> None:

@@ -123,3 +123,20 @@ def test_why_there_are_no_kernels(tmp_path: Path) -> None:
     assert "CUDA hardware tracing is not supported; Number of CUDA events collected: 1." in message
     assert "OpenGL" not in message
     assert "injection" not in message
+
+
+@pytest.mark.parametrize(("returned", "kernels", "said"), [
+    ([701, 701, 0], True, {"launches_failed": "2 of 3 launches failed: cudaLaunchKernel returned 701 (out of resources) 2 "}),
+    ([209], False, {"launches_failed": "returned 209 (no kernel image for the device) 1", "no_kernels": "all launches failed"}),
+    ([12345, 0], False, {"launches_failed": "returned 12345 1 times", "no_kernels": "of 1 launches that succeeded none was"}),
+    ([None, 0], True, {}),
+])
+def test_launches_that_failed(tmp_path: Path, returned: list[int | None], kernels: bool, said: dict[str, str]) -> None:
+    tables = base()
+    (call,) = tables["CUPTI_ACTIVITY_KIND_RUNTIME"]
+    tables["CUPTI_ACTIVITY_KIND_RUNTIME"] = [call | {"correlationId": n, "returnValue": code} for n, code in enumerate(returned)]
+    if not kernels:
+        del tables["CUPTI_ACTIVITY_KIND_KERNEL"]
+    found = {row["code"]: row["message"] for row in report(tmp_path, tables)["diagnostics"]}
+    assert {code: text in found.get(code, "") for code, text in said.items()} == dict.fromkeys(said, True)
+    assert ("launches_failed" in found) == bool(said)

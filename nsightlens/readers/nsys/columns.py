@@ -41,11 +41,6 @@ class Names:
         positions = pa.array([self._position_of[id_] for id_ in encoded.dictionary.to_pylist()], pa.int32())
         return pa.DictionaryArray.from_arrays(positions.take(encoded.indices), self._dictionary)
 
-    @property
-    def seen(self) -> frozenset[str]:
-        """The names met so far."""
-        return frozenset(self._positions)
-
 
 def raw(batch: pa.RecordBatch, name: str, type_: pa.DataType | None = None) -> pa.Array:
     """Return the column, NULLs where the table does not have it."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nsightlens.readers.nsys.gpu import Launches
 from nsightlens.readers.nsys.ranks import Evidence
 from nsightlens.readers.nsys.report import Report, own_messages
 from nsightlens.readers.nsys.source import Source
@@ -22,7 +23,12 @@ _TALLIED = (
     ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
     ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
 )
-_GRAPH_LAUNCHES = frozenset({"cudaGraphLaunch", "cuGraphLaunch", "cudaGraphLaunch_ptsz", "cuGraphLaunch_ptsz"})
+_ERRORS = {
+    1: "invalid value", 2: "out of memory", 9: "invalid configuration", 35: "driver too old", 98: "invalid device function",
+    100: "no device", 209: "no kernel image for the device", 400: "invalid handle", 700: "illegal address",
+    701: "out of resources", 702: "timeout", 719: "launch failure", 720: "cooperative launch too large",
+}
+"""Codes that launches return, the same in CUDA's runtime and driver, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +43,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the reader found. rows: our table -> rows; tally: anomaly -> how often."""
+    """What the reader found. rows: our table -> rows; tally: anomaly -> how often; launches: calls by name and return code."""
 
     rows: Counter[str]
     tally: Counter[str]
-    api_names: frozenset[str]
+    launches: Launches
     shared_environment: bool
     evidence: Evidence
     devices_assumed: int
@@ -79,26 +85,53 @@ def _damage(source: Source) -> Iterator[Finding]:
 
 def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
     messages = own_messages(source)
+    yield from _failed_launches(seen)
     hidden = seen.rows["graph_executions"]
+    graphs = sum(count for (name, _), count in seen.launches.items() if "GraphLaunch" in name)
     if hidden:
         yield Finding("warning", "graph_kernels_hidden", "CUDA graphs were recorded as one interval per launch: their kernels "
                       f"are not in the report; graph_executions has the busy time. {_NODE_MODE}", hidden)
-    elif _GRAPH_LAUNCHES & seen.api_names and not seen.tally["graph_nodes"]:
-        yield Finding("info", "graphs_unrecorded", "CUDA graphs were launched, but neither they nor their kernels are in the "
-                      f"report. {_NODE_MODE}")
+    elif graphs and not seen.tally["graph_nodes"]:
+        severity = "info" if seen.rows["kernels"] else "warning"
+        yield Finding(severity, "graphs_unrecorded", "CUDA graphs were launched, but neither they nor their kernels are in the "
+                      f"report. {_NODE_MODE}", graphs)
     if seen.rows["kernels"] or hidden:
         yield from (Finding("warning", "tool_message", f"nsys said: {text}") for is_warning, text in messages if is_warning)
-        return
-    said = f" Messages in the report: {'; '.join(text for _, text in messages)}" if messages else ""
-    calls = seen.rows["api_calls"] + seen.rows["memory_ops"]
-    if calls:
-        yield Finding("warning", "no_kernels", "the report has CUDA calls or copies but no kernel: none was launched, or nsys "
-                      "could not collect them (the program ended before the buffers were flushed, a driver or container without "
-                      f"permission, an unsupported GPU, WSL).{said} Record again with --trace=cuda and let the program end "
-                      "normally", calls)
     else:
-        yield Finding("info", "no_cuda", "the report has no CUDA activity: a run on the CPU only, or nsys ran without "
-                      f"--trace=cuda.{said}")
+        said = f" Messages in the report: {'; '.join(text for _, text in messages)}" if messages else ""
+        yield _no_kernels(seen, said)
+
+
+def _failed_launches(seen: Seen) -> Iterator[Finding]:
+    """Yield what launches returned errors: each of them is a kernel that never ran."""
+    failed = Counter({key: count for key, count in seen.launches.items() if key[1]})
+    if failed:
+        codes = ", ".join(f"{name} returned {code}{f' ({_ERRORS[code]})' if code in _ERRORS else ''} {count:,} times"
+                          for (name, code), count in failed.most_common(4) if code is not None)
+        more = f" and {len(failed) - 4} other errors" if len(failed) > 4 else ""
+        yield Finding("warning", "launches_failed", f"{failed.total():,} of {seen.launches.total():,} launches failed: "
+                      f"{codes}{more}. Their kernels never ran, and what the program did next may be wrong", failed.total())
+
+
+def _no_kernels(seen: Seen, said: str) -> Finding:
+    """Return why a report has no kernel. said: what the report says of it."""
+    calls, copies, ranges = (seen.rows[name] for name in ("api_calls", "memory_ops", "ranges"))
+    held = " and ".join(f"{count:,} {what}" for count, what in ((calls, "CUDA calls"), (copies, "copies or sets")) if count)
+    launches = seen.launches.total()
+    ran = sum(count for (_, code), count in seen.launches.items() if not code)
+    if not held:
+        read = f", only {ranges:,} NVTX ranges, which were read: nsightlens show nvtx_summary" if ranges else ""
+        return Finding("warning", "no_cuda", f"the report has no CUDA activity{read}. The program ran on the CPU only, ran its "
+                       f"GPU work in a process that nsys did not follow, or nsys ran without --trace=cuda.{said}")
+    if calls and not launches:
+        return Finding("warning", "no_launches", f"the report has {held} but no kernel, and none was launched while nsys "
+                       f"recorded: the program runs none, or ended or failed before it did.{said}", calls + copies)
+    if launches and not ran:
+        return Finding("warning", "no_kernels", f"the report has {held} but no kernel: all launches failed.{said}", calls)
+    launched = f": of {ran:,} launches that succeeded none was recorded" if launches else ""
+    return Finding("warning", "no_kernels", f"the report has {held} but no kernel{launched}. nsys could not collect them (the "
+                   "program ended before the buffers were flushed, a driver or container without permission, an unsupported "
+                   f"GPU, WSL).{said} Record again with --trace=cuda and let the program end normally", calls + copies)
 
 
 def _ranks(seen: Seen) -> Iterator[Finding]:

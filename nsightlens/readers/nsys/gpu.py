@@ -50,6 +50,9 @@ _COPY_LABEL = {0: "[CUDA memcpy Unknown]"} | {
 _MEMORY = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device_static", 6: "managed_static"}
 _API = {0: "runtime", 1: "driver"}
 _API_VERSION = re.compile(r"_v\d+$")
+_LAUNCH = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch)")
+Launches = Counter[tuple[str, int | None]]
+"""Calls that launch kernels or graphs, by name and return code (None: not recorded)."""
 
 
 def kernels(
@@ -104,8 +107,10 @@ def graph_executions(batch: pa.RecordBatch, processes: Processes, base_ns: int, 
     return batch_of(columns | integers(batch, schema.GRAPH_EXECUTIONS, _GRAPH_INTEGERS, tally))
 
 
-def api_calls(batch: pa.RecordBatch, processes: Processes, base_ns: int, names: Names, tally: Counter[str]) -> pa.RecordBatch:
-    """Return rows of `api_calls` from CUPTI_ACTIVITY_KIND_RUNTIME.
+def api_calls(
+    batch: pa.RecordBatch, processes: Processes, base_ns: int, names: Names, tally: Counter[str], launches: Launches,
+) -> pa.RecordBatch:
+    """Return rows of `api_calls` from CUPTI_ACTIVITY_KIND_RUNTIME; count those that launch.
 
     With --cudabacktrace each call stands there a second time, under another event class: only the two classes of calls count.
     """
@@ -118,6 +123,8 @@ def api_calls(batch: pa.RecordBatch, processes: Processes, base_ns: int, names: 
     global_tid = raw(batch, "globalTid")
     name = names.encode(raw(batch, "nameId"))
     tally["missing_name"] += name.null_count
+    returned = narrow(raw(batch, "returnValue"), pa.int32(), tally)
+    _count_launches(name, returned, launches)
     return batch_of({
         "process_index": processes.index(global_tid),
         "thread": threads(global_tid),
@@ -125,8 +132,17 @@ def api_calls(batch: pa.RecordBatch, processes: Processes, base_ns: int, names: 
         "name": name,
         "api": coded(raw(batch, "eventClass"), _API),
         "correlation_id": raw(batch, "correlationId"),
-        "return_value": narrow(raw(batch, "returnValue"), pa.int32(), tally),
+        "return_value": returned,
     })
+
+
+def _count_launches(name: pa.DictionaryArray, returned: pa.Array, launches: Launches) -> None:
+    named = name.dictionary.to_pylist()
+    codes = [code for code, text in enumerate(named) if text and _LAUNCH.match(text)]
+    launching = pc.is_in(name.indices, value_set=pa.array(codes, name.indices.type))
+    calls = pa.table({"code": name.indices, "returned": returned}).filter(launching)
+    for each in calls.group_by(["code", "returned"]).aggregate([([], "count_all")]).to_pylist():
+        launches[named[each["code"]], each["returned"]] += each["count_all"]
 
 
 def without_version(name: str) -> str:

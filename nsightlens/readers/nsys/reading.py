@@ -37,6 +37,7 @@ class Reading:
         self.api_names = Names(source.strings, gpu.without_version)
         self.rows: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
+        self.launches: gpu.Launches = Counter()
         self._jobs = jobs
 
     def batches(self) -> Iterator[Batch]:
@@ -55,7 +56,8 @@ class Reading:
         yield MEMCPY, "memory_ops", gpu.MEMCPY_COLUMNS, lambda b: gpu.copies(b, processes, base, tally)
         yield MEMSET, "memory_ops", gpu.MEMSET_COLUMNS, lambda b: gpu.sets(b, processes, base, tally)
         yield GRAPH_TRACE, "graph_executions", gpu.GRAPH_COLUMNS, lambda b: gpu.graph_executions(b, processes, base, tally)
-        yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally)
+        yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally,
+                                                                                self.launches)
         yield NVTX, "ranges", nvtx.COLUMNS, lambda b: nvtx.ranges(b, self.source, processes, self.labels, base, tally)
 
     def _started(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -75,7 +77,7 @@ class Reading:
         yield name, batch
 
     def _diagnostics(self) -> pa.RecordBatch:
-        seen = Seen(self.rows, self.tally, self.api_names.seen, self.processes.shared_environment,
+        seen = Seen(self.rows, self.tally, self.launches, self.processes.shared_environment,
                     self.evidence, self.devices.assumed, self.devices.unknown)
         return batch_of("diagnostics", [asdict(each) for each in findings(self.source, self.report, seen)])
 

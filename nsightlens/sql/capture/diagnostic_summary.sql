@@ -1,7 +1,8 @@
--- What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first. One of them follows
--- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time).
+-- What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first. Two of them follow
+-- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time), and kernels
+-- that last longer than their stream allows (impossible_durations).
 -- @scope run
--- @requires family_summary
+-- @requires family_summary, kernel_overruns
 -- @assumes No row is no proof: only what a tool said, or what a reader could notice in the files, is listed.
 -- @column run       Run; NULL for files that belong to none.
 -- @column tool      Profiler; NULL where no reader took the file.
@@ -25,6 +26,18 @@ WITH grouped AS (
         || 'them communicate, that counts as computation. nsightlens show unclassified_kernels lists them'
     FROM family_summary
     WHERE family = 'other' AND time_pct > 10 AND tool <> 'ncu'
+    UNION ALL
+    SELECT run, tool, 'warning', 'impossible_durations', o.kernels, NULL, format('{} of {} kernels last longer than their stream '
+        || 'allows, together {:.3f} ms, {:.1f} % of the kernel time as recorded: their ends cannot be true. Busy time, steps and '
+        || 'shares end each where the next kernel of its stream begins, which takes {:.3f} ms off; no roofline point and no clock '
+        || 'rests on them. nsightlens show kernel_overruns lists them',
+        o.kernels, t.kernels, o.total_ns / 1e6, 100.0 * o.total_ns / nullif(t.total_ns, 0), o.overrun_ns / 1e6)
+    FROM (
+        SELECT run, tool, count(*) AS kernels, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(overrun_ns) AS overrun_ns
+        FROM kernel_overruns GROUP BY run, tool
+    ) AS o JOIN (
+        SELECT run, tool, sum(instances)::BIGINT AS kernels, sum(total_ns) AS total_ns FROM family_summary GROUP BY run, tool
+    ) AS t USING (run, tool)
 )
 SELECT run, tool, severity, code, count, files, message
 FROM grouped

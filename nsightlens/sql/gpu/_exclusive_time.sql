@@ -5,7 +5,7 @@
 -- a class, work begins where all that began before it has ended, so that one piece at most of each class goes on at a time,
 -- and a running sum holds which: 24 bits for each class of GPU work, one for each of the host.
 -- @scope profile
--- @requires _steps, _step_activities, kernels, memory_ops, graph_executions
+-- @requires _bounded_kernels, _steps, _step_activities, memory_ops, graph_executions
 -- @param  of_run      Run.
 -- @param  under_tool  nsys or kineto.
 -- @param  items_of    What the items of GPU work are: family, kernel (key and launch configuration), key, op, module or phase.
@@ -29,7 +29,7 @@ WITH steps AS MATERIALIZED (
         CASE items_of WHEN 'family' THEN family WHEN 'key' THEN kernel_key WHEN 'op' THEN op WHEN 'module' THEN module
             WHEN 'phase' THEN phase WHEN 'kernel' THEN concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ',
                 block_x, 'x', block_y, 'x', block_z) ELSE error('what: family, kernel, key, op, module or phase') END AS item
-    FROM kernels WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+    FROM _bounded_kernels WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
     UNION ALL
     SELECT profile_id, process_id, window_index, start_ns, duration_ns, 1, 'CUDA graph, kernels unknown'
     FROM graph_executions WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0

@@ -1,4 +1,4 @@
--- How busy each GPU was within the steps of a process, from the start of the first to the end of the last: a sweep over
+-- How busy each GPU was within the steps of a process, from the start of the first to the end of the last (_steps): a sweep over
 -- the starts and ends of its work. Blocks per SM are summed as integers (of 10^-12), so that the order does not matter.
 -- @scope run
 -- @requires _steps, _occupied_kernels, memory_ops, graph_executions

@@ -1,6 +1,7 @@
 -- Everything that kept a GPU busy at a known time: kernels, memory operations and graph executions, ncu excepted.
 -- Rows without a start or a duration have no place on a timeline and are left out.
 -- @scope rows
+-- @requires _bounded_kernels
 -- @column run           Run.
 -- @column tool          nsys or kineto.
 -- @column profile_id    Profile; starts are comparable only within one.
@@ -15,7 +16,7 @@
 CREATE VIEW _gpu_work AS
 SELECT run, tool, profile_id, process_id, window_index, device_id, start_ns, start_ns + duration_ns AS end_ns,
     'kernel' AS kind, family, name
-FROM kernels
+FROM _bounded_kernels
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL
 SELECT run, tool, profile_id, process_id, window_index, device_id, start_ns, start_ns + duration_ns,

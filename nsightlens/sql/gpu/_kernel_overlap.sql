@@ -2,6 +2,7 @@
 -- that compute. Unions of intervals, exact to the ns. A sweep over starts and ends: the time up to each edge during which
 -- at least one or two kernels of a class ran is summed; what fell on a kernel is the difference of its two edges.
 -- @scope rows
+-- @requires _bounded_kernels
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run                    Run.
 -- @column tool                   nsys or kineto.
@@ -21,7 +22,7 @@ WITH work AS (
     SELECT run, tool, rank, profile_id, window_index, process_id, device_id, kernel_id, name, start_ns, duration_ns,
         coalesce(CASE WHEN communication_pattern IS NULL THEN family = 'collective'
             ELSE regexp_matches(name, communication_pattern) END, false) AS communicates
-    FROM kernels
+    FROM _bounded_kernels
     WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0
 ), edges AS (
     SELECT *, start_ns AS at_ns, 1 AS change FROM work

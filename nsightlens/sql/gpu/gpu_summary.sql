@@ -1,5 +1,5 @@
 -- The GPU Summary of the TensorBoard plugin, per GPU of a process and capture window: what it is and how well it was used
--- between the first step's start and the last step's end. As in the plugin, utilization counts kernels (collectives too)
+-- between the first step's start and the last step's end, without steps over the whole capture of the process. As in the plugin, utilization counts kernels (collectives too)
 -- and no memory operations: busy_pct is the figure with them. Estimated SM efficiency sums the blocks per SM of what runs
 -- at once, at most 1, over all time, idle included. Occupancy is the mean over kernel time within the steps. Tensor cores:
 -- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
@@ -21,7 +21,7 @@
 -- @column gpu                       Product name.
 -- @column memory_bytes              Device memory.
 -- @column compute_capability        Such as '9.0'.
--- @column span_ns                   First step's start to last step's end.
+-- @column span_ns                   First step's start to last step's end; without steps the whole capture.
 -- @column utilization_pct           Union of its kernels as a share of span_ns, to two decimals.
 -- @column busy_pct                  Union of its kernels and memory operations, likewise.
 -- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals.

@@ -1,7 +1,7 @@
 -- GPU work on the timeline with the API call that launched it: kernels, memory operations and graph executions, ncu
 -- excepted. The call is NULL where it was not recorded.
 -- @scope rows
--- @requires kernels, memory_ops, graph_executions, api_calls
+-- @requires _bounded_kernels, memory_ops, graph_executions, api_calls
 -- @column run            Run.
 -- @column tool           nsys or kineto.
 -- @column profile_id     Profile; starts are comparable only within one.
@@ -14,7 +14,7 @@
 CREATE VIEW _launched_work AS
 WITH work AS (
     SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, launch_id
-    FROM kernels WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
+    FROM _bounded_kernels WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
     UNION ALL
     SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns, launch_id
     FROM memory_ops WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0

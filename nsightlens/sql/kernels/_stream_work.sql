@@ -1,7 +1,7 @@
 -- Every piece of GPU work with a place on the timeline, its stream, and the API call that launched it: kernels, memory
 -- operations and graph executions, ncu excepted. The call is NULL where it was not recorded.
 -- @scope rows
--- @requires api_calls
+-- @requires _bounded_kernels, api_calls
 -- @column run            Run.
 -- @column tool           nsys or kineto.
 -- @column profile_id     Profile; starts are comparable only within one.
@@ -24,7 +24,7 @@ CREATE VIEW _stream_work AS
 WITH work AS (
     SELECT run, tool, profile_id, process_id, window_index, device_id, context, stream, 'kernel' AS kind, kernel_id AS work_id,
         start_ns, duration_ns, name, family, launch_id
-    FROM kernels
+    FROM _bounded_kernels
     UNION ALL
     SELECT run, tool, profile_id, process_id, window_index, device_id, context, stream, 'memory', memory_op_id,
         start_ns, duration_ns, name, NULL, launch_id

@@ -2,6 +2,7 @@
 -- summed, so that work which ran at the same time counts each for itself. The names after the first how_many of a kind are
 -- one row without a name. ncu has no row: its durations are those of replays.
 -- @scope profile
+-- @requires _bounded_kernels
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.
 -- @param  how_many               Names to list for each kind and process; NULL for all.
@@ -29,7 +30,7 @@ WITH work AS (
     SELECT run, tool, profile_id, process_id, name, duration_ns,
         CASE WHEN CASE WHEN communication_pattern IS NULL THEN family = 'collective'
             ELSE regexp_matches(name, communication_pattern) END THEN 'communication' ELSE 'compute' END AS kernel_type
-    FROM kernels WHERE tool <> 'ncu' AND duration_ns >= 0
+    FROM _bounded_kernels WHERE tool <> 'ncu' AND duration_ns >= 0
     UNION ALL
     SELECT run, tool, profile_id, process_id, name, duration_ns, 'memory'
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0

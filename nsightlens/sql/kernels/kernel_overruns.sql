@@ -1,11 +1,11 @@
 -- Kernels whose duration cannot be true: a stream runs one kernel after the other, and these still run when the second kernel
--- after them begins. Some drivers end a kernel late, or never, where the GPU stalls (seen on AMD's MI355): sums of durations
--- and busy time then count the time of others as theirs. A trace without such kernels has no row.
+-- after them begins (kernels.overrun_ns). Some drivers end a kernel late, or never, where the GPU stalls (seen on AMD's MI355):
+-- sums of durations then count the time of others as theirs. Busy time, steps and shares end such a kernel where the next one
+-- begins; totals of kernels are shown both ways (clipped_ns). A trace without such kernels has no row.
 -- @scope rows
--- @requires kernels
 -- @assumes One kernel may begin while the one before it ends (programmatic dependent launch): only the second one after it is proof.
 -- @assumes Kernels of one launch (CUDA and HIP graphs) may run side by side in a stream, and are left out.
--- @param  margin_ns      Time in ns by which clocks may err; Kineto wrote whole microseconds until 2024.
+-- @assumes Clocks may err by 1 us: Kineto wrote whole microseconds until 2024.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank           Rank; NULL where unknown.
@@ -20,30 +20,10 @@
 -- @column duration_ns    Its duration as recorded.
 -- @column next_start_ns  Start of the next kernel in the stream.
 -- @column overrun_ns     What it lasts beyond that.
-CREATE MACRO kernel_overruns(margin_ns := 1000) AS TABLE
-WITH placed AS (
-    SELECT
-        run, tool, rank, profile_id, window_index, process_id, device_id, context, stream, kernel_id, name, start_ns, duration_ns,
-        start_ns + duration_ns AS end_ns,
-        lead(start_ns) OVER later AS next_start_ns,
-        graph_node_id IS NOT NULL OR count(nullif(correlation_id, 0)) OVER (
-            PARTITION BY profile_id, window_index, process_id, correlation_id
-        ) > 1 AS is_of_graph
-    FROM kernels
-    WHERE start_ns IS NOT NULL AND stream IS NOT NULL AND tool <> 'ncu'
-    WINDOW later AS (
-        PARTITION BY profile_id, window_index, process_id, device_id, context, stream ORDER BY start_ns, duration_ns, kernel_id
-    )
-), followed AS (
-    -- The second after it is the next of the next: DuckDB before 2.0 cannot open a catalog that says lead(start_ns, 2).
-    SELECT *, lead(next_start_ns) OVER (
-        PARTITION BY profile_id, window_index, process_id, device_id, context, stream ORDER BY start_ns, duration_ns, kernel_id
-    ) AS second_start_ns
-    FROM placed
-)
+CREATE VIEW kernel_overruns AS
 SELECT
     run, tool, rank, profile_id, window_index, process_id, device_id, stream, kernel_id, name, start_ns, duration_ns,
-    next_start_ns, end_ns - next_start_ns AS overrun_ns
-FROM followed
-WHERE end_ns > second_start_ns + margin_ns AND NOT is_of_graph
+    start_ns + duration_ns - overrun_ns AS next_start_ns, overrun_ns
+FROM kernels
+WHERE overrun_ns > 0
 ORDER BY run, tool, overrun_ns DESC, profile_id, kernel_id;

@@ -5,8 +5,9 @@
 -- @assumes Durations are the tool's own: ncu's are of replays at its clock and cache settings, of the launches that it measured.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
--- @column time_pct   Share of the summed kernel time of this run and tool (not of wall time), to one decimal.
+-- @column time_pct   Share of the clipped kernel time of this run and tool (not of wall time), to one decimal.
 -- @column total_ns   Sum of duration_ns.
+-- @column clipped_ns The same, with kernels whose end cannot be true (kernel_overruns) ended where the next one begins.
 -- @column instances  Kernel launches.
 -- @column avg_ns     Mean duration, to one decimal.
 -- @column median_ns  Median duration: the mean of the middle two for an even number of launches.
@@ -22,6 +23,7 @@ WITH grouped AS (
     SELECT
         run, tool, name,
         TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        TRY_CAST(sum(duration_ns - coalesce(overrun_ns, 0)) AS BIGINT) AS clipped_ns,
         count(*) AS instances,
         count(duration_ns) AS timed,
         avg(duration_ns) AS mean,
@@ -35,8 +37,8 @@ WITH grouped AS (
 )
 SELECT
     run, tool,
-    round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
-    total_ns, instances,
+    round(100.0 * clipped_ns / nullif(sum(clipped_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
+    total_ns, clipped_ns, instances,
     round(mean, 1) AS avg_ns,
     quantiles[2] AS median_ns,
     min_ns, max_ns,
@@ -45,4 +47,4 @@ SELECT
     round(quantiles[3], 1) AS p95_ns,
     family, name
 FROM grouped
-ORDER BY run, tool, total_ns DESC NULLS LAST, name;
+ORDER BY run, tool, clipped_ns DESC NULLS LAST, name;

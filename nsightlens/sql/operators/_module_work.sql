@@ -1,7 +1,7 @@
 -- The kernels of each module by the call of it that they belong to: that around their launch, else that around the forward
 -- operator from which they stem. The names are those of `kernels`; the call is NULL where no range has it.
 -- @scope profile
--- @requires kernels, ranges
+-- @requires _bounded_kernels, ranges
 -- @column profile_id   Profile.
 -- @column process_id   OS process.
 -- @column module_id    The call; key of `ranges`.
@@ -12,7 +12,7 @@ CREATE VIEW _module_work AS
 WITH RECURSIVE work AS MATERIALIZED (
     SELECT profile_id, process_id, range_id, module AS name, sum(duration_ns) AS self_ns,
         sum(duration_ns) FILTER (phase = 'backward') AS backward_ns
-    FROM kernels WHERE tool <> 'ncu' AND module IS NOT NULL GROUP BY profile_id, process_id, range_id, module
+    FROM _bounded_kernels WHERE tool <> 'ncu' AND module IS NOT NULL GROUP BY profile_id, process_id, range_id, module
 ), search AS (
     -- from each launch up to the call of a module; where there is none, once more from the innermost forward operator
     SELECT DISTINCT range_id, range_id AS up_id, NULL::BIGINT AS forward_id, false AS linked FROM work

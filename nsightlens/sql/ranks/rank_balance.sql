@@ -4,6 +4,7 @@
 -- have it. The time of communication includes waiting: whoever has most of it waited longest, and is not the slow rank
 -- (see straggler); communication_pct says how much of an item is communication.
 -- @scope run
+-- @requires _bounded_kernels
 -- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @column run           Run (one workload in one configuration).
@@ -23,7 +24,7 @@ CREATE VIEW rank_balance AS
 WITH work AS (
     SELECT run, tool, rank, family, op, step, duration_ns,
         CASE WHEN family = 'collective' THEN duration_ns ELSE 0 END AS communication_ns
-    FROM kernels
+    FROM _bounded_kernels
     WHERE tool <> 'ncu' AND rank IS NOT NULL AND duration_ns IS NOT NULL
 ), sums AS (
     SELECT run, tool, 'all' AS item_kind, 'all' AS item, rank, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,

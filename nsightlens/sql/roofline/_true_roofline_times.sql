@@ -1,5 +1,6 @@
 -- How long the launches of each kernel that ncu measured took in the undisturbed tools, by each grade of likeness: per rank, over
 -- all ranks (is_pooled), and of the very launches that ncu counted (grade launch).
+-- Launches whose end cannot be true (kernel_overruns) tell nothing, and are left out.
 -- @scope run
 -- @requires _ncu_by_config, _ncu_launch, matches
 -- @column run               Run.
@@ -19,7 +20,7 @@ WITH launched AS (
     SELECT run, tool, rank, kernel_key, short_name, gpu, duration_ns,
         struct_pack(grid_x, grid_y, grid_z, block_x, block_y, block_z) AS configuration
     FROM kernels
-    WHERE tool IN ('nsys', 'kineto') AND duration_ns > 0 AND kernel_key IS NOT NULL AND (
+    WHERE tool IN ('nsys', 'kineto') AND duration_ns > 0 AND coalesce(overrun_ns, 0) = 0 AND kernel_key IS NOT NULL AND (
         (run, kernel_key) IN (SELECT (run, kernel_key) FROM _ncu_by_config)
         OR (run, short_name) IN (SELECT (run, short_name) FROM _ncu_by_config WHERE short_name IS NOT NULL))
 ), partners AS (
@@ -27,7 +28,7 @@ WITH launched AS (
     FROM matches AS m
     JOIN _ncu_launch AS c ON m.other_kernel_id = c.kernel_id
     JOIN kernels AS k ON m.kernel_id = k.kernel_id AND m.tool = k.tool
-    WHERE m.other_tool = 'ncu' AND k.duration_ns > 0
+    WHERE m.other_tool = 'ncu' AND k.duration_ns > 0 AND coalesce(k.overrun_ns, 0) = 0
     GROUP BY ALL
 ), summed AS (
     SELECT

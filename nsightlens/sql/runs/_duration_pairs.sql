@@ -18,7 +18,7 @@ WITH medians AS (
         min(family) AS family, count(*) AS launches, median(duration_ns) AS middle_ns,
         quantile_cont(duration_ns, 0.95) <= 1.5 * quantile_cont(duration_ns, 0.05) AS is_even
     FROM kernels
-    WHERE kernel_key IS NOT NULL AND duration_ns IS NOT NULL
+    WHERE kernel_key IS NOT NULL AND duration_ns IS NOT NULL AND coalesce(overrun_ns, 0) = 0
     GROUP BY ALL
 )
 SELECT m.run, m.other_tool AS tool, m.tool AS other_tool, o.clock_control, 'launch' AS grade, k.family, 1 AS launches,
@@ -26,7 +26,7 @@ SELECT m.run, m.other_tool AS tool, m.tool AS other_tool, o.clock_control, 'laun
 FROM matches AS m
 JOIN kernels AS k ON m.kernel_id = k.kernel_id
 JOIN kernels AS o ON m.other_kernel_id = o.kernel_id
-WHERE k.duration_ns IS NOT NULL AND o.duration_ns IS NOT NULL
+WHERE k.duration_ns IS NOT NULL AND o.duration_ns IS NOT NULL AND coalesce(k.overrun_ns, 0) = 0 AND coalesce(o.overrun_ns, 0) = 0
 UNION ALL
 SELECT a.run, a.tool, b.tool, a.clock_control, 'configuration', b.family, b.launches, a.middle_ns, b.middle_ns
 FROM medians AS a

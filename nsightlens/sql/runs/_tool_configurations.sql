@@ -51,7 +51,7 @@ WITH ranked AS (
         min(family) AS family, count(*) AS launches,
         count(*) FILTER (is_common) AS common_launches, count(*) FILTER (is_early) AS early_launches,
         count(*) FILTER (in_graph) AS in_graph,
-        quantile_cont(duration_ns, [0.05, 0.5, 0.95]) AS quantiles, bool_and(duration_ns % 1000 = 0) AS whole_us,
+        quantile_cont(duration_ns, [0.05, 0.5, 0.95]) FILTER (coalesce(overrun_ns, 0) = 0) AS quantiles, bool_and(duration_ns % 1000 = 0) AS whole_us,
         CASE WHEN min(registers_per_thread) = max(registers_per_thread) THEN min(registers_per_thread) END AS registers,
         CASE WHEN min(shared_bytes) = max(shared_bytes) THEN min(shared_bytes) END AS shared_bytes,
         median(estimated_occupancy_pct) AS estimated_occupancy_pct,

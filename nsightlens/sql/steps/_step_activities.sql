@@ -1,7 +1,7 @@
 -- What fills the steps of a process, each interval under the category that the TensorBoard plugin would count it in.
 -- Of operators only the outermost of a thread stand here: those inside them add nothing to a union.
 -- @scope rows
--- @requires kernels, memory_ops, graph_executions, api_calls, ranges
+-- @requires _bounded_kernels, memory_ops, graph_executions, api_calls, ranges
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column profile_id    Profile.
 -- @column process_id    OS process.
@@ -25,7 +25,7 @@ WITH host AS (
 SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
     CASE WHEN CASE WHEN communication_pattern IS NULL THEN family = 'collective'
         ELSE regexp_matches(name, communication_pattern) END THEN 'communication' ELSE 'kernel' END AS category
-FROM kernels
+FROM _bounded_kernels
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
 SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns,

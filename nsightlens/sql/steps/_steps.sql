@@ -1,7 +1,7 @@
 -- The steps of each process, as windows of time that do not overlap. A host step (range of kind step) is stretched to
 -- the end of the GPU work that its API calls launched, and begins where the step before it ended; the first begins
 -- after the GPU work that was launched before any step and ended before the first step's own. A process without steps
--- has one: the span of its operators, else of its API calls and GPU work; its step and step_id are NULL.
+-- has one: its whole capture, that is all of its operators, API calls and GPU work; its step and step_id are NULL.
 -- Assumes that a process has one sequence of steps: where steps overlap, the earlier keeps the time.
 -- @scope profile
 -- @requires ranges, api_calls, _launched_work
@@ -19,13 +19,13 @@
 -- @column gpu_activities  Pieces of GPU work launched by the API calls inside the range.
 CREATE VIEW _steps AS
 WITH recorded AS (
-    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, true AS operator
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns
     FROM ranges WHERE kind = 'operator' AND duration_ns >= 0
     UNION ALL
-    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns, false
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns
     FROM api_calls WHERE duration_ns >= 0
     UNION ALL
-    SELECT run, tool, profile_id, process_id, window_index, start_ns, end_ns, false FROM _launched_work
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, end_ns FROM _launched_work
 ), stepped AS (
     SELECT run, tool, profile_id, process_id, window_index, range_id AS step_id, step,
         start_ns, start_ns + duration_ns AS end_ns
@@ -34,7 +34,7 @@ WITH recorded AS (
     FROM stepped
     UNION ALL
     SELECT any_value(run), any_value(tool), profile_id, process_id, window_index, NULL, NULL,
-        coalesce(min(start_ns) FILTER (operator), min(start_ns)), coalesce(max(end_ns) FILTER (operator), max(end_ns))
+        min(start_ns), max(end_ns)
     FROM recorded AS r
     WHERE NOT EXISTS (FROM stepped AS s WHERE s.profile_id = r.profile_id
         AND s.process_id IS NOT DISTINCT FROM r.process_id AND s.window_index IS NOT DISTINCT FROM r.window_index)
@@ -63,7 +63,7 @@ WITH recorded AS (
 ), lead_in AS (
     SELECT p.track, max(m.end_ns) AS until_ns
     FROM placed AS p JOIN matched AS m USING (track)
-    WHERE p.is_first AND m.place IS NULL AND m.end_ns < p.first_ns
+    WHERE p.is_first AND p.step_id IS NOT NULL AND m.place IS NULL AND m.end_ns < p.first_ns
     GROUP BY p.track
 )
 SELECT run, tool, profile_id, process_id, window_index, step_id, step, p.start_ns AS host_start_ns, p.end_ns AS host_end_ns,
