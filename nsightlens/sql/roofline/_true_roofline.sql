@@ -80,7 +80,9 @@ WITH joined AS (
         r.launches AS ncu_launches, r.duration_ns AS ncu_duration_ns, r.roof_clock_hz AS ncu_clock_hz, c.stated,
         c.rated_hz, coalesce(lower(r.gpu) <> lower(t.time_gpu), false) AS is_other_gpu, r.warning AS counters_warning,
         -- ncu's own duration is not needed here.
-        CASE WHEN NOT (starts_with(r.not_plottable_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
+        CASE WHEN r.plottable AND (work_flop IS NULL OR traffic_bytes IS NULL)
+                THEN 'ncu gave rates without a duration, so that the work of a launch is unknown: collect gpu__time_duration.sum'
+            WHEN NOT (starts_with(r.not_plottable_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
             THEN r.not_plottable_reason END AS counters_reason,
         -- A clock that ncu measured may be above the rated one: the GPU can run at it.
         CASE WHEN c.rated_hz > r.roof_clock_hz AND NOT is_other_gpu THEN c.rated_hz / r.roof_clock_hz ELSE 1 END AS faster
