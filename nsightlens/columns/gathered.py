@@ -96,9 +96,10 @@ class GatheredColumns:
         self, columns: dict[tuple[str, str], ColumnBuilder], window_rows: Sequence[Mapping[str, int]],
         gpu_spans: Sequence[tuple[int, int] | None], kernel_ns: int | None, names: Sequence[tuple[str | None, str | None]],
     ) -> None:
-        """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock. kernel_ns: sum of
-        the kernels' durations; None where none of them is known. names: name and mangled name by the numbers in the column `name` of
-        kernels."""
+        """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock.
+        kernel_ns: sum of the kernels' durations; None where there are some and none is known.
+        names: name and mangled name by the numbers in the column `name` of kernels.
+        """
         self.gpu_spans = gpu_spans
         self.kernel_ns = kernel_ns
         self.names = names
