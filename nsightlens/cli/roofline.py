@@ -276,11 +276,12 @@ def _scaled(value: float | None, by: float) -> float | None:
 
 def _report_problems(table: pa.Table) -> None:
     """Print, once per reason, which kernels could not be plotted, and which points may mislead."""
+    named = labels({row["name"] for row in table.to_pylist()})
     for column, verb in (("not_plottable_reason", "not plotted"), ("warning", "warning")):
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
-                kernels[row[column]][_cut(row["short_name"] or row["name"])] = None
+                kernels[row[column]][_cut(named[row["name"]])] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
@@ -38,20 +38,24 @@ def shorten(key: str) -> str:
 
 
 def distinct(keys: Mapping[str, str], longest: int) -> dict[str, str]:
-    """Return {name: label}, no two the same. keys: the kernel_key of each name. longest: characters before what tells them apart.
+    """Return {name: label}, no two the same. keys: the kernel_key of each name. longest: characters.
 
-    Labels that several share have the place behind them where their keys begin to differ, or else a number.
+    Labels that several share are shorter, with the place behind them where their keys begin to differ, or else a number.
     """
-    shared: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(keys):
-        shared[_cut(shorten(keys[name]), longest)].append(name)
-    found = {}
-    for label, names in shared.items():
-        texts = _excerpts([keys[name] for name in names])
-        if len(set(texts)) < len(names):
-            texts = [str(number + 1) for number in range(len(names))]
-        found.update({name: f"{label}: {text}" if len(names) > 1 else label for name, text in zip(names, texts, strict=True)})
+    found = {name: _cut(shorten(key), longest) for name, key in keys.items()}
+    for name, excerpt in _of_shared(found, lambda names: _excerpts([keys[name] for name in names])):
+        found[name] = f"{_cut(found[name], max(8, longest - _EXCERPT - 2))}: {excerpt}"
+    for name, number in _of_shared(found, lambda names: [str(i + 1) for i in range(len(names))]):
+        found[name] = f"{found[name]} ({number})"
     return found
+
+
+def _of_shared(labels: Mapping[str, str], texts: Callable[[list[str]], list[str]]) -> list[tuple[str, str]]:
+    """Return (name, its text) of the names that share a label; texts: those of names that share one."""
+    shared: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(labels):
+        shared[labels[name]].append(name)
+    return [pair for names in shared.values() if len(names) > 1 for pair in zip(names, texts(names), strict=True)]
 
 
 def _excerpts(keys: Sequence[str]) -> list[str]:
