@@ -459,7 +459,7 @@ PROFILES = Table(
         _c("memory_ops", INT64, "ingest", "Rows in memory_ops."),
         _c("api_calls", INT64, "ingest", "Rows in api_calls."),
         _c("ranges", INT64, "ingest", "Rows in ranges."),
-        _c("kernel_ns", INT64, "ingest", "Sum of kernels.duration_ns.", "ns"),
+        _c("kernel_ns", INT64, "ingest", "Sum of kernels.duration_ns; NULL where none is known.", "ns"),
         _c("gpu_first_ns", INT64, "ingest", "Earliest start of a kernel, memory operation or graph execution.", "ns"),
         _c("gpu_last_ns", INT64, "ingest", "Latest end of one.", "ns"),
         _c("events", INT64, "reader", "Records in the file that were understood (Kineto: complete events)."),

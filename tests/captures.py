@@ -40,11 +40,12 @@ _NCU = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context
         "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
 
 
-def ncu(path: Path, metrics: dict[str, tuple[str, str]], *, launches: int = 1, pid: int = 5, name: str = GEMM) -> Path:
+def ncu(path: Path, metrics: dict[str, tuple[str, str]], *, launches: int = 1, pid: int = 5, name: str = GEMM,
+        cc: str = "8.0") -> Path:
     """Write a long metrics CSV with {metric: (unit, value)} for each launch."""
     rows = [_NCU]
     for number in range(launches):
-        rows += [(str(number), str(pid), "python", "127.0.0.1", name, "1", "7", "(128, 1, 1)", "(4, 1, 1)", "0", "8.0",
+        rows += [(str(number), str(pid), "python", "127.0.0.1", name, "1", "7", "(128, 1, 1)", "(4, 1, 1)", "0", cc,
                   "Command line profiler metrics", metric, unit, value) for metric, (unit, value) in metrics.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows))

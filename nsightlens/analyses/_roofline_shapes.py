@@ -25,15 +25,18 @@ _PAIRS = "SELECT kernel_id, other_kernel_id FROM matches WHERE tool = 'nsys' AND
 # A slice of a GPU has a share of these peaks that no capture states.
 _SHEETS = """
 WITH gpus AS (
-    SELECT run, name AS gpu, coalesce(?, name) AS product, max(compute_capability) AS compute_capability,
-        max(sm_count) AS sm_count
-    FROM devices WHERE name IS NOT NULL GROUP BY ALL
+    SELECT run, name AS gpu, CASE WHEN ? THEN coalesce(?, name) ELSE coalesce(name, ?) END AS product,
+        max(compute_capability) AS compute_capability, max(sm_count) AS sm_count
+    FROM devices GROUP BY ALL
 ), named AS (
     SELECT *, (SELECT datasheet FROM _datasheet(product := gpus.product)) AS sheet FROM gpus
 )
 SELECT n.run, n.gpu, n.compute_capability, n.sheet, k.peak_key, k.clock_hz, k.source,
     coalesce(n.sm_count = k.sm_count, n.product NOT ILIKE '%mig%') AS is_whole, k.flop_per_s, k.dram_bytes_per_s
 FROM named AS n JOIN _gpu_peak AS k ON k.name = n.sheet
+JOIN gpu_peaks AS g ON g.name = n.sheet
+WHERE n.gpu IS NOT NULL OR ? OR (coalesce(TRY_CAST(n.compute_capability AS DECIMAL(4, 1)) = TRY_CAST(g.compute_capability AS
+    DECIMAL(4, 1)), true) AND coalesce(n.sm_count = g.sm_count, true))
 ORDER BY ALL"""
 
 _PLACED = """
@@ -73,7 +76,7 @@ WITH known AS (
         CASE WHEN h.is_whole THEN h.flop_per_s END AS roof_flop,
         CASE WHEN h.is_whole AND coalesce(h.compute_capability, '') NOT IN ('8.7', '11.0', '12.1') THEN h.dram_bytes_per_s
             END AS roof_bytes
-    FROM grouped AS g LEFT JOIN sheets AS h ON g.run = h.run AND g.gpu = h.gpu AND g.peak_key = h.peak_key
+    FROM grouped AS g LEFT JOIN sheets AS h ON g.run = h.run AND g.gpu IS NOT DISTINCT FROM h.gpu AND g.peak_key = h.peak_key
 )
 SELECT
     'shapes ' || left(md5(concat_ws('|', run, kernel_key, configuration, op, op_shapes, work_flop, minimal_bytes, precision)), 16)
@@ -99,8 +102,8 @@ ORDER BY run, total DESC, configuration_id, rank"""
 
 
 def rows(
-    ask: Ask, counted: pa.Table, *, kernel: str | None, kernel_regex: str | None, assume_gpu: str | None, time: str | None,
-    each: bool,
+    ask: Ask, counted: pa.Table, *, kernel: str | None, kernel_regex: str | None, assume_gpu: str | None, force_gpu: bool,
+    time: str | None, each: bool,
 ) -> pa.Table:
     """Return rows of true_roofline, most GPU time first, for what `counted` (its rows from counters) has no work and bytes of.
 
@@ -108,7 +111,8 @@ def rows(
     """
     shaped = shape_work.analyse(ask)
     tables = {
-        "work": shaped, "counted": counted, "pairs": ask(_PAIRS, []), "sheets": ask(_SHEETS, [assume_gpu]),
+        "work": shaped, "counted": counted, "pairs": ask(_PAIRS, []),
+        "sheets": ask(_SHEETS, [force_gpu, assume_gpu, assume_gpu, force_gpu]),
         "launched": ask(_LAUNCHED, [time, kernel, kernel, kernel, kernel_regex, kernel_regex, kernel_regex]),
     }
     with duckdb.connect() as connection:

@@ -11,13 +11,14 @@ kernel that nothing counted, configuration, operator and shapes, whose operation
 (shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks
 unless each is asked for.
 @scope run
-@requires _datasheet, _gpu_peak, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
+@requires _datasheet, _gpu_peak, gpu_peaks, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.
 @assumes The SM clock during undisturbed launches is at most the rated one, so that the compute roof drawn is an upper bound.
 @param  kernel        Part of the kernel's name (any case); NULL for all.
 @param  kernel_regex  Regular expression that the name matches; NULL for all.
-@param  assume_gpu    Product name for the datasheet peaks, where the report lacks it.
+@param  assume_gpu    Product name for the datasheet peaks, where the capture lacks it.
+@param  force_gpu     Whether assume_gpu is taken for every kernel, unchecked.
 @param  time          nsys or kineto; NULL: nsys where it recorded kernels of the run, else Kineto.
 @param  grade         Worst grade whose time is taken: configuration, key (other grids and blocks) or short_name (other variants).
 @param  ranks         'same': the rank that ncu measured; 'each': a row per rank, with another rank's counters where it has none.
@@ -101,22 +102,25 @@ LAUNCHES = ("auto", "all", "matched")
 WORK = ("any", "counters", "shapes")
 
 _COUNTED = """
-FROM _true_roofline(kernel := ?, kernel_regex := ?, assume_gpu := ?, timed_by := ?, worst_place := ?, over_ranks := ?, taken := ?)
+FROM _true_roofline(kernel := ?, kernel_regex := ?, assume_gpu := ?, force_gpu := ?, timed_by := ?, worst_place := ?,
+    over_ranks := ?, taken := ?)
 """
 
 
 def analyse(
     ask: Ask, *, kernel: str | None = None, kernel_regex: str | None = None, assume_gpu: str | None = None,
-    time: str | None = None, grade: str = "configuration", ranks: str = "same", launches: str = "auto", work: str = "any",
+    force_gpu: bool = False, time: str | None = None, grade: str = "configuration", ranks: str = "same",
+    launches: str = "auto", work: str = "any",
 ) -> pa.Table:
     """Return a row per configuration, level, precision and, with ranks 'each', rank. Raises UsageError for unknown choices."""
     for name, value, choices in (("time", time or "nsys", TOOLS), ("grade", grade, GRADES), ("ranks", ranks, RANKS),
                                  ("launches", launches, LAUNCHES), ("work", work, WORK)):
         if value not in choices:
             raise UsageError(f"true_roofline: {name} {value!r}: there are {', '.join(choices)}")
-    counted = ask(_COUNTED, [kernel, kernel_regex, assume_gpu, time, GRADES.index(grade) + 1, ranks, launches])
+    counted = ask(_COUNTED, [kernel, kernel_regex, assume_gpu, force_gpu, time, GRADES.index(grade) + 1, ranks, launches])
     if work == "counters":
         return counted
-    shaped = _roofline_shapes.rows(ask, counted, kernel=kernel, kernel_regex=kernel_regex, assume_gpu=assume_gpu, time=time,
+    shaped = _roofline_shapes.rows(ask, counted, kernel=kernel, kernel_regex=kernel_regex, assume_gpu=assume_gpu,
+                                   force_gpu=force_gpu, time=time,
                                    each=ranks == "each")
     return shaped if work == "shapes" else pa.concat_tables([counted, shaped])

@@ -171,7 +171,8 @@ def _contents(store: Store, runs: set[str]) -> None:
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():
-        held = (f"{count(row['kernels'], 'kernel')} ({row['kernel_ns'] / 1e6:,.3f} ms), "
+        took = "time unknown" if row["kernels"] and row["kernel_ns"] is None else f"{(row['kernel_ns'] or 0) / 1e6:,.3f} ms"
+        held = (f"{count(row['kernels'], 'kernel')} ({took}), "
                 f"{count(row['memory_ops'], 'memory operation')}")
         if not row["kernels"] and row["ranges"]:
             held += f", {count(row['ranges'], 'range')}"

@@ -34,6 +34,12 @@ def duration(ns: float | None) -> str:
     return f"{_digits(ns / factor)} {unit}" if factor > 1 else f"{ns:.4g} ns"
 
 
+def known_sum(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def size(count: float | None) -> str:
     """Return an amount of bytes with three digits or more and its unit: '6.174 GiB'."""
     if count is None:

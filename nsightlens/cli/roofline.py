@@ -5,14 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.kernel_patterns import choice
 from nsightlens.cli.output import emit, format_options, store_option
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.names import labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +28,7 @@ _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
 _NO_SHAPES = "; nor is their work known from operator shapes (record_shapes=True)"
 _NAMED = 3
-_DISTINCT = 24  # characters of a name, from where it differs
+_WORDS = 200  # of a name, for its likeness to what was asked for
 _TIMES = ("ncu", "nsys", "kineto")
 _GRADES = ("configuration", "key", "short_name")
 _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
@@ -36,16 +39,19 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 
 
 @click.command("roofline")
-@click.option("-k", "--kernel", default=None, help="Part of the kernel's name, case-insensitive [default: all that ncu "
-                                                   "profiled].")
-@click.option("--regex", is_flag=True, help="--kernel is a regular expression.")
+@click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME",
+              help="Part of the kernel's name, case-insensitive, or a pattern such as 'gemm*'; several: -k A -k B, or A,B "
+                   "[default: all that ncu profiled].")
+@click.option("--regex", is_flag=True, help="--kernel is a regular expression, case-sensitive.")
 @click.option("--level", type=click.Choice(_LEVELS), default="dram", show_default=True, help="Memory level whose bytes count.")
 @click.option("--precision", default="main", show_default=True, metavar="NAME",
               help="fp64, fp32, fp16, tensor, part of a tensor path (bf16, int8, ...), all, or main: the one with most "
                    "operations.")
 @click.option("--roofs", type=click.Choice(_ROOFS), default="ncu", show_default=True,
               help="ncu: peaks at the clock that ncu measured; datasheet: dense peaks. Where one is unknown, the other is used.")
-@click.option("--gpu", default=None, help="Product name for the datasheet, where the report lacks it.")
+@click.option("--gpu", default=None, help="Product name for the datasheet, where the report lacks it; checked against the "
+                                           "report's compute capability and SMs.")
+@click.option("--force-gpu", is_flag=True, help="--gpu is for every kernel, unchecked.")
 @click.option("--time", type=click.Choice(_TIMES), default="ncu", show_default=True,
               help="Source of the durations: ncu, or undisturbed launches of the same kernels in nsys or Kineto.")
 @click.option("--grade", type=click.Choice(_GRADES), default="configuration", show_default=True,
@@ -67,14 +73,14 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
 def command(
-    kernel: str | None, regex: bool, level: str, precision: str, roofs: str, gpu: str | None, time: str, grade: str, ranks: str,
-    launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None, store: Path | None,
-    **filters: Any,
+    kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None, force_gpu: bool, time: str,
+    grade: str, ranks: str, launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None,
+    store: Path | None, **filters: Any,
 ) -> None:
     """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
 
     A table on standard output lists each kernel's performance (work / duration), arithmetic intensity (work / bytes) and share
-    of the roof; --output draws the chart. Kernels that cannot be plotted are listed with what to collect.
+    of the roof, longest first; --output draws the chart. Kernels that cannot be plotted are listed with what to collect.
 
     ncu replays each kernel alone, at a locked clock and with flushed caches. --time nsys (or kineto) takes the duration from
     the timeline instead, reports how certain the match is (grade), and also draws ncu's own point.
@@ -86,27 +92,37 @@ def command(
     """
     import nsightlens as nl
 
-    if regex and kernel is None:
+    if regex and not kernels:
         raise UsageError("--regex needs --kernel EXPRESSION")
+    if force_gpu and gpu is None:
+        raise UsageError("--force-gpu needs --gpu NAME")
     _check_ending(output, points)
     of_time = {"grade": grade, "ranks": ranks, "launches": launches, "work": work}
     if time == "ncu" and of_time != _TRUE_ONLY:
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store) as opened:
         wanted = chosen(filters)
-        parameters: dict[str, Any] = {"kernel_regex" if regex else "kernel": kernel, "assume_gpu": gpu}
+        meant = choice(kernels, _known_names(opened, time) if kernels and not regex else (), regex=regex)
+        for note in meant.notes:
+            click.echo(note, err=True)
+        if kernels and meant.regex is None:
+            raise NsightlensError(_no_match(opened, meant.unknown, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
+        for text in meant.unknown:
+            click.echo(f"{_unlike(opened, text)}", err=True)
+        parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
         table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
         if table.num_rows == 0:
-            raise NsightlensError(_no_match(opened, kernel, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
+            raise NsightlensError(_no_match(opened, kernels, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
-        table = choose(table, level, precision)
-        if kernel is None and time != "ncu":
+        table = by_time(choose(table, level, precision))
+        if not kernels and time != "ncu":
             table = _longest(table)
         hint = _timed_elsewhere(opened, table) if time == "ncu" else None
     emit(summary(table, roofs), form, None, wide=wide)
     _report_problems(table)
-    _report_missing_roofs(table)
+    _report_roofs(table, roofs)
+    _report_missing_roofs(table, gpu)
     _report_clock(table)
     if hint is not None:
         click.echo(hint, err=True)
@@ -164,7 +180,7 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
     wanted = precision.lower()
     if wanted == "all":
         # A path that a kernel does not use is not worth a line.
-        return table.filter(pc.or_(table["is_main"], pc.not_equal(table["work_flop"].fill_null(1), 0)))
+        return table.filter(pc.or_(table["is_main"], pc.not_equal(table["achieved_flop_per_s"].fill_null(1), 0)))
     if wanted == "main":
         return table.filter(table["is_main"])
     names = table["precision"].fill_null("")
@@ -177,12 +193,27 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
     return chosen
 
 
+def by_time(table: pa.Table) -> pa.Table:
+    """Return the rows, configurations with the longest launches first; in a true roofline those with the most time in all.
+
+    Rows of a configuration stay together; those of unknown time come last.
+    """
+    rows = table.to_pylist()
+    times: dict[object, float] = defaultdict(lambda: -1.0)
+    for row in rows:
+        launches = row["launches"] if "time_tool" in row else 1
+        times[row["configuration_id"]] = max(times[row["configuration_id"]], (row["duration_ns"] or -1) * (launches or 1))
+    first = {key: place for place, key in enumerate(dict.fromkeys(row["configuration_id"] for row in rows))}
+    order = sorted(range(len(rows)), key=lambda i: (-times[rows[i]["configuration_id"]], first[rows[i]["configuration_id"]], i))
+    return table.take(order)
+
+
 def summary(table: pa.Table, roofs: str) -> pa.Table:
     """Return the key columns, in units that people read."""
     import pyarrow as pa
 
     points = table.to_pylist()
-    names = _names(points)
+    names = labels({row["name"] for row in points})
     is_true = "time_tool" in table.column_names
     rows = []
     for row in points:
@@ -235,22 +266,6 @@ def _spread(row: dict[str, Any]) -> dict[str, float | None]:
     return {f"{name}_us": _scaled(row[f"{name}_duration_ns"], 1e3) for name in ("min", "p5", "p95", "max")}
 
 
-def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Return {full name: label}: the short name, plus what distinguishes kernels that share one."""
-    by_short: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        by_short[row["short_name"] or row["name"]].add(row["name"])
-    found = {}
-    for short, names in by_short.items():
-        first, last = min(names), max(names)
-        shared = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
-        start = len(re.sub(r"\w*$", "", first[:shared]))  # back to the beginning of the word
-        labels = {name: f"{short}: {name[start : start + _DISTINCT]}" for name in names}
-        unique = len(set(labels.values())) == len(names)
-        found.update({name: short if len(names) == 1 else labels[name] if unique else name for name in names})
-    return found
-
-
 def _shape(row: dict[str, Any], what: str) -> str:
     return "x".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
 
@@ -261,22 +276,45 @@ def _scaled(value: float | None, by: float) -> float | None:
 
 def _report_problems(table: pa.Table) -> None:
     """Print, once per reason, which kernels could not be plotted, and which points may mislead."""
+    named = labels({row["name"] for row in table.to_pylist()})
     for column, verb in (("not_plottable_reason", "not plotted"), ("warning", "warning")):
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
-                kernels[row[column]][_cut(row["short_name"] or row["name"])] = None
+                kernels[row[column]][_cut(named[row["name"]])] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
 
 
-def _report_missing_roofs(table: pa.Table) -> None:
+def _report_roofs(table: pa.Table, roofs: str) -> None:
+    """Print the roofs that the shares are of, with five digits."""
+    found: dict[str, dict[tuple[str, str], set[float]]] = defaultdict(lambda: defaultdict(set))
+    for row in table.to_pylist():
+        for what, kind, unit in ((row["precision"], "flop", "FLOP/s"), (row["level"], "bytes", "B/s")):
+            values = {"ncu": row[f"peak_{kind}_per_s"], "datasheet": row[f"datasheet_peak_{kind}_per_s"]}
+            source = next((one for one in sorted(_ROOFS, key=roofs.__ne__) if values[one]), None)
+            if source is not None and row["achieved_bytes_per_s"] is not None:
+                found[source][what, unit].add(values[source])
+    for source, by_what in found.items():
+        listed = [f"{what} {_span(values)}{unit}" for (what, unit), values in by_what.items()]
+        click.echo(f"roofs of {'ncu' if source == 'ncu' else 'the datasheet'}: {', '.join(listed)}", err=True)
+
+
+def _span(values: set[float]) -> str:
+    scale, prefix = (1e12, "T") if max(values) >= 1e12 else (1e9, "G")
+    return " to ".join(dict.fromkeys(f"{value / scale:,.5g}" for value in (min(values), max(values)))) + f" {prefix}"
+
+
+def _report_missing_roofs(table: pa.Table, gpu: str | None) -> None:
     """Print for which precisions and levels no roof is known, and how to get one."""
     missing: dict[str, dict[str, None]] = defaultdict(dict)
     for row in table.to_pylist():
         if row["plottable"]:
-            hint = f"no datasheet for {row['gpu']}" if row["gpu"] else "the report does not name its GPU: use --gpu NAME"
+            hint = "the report does not name its GPU: use --gpu NAME"
+            if row["gpu"] or gpu:
+                sheet = row["datasheet_gpu"]
+                hint = f"the datasheet of {sheet} has none" if sheet else f"no datasheet for {row['gpu'] or gpu}"
             for what, roof in ((row["precision"], "peak_flop_per_s"), (row["level"], "peak_bytes_per_s")):
                 if row[roof] is None and row[f"datasheet_{roof}"] is None:
                     missing[hint][what] = None
@@ -284,9 +322,24 @@ def _report_missing_roofs(table: pa.Table) -> None:
         click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
 
 
-def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]], time: str) -> str:
+def _known_names(store: Store, time: str) -> set[str]:
+    """Return all names by which the kernels that may be shown can be asked for."""
+    query = "SELECT name, kernel_key FROM ncu_by_config"
+    if time != "ncu":
+        query += " UNION SELECT DISTINCT name, kernel_key FROM kernels"
+    found = store.sql(query)
+    return {name for column in found.columns for name in column.to_pylist() if name is not None}
+
+
+def _unlike(store: Store, text: str) -> str:
+    """Return that no kernel is like a text, and which are the nearest."""
+    rows = store.sql("SELECT DISTINCT name, coalesce(kernel_key, name) AS key FROM ncu_by_config").to_pylist()
+    return f"ncu profiled no kernel like {text!r}; similar names: {', '.join(_nearest(text, rows))}" + _elsewhere(store, text)
+
+
+def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[object]], time: str) -> str:
     """Return why there are no rows: similar kernel names, or no ncu capture at all."""
-    query = "SELECT DISTINCT coalesce(short_name, name) AS short, run, rank, family FROM ncu_by_config"
+    query = "SELECT DISTINCT name, run, rank, family FROM ncu_by_config"
     counted = store.sql(query).to_pylist()
     if not counted:
         timed = store.sql("SELECT DISTINCT tool FROM timeline_kernels ORDER BY tool DESC")["tool"].to_pylist()
@@ -297,32 +350,49 @@ def _no_match(store: Store, kernel: str | None, wanted: dict[str, list[object]],
         selected = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
         return f"ncu profiled nothing in {selected}; there are: {runs}"
-    if kernel is None:
+    if not kernels:
         return "ncu profiled kernels, but none of their counters can be read"
-    near = ", ".join(_nearest(kernel, here))
-    return f"ncu profiled no kernel like {kernel!r}; similar names: {near}" + _elsewhere(store, kernel)
+    return "; ".join(_unlike(store, text) for text in kernels)
 
 
 def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return up to five names similar to `kernel`, by the whole name or a word of it."""
-    def likeness(name: str) -> float:
-        words = (name.lower(), *name.lower().split("_"))
-        return max(difflib.SequenceMatcher(None, kernel.lower(), word).ratio() for word in words)
+    """Return up to five names similar to `kernel`, by a word of the full name or a part of one, template arguments too."""
+    def closest(key: str) -> tuple[float, str]:
+        whole = re.findall(r"\w+", key)[:_WORDS]
+        words = dict.fromkeys([*whole, *(part for word in whole for part in word.split("_"))])
+        return max(((difflib.SequenceMatcher(None, kernel.lower(), word.lower()).ratio(), word) for word in words),
+                   default=(0.0, ""))
 
-    names = sorted({row["short"] for row in rows}, key=lambda name: (-likeness(name), name))
-    return [_cut(name) for name in names[:5]]
+    near = {row["name"]: closest(row["key"]) for row in rows}
+    found = labels(near)
+    best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
+    return [_cut(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
 
 
 def _elsewhere(store: Store, kernel: str) -> str:
+    """Return that other tools recorded such kernels; nothing where none did."""
     seen = store.sql("SELECT DISTINCT tool FROM kernels WHERE tool <> 'ncu' AND contains(lower(name), lower(?)) ORDER BY tool",
                      [kernel]).column("tool").to_pylist()
     return f". {' and '.join(seen)} recorded such kernels, without counters: profile them with ncu" if seen else ""
 
 
 def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
-    if gpu is not None and not any(table["datasheet_gpu"].to_pylist()):
-        known = store.sql("SELECT name FROM gpu_peaks ORDER BY name").column("name").to_pylist()
-        raise UsageError(f"no datasheet for {gpu!r}; there are: {', '.join(known)}")
+    """Print where --gpu is not used, and why. Raises UsageError where it is used for no kernel."""
+    if gpu is None:
+        return
+    known = store.sql("SELECT s.datasheet AS mine, g.name FROM _datasheet(product := ?) AS s, gpu_peaks AS g ORDER BY g.name",
+                      [gpu]).to_pylist()
+    if known[0]["mine"] is None:
+        raise UsageError(f"no datasheet for {gpu!r}; there are: {', '.join(row['name'] for row in known)}")
+    rows = table.to_pylist()
+    reasons = dict.fromkeys(row["datasheet_source"] for row in rows if " not used: it has " in (row["datasheet_source"] or ""))
+    named = dict.fromkeys(row["gpu"] for row in rows if row["gpu"] and "; forced" not in (row["datasheet_source"] or ""))
+    texts = [*reasons, *(f"{gpu} not used: the report's GPU is named, {name}" for name in named)]
+    hint = "; --force-gpu takes it all the same"
+    if texts and all(row["datasheet_gpu"] is None for row in rows):
+        raise UsageError(f"--gpu {'; '.join(texts)}{hint}")
+    for text in texts:
+        click.echo(f"--gpu {text}{hint}", err=True)
 
 
 def _cut(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import page
-from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, lines, number, rank_spans, share, size, some
+from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, rank_spans, share, size, some
 from nsightlens.cli.tables import MISSING, Column
 from nsightlens.names import label
 from nsightlens.names.process_label import process_label
@@ -83,7 +83,7 @@ def captured(asked: Page) -> None:
         Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
                         for rows in found.values()], 6),
         Column("kernels", [number(sum(row["kernels"] or 0 for row in rows)) for rows in found.values()], 5),
-        Column("kernel time", [duration(sum(row["kernel_ns"] or 0 for row in rows)) for rows in found.values()], 2),
+        Column("kernel time", [duration(known_sum(row["kernel_ns"] for row in rows)) for rows in found.values()], 2),
         Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),

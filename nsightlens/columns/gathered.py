@@ -38,7 +38,7 @@ class ColumnGatherer:
         self._names = NameCodes()
         self._windows: list[Counter[str]] = []
         self._spans: list[tuple[int, int] | None] = []
-        self._kernel_ns = 0
+        self._kernel_ns: int | None = None
         self._columns: dict[tuple[str, str], ColumnBuilder] = {}
 
     def begin_window(self) -> None:
@@ -72,7 +72,8 @@ class ColumnGatherer:
 
     def _add_time(self, table: str, start: pa.Array, duration: pa.Array) -> None:
         if table == "kernels":
-            self._kernel_ns += pc.sum(duration).as_py() or 0
+            took = pc.sum(duration).as_py()
+            self._kernel_ns = self._kernel_ns if took is None else (self._kernel_ns or 0) + took
         first = pc.min(start).as_py()
         if first is not None:
             last = pc.max(pc.add(start, pc.fill_null(duration, 0))).as_py()
@@ -87,7 +88,8 @@ class ColumnGatherer:
     def finish(self) -> GatheredColumns:
         """Return what was gathered; nothing can be added afterwards."""
         columns, self._columns = self._columns, {}
-        return GatheredColumns(columns, tuple(self._windows), tuple(self._spans), self._kernel_ns, self._names.names())
+        kernel_ns = self._kernel_ns if any(window["kernels"] for window in self._windows) else 0
+        return GatheredColumns(columns, tuple(self._windows), tuple(self._spans), kernel_ns, self._names.names())
 
 
 class GatheredColumns:
@@ -95,10 +97,12 @@ class GatheredColumns:
 
     def __init__(
         self, columns: dict[tuple[str, str], ColumnBuilder], window_rows: Sequence[Mapping[str, int]],
-        gpu_spans: Sequence[tuple[int, int] | None], kernel_ns: int, names: Sequence[tuple[str | None, str | None]],
+        gpu_spans: Sequence[tuple[int, int] | None], kernel_ns: int | None, names: Sequence[tuple[str | None, str | None]],
     ) -> None:
-        """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock. names: name and mangled name by
-        the numbers in the column `name` of kernels."""
+        """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock.
+        kernel_ns: sum of the kernels' durations; None where there are some and none is known.
+        names: name and mangled name by the numbers in the column `name` of kernels.
+        """
         self.gpu_spans = gpu_spans
         self.kernel_ns = kernel_ns
         self.names = names

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nsightlens.names.demangle import demangle
 from nsightlens.names.families import FAMILIES, OTHER, classify
 from nsightlens.names.key import Parsed, parse
-from nsightlens.names.label import shorten
+from nsightlens.names.label import distinct, shorten
 from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
 __all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "label",
-           "short_name", "tensor_cores"]
+           "labels", "short_name", "tensor_cores"]
 
 RULES_VERSION = 3
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
@@ -73,3 +73,8 @@ def tensor_cores(name: str, family: str) -> bool | None:
 def label(name: str) -> str:
     """Return the name of a kernel as people want it in a narrow column: no parameters, no plumbing. Two kernels may share it."""
     return shorten(_parsed(name).key)
+
+
+def labels(names: Iterable[str], longest: int = 60) -> dict[str, str]:
+    """Return {name: label} with labels of about `longest` characters, of which no two are the same."""
+    return distinct({name: _parsed(name).key for name in names}, longest)

@@ -15,6 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
+from nsightlens.names import labels as names_of
+from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
 from nsightlens.plots.frame import COLOURS, clean, settle, short
@@ -23,13 +25,12 @@ from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, prec
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing
 _SIZE = 7.0
-_RING = 5.0  # how much larger a ring is than what it surrounds
+_LARGER = 5.0  # a mark behind others at its place than these
 _SAME_PLACE = (0.013, 0.019)  # of the panel's width and height: nearer points hide each other
-_CLEAR = 6.0  # points between a number and a roof
 _NUMBERED_FROM = 7
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
-_SIDES = ((9, 3), (9, -9), (-9, 5), (-9, -11), (0, 8), (0, -14), (17, -3), (-17, -3), (0, 17), (0, -23))  # in points
 _LENGTH, _SHORTER = 60, 32  # characters of a kernel's name in the legend; shorter where shapes stand beside it
+_MOST_CAUTIONS = 2
 _WIDTH = 135  # characters of the note that fit into a panel's width
 
 Key = tuple[Any, Any]
@@ -39,7 +40,7 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 
     `table`: rows of the view `roofline`, or of `true_roofline`: then a bar shows the spread of the launches, and a thin arrow
-    comes from where ncu's own duration puts the kernel (small and hollow).
+    comes from where ncu's own duration puts the kernel (small and pale).
     `roofs`: 'ncu' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
     'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be plotted.
     """
@@ -51,6 +52,12 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     panels: dict[str, list[Row]] = {}
     for row in plottable:
         panels.setdefault(_title(row), []).append(row)
+    panels = {title: members for title, members in panels.items() if _has_roofs(members)}
+    if not panels:
+        raise NsightlensError("no roof is known for any of these kernels: " + "; ".join(
+            dict.fromkeys(roof_lines.why_unknown(row) for row in plottable)))
+    roofless = len(plottable) - sum(map(len, panels.values()))
+    plottable = [row for members in panels.values() for row in members]
     labels = series_labels(plottable)
     columns = 2 if len(labels) >= _NUMBERED_FROM and max(map(len, labels.values())) <= _TWO_COLUMNS * len(panels) else 1
     figure = Figure(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
@@ -58,16 +65,29 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set_title(title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
-    note = _note(rows, plottable, left_out, roofs)
-    note += ("\nA hollow ring stands around others at its place." if _rings(figure) else "")
+    note = _note(rows, panels.values(), left_out, roofless)
+    note += ("\nA larger mark lies behind others at its place." if _covered(figure) else "")
     stars = {_key(row) for row in plottable if times.is_from_shapes(row)}
-    _legend(figure, labels, len(levels_of(plottable)) > 1, stars, note, columns)
+    hollow = {_key(row) for members in panels.values() for row in members if _unknown_roofs(row, members)}
+    _legend(figure, labels, len(levels_of(plottable)) > 1, (stars, hollow), note, columns)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
-        roof_lines.settle_labels(axes, [(row["arithmetic_intensity"], row["achieved_flop_per_s"]) for row in members])
+        placing.settle(axes, members)
         if len(labels) >= _NUMBERED_FROM:
-            _write_numbers(axes, members, numbers)
+            series = [(number, [row for row in members if _key(row) == key]) for key, number in numbers.items()]
+            placing.write_numbers(axes, series)
     return figure
+
+
+def _has_roofs(rows: list[Row]) -> bool:
+    """Return whether any roof of these rows is known."""
+    return bool(roof_lines.memory_roofs(rows, "ncu") or roof_lines.compute_roofs(rows, "ncu"))
+
+
+def _unknown_roofs(row: Row, members: list[Row]) -> list[str]:
+    """Return the names of the roofs of a row, compute and memory, that none of the rows beside it in its panel knows."""
+    known = {roof.name for roof in roof_lines.compute_roofs(members, "ncu") + roof_lines.memory_roofs(members, "ncu")}
+    return [name for name in (precision_name(row["precision"]), LEVELS[row["level"]]) if name not in known]
 
 
 def _key(row: Row) -> Key:
@@ -131,11 +151,12 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
             marker, size = times.STAR if times.is_from_shapes(row) else (marker, size)
             under = _hidden_under(axes, row, drawn, key)
             times.draw(axes, row, colour, marker)
-            style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7, "zorder": 4}
-            if under:
-                style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 4.5}
+            style: dict[str, Any] = {"color": colour, "markeredgecolor": "white", "markeredgewidth": 0.7}
+            if _unknown_roofs(row, rows):
+                style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3}
             axes.plot([row["arithmetic_intensity"]], [row["achieved_flop_per_s"]], linestyle="none", marker=marker,
-                      markersize=size + _RING * under, gid=f"point {number + 1} {row['level']}", label="_point", **style)
+                      markersize=size + _LARGER * under, zorder=4 - under / 100, label="_point",
+                      gid=f"point {number + 1} {row['level']}", **style)
             drawn.append((key, row))
     if len(levels) > 1:
         axes.legend(handles=[_handle(*_LEVEL_MARKERS[level], "0.4", f"bytes at {LEVELS[level]}") for level in levels],
@@ -148,15 +169,14 @@ def _marker(number: int) -> str:
 
 
 def _hidden_under(axes: Axes, row: Row, drawn: list[tuple[Key, Row]], key: Key) -> int:
-    """Return how many points of other series stand where this one would: it becomes a ring around them."""
+    """Return how many points of other series stand where this one would: it lies behind them, and is larger."""
     here = _places(axes, row)
     return len({other for other, point in drawn if other != key and math.dist(here, _places(axes, point)) < 1})
 
 
-def _rings(figure: Figure) -> bool:
-    """Return whether a point was drawn as a ring."""
-    return any(line.get_markerfacecolor() == "none" for axes in figure.axes for line in axes.lines
-               if line.get_label() == "_point")
+def _covered(figure: Figure) -> bool:
+    """Return whether a point was drawn behind others."""
+    return any(line.get_zorder() < 4 for axes in figure.axes for line in axes.lines if line.get_label() == "_point")
 
 
 def _places(axes: Axes, row: Row) -> tuple[float, float]:
@@ -165,54 +185,17 @@ def _places(axes: Axes, row: Row) -> tuple[float, float]:
     return float(x) / _SAME_PLACE[0], float(y) / _SAME_PLACE[1]
 
 
-def _write_numbers(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
-    """Write the number of each series beside one of its points, where it covers the least; needs a figure laid out."""
-    scale = 72 / axes.figure.dpi
-    boxes = [text.get_window_extent() for text in axes.texts]
-    boxes += [legend.get_window_extent()] if (legend := axes.get_legend()) else []
-    covered = [(box.x0 * scale - 6, box.y0 * scale - 4, box.x1 * scale + 6, box.y1 * scale + 4) for box in boxes]
-    beside = [row | {"achieved_flop_per_s": row["ncu_achieved_flop_per_s"]} for row in rows if row.get("ncu_achieved_flop_per_s")]
-    covered += [(x * scale - 9, y * scale - 7, x * scale + 9, y * scale + 7) for x, y in _pixels(axes, rows + beside)]
-    lines = [axes.transData.transform(line.get_xydata()) * scale for line in axes.lines
-             if str(line.get_label()).startswith(("_roof", "_levels"))]
-    for key, number in numbers.items():
-        points = [row for row in rows if _key(row) == key]
-        if not points:
-            continue
-        places = [(x * scale, y * scale, side, row) for row, (x, y) in zip(points, _pixels(axes, points), strict=True)
-                  for side in _SIDES]
-        x, y, side, row = min(places, key=lambda place: _cost(place[0] + place[2][0], place[1] + place[2][1] + 3, covered, lines))
-        covered.append((x + side[0] - 9, y + side[1] - 4, x + side[0] + 9, y + side[1] + 10))
-        axes.annotate(str(number + 1), (row["arithmetic_intensity"], row["achieved_flop_per_s"]), xytext=side,
-                      textcoords="offset points", ha="center", fontsize=7, color=COLOURS[number % len(COLOURS)],
-                      weight="bold", gid="number", zorder=5)
-
-
-def _pixels(axes: Axes, rows: list[Row]) -> list[tuple[float, float]]:
-    points = axes.transData.transform([(row["arithmetic_intensity"], row["achieved_flop_per_s"]) for row in rows])
-    return [(float(x), float(y)) for x, y in points]
-
-
-def _cost(x: float, y: float, covered: list[tuple[float, float, float, float]], lines: list[Any]) -> int:
-    """Return how much a number at (x, y), in points, would cover: texts and points count more than roofs."""
-    boxes = sum(x0 < x < x1 and y0 < y < y1 for x0, y0, x1, y1 in covered)
-    return 3 * boxes + sum(_distance(x, y, line) < _CLEAR for line in lines)
-
-
-def _distance(x: float, y: float, line: Any) -> float:
-    """Return the distance of a point to the straight line between the ends of `line`."""
-    (x0, y0), (x1, y1) = line[0], line[-1]
-    length = math.dist((x0, y0), (x1, y1)) or 1.0
-    share = min(1.0, max(0.0, ((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) / length**2))
-    return math.dist((x, y), (x0 + share * (x1 - x0), y0 + share * (y1 - y0)))
-
-
-def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, stars: set[Key], note: str, columns: int) -> None:
+def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, marked: tuple[set[Key], set[Key]], note: str,
+            columns: int) -> None:
+    """Write the legend. marked: the series whose work is from shapes, and those drawn hollow."""
+    stars, hollow = marked
     handles = []
     for number, (key, text) in enumerate(labels.items()):
         numbered = f"{number + 1}  {text}" if len(labels) >= _NUMBERED_FROM else text
         marker, size = times.STAR if key in stars else ("o" if several_levels else _marker(number), _SIZE)
         handles.append(_handle(marker, size, COLOURS[number % len(COLOURS)], numbered))
+        if key in hollow:
+            handles[-1].set(markerfacecolor="none", markeredgecolor=COLOURS[number % len(COLOURS)], markeredgewidth=1.3)
     legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=7.5, frameon=False,
                            alignment="left", handletextpad=0.3, columnspacing=1.2, title=note, title_fontsize=6.5)
     legend.get_title().set_color("0.35")
@@ -229,46 +212,48 @@ def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
     for row in rows:
         first.setdefault(_key(row), row)
     several = [name for name in ("run", "rank") if len({row[name] for row in first.values()}) > 1]
+    names = {length: names_of({row["name"] for row in first.values()}, length) for length in (_LENGTH, _SHORTER)}
     labels = {}
     for key, row in first.items():
-        length = _SHORTER if times.is_from_shapes(row) else _LENGTH
-        parts = [short(clean(row["short_name"] or row["name"]), length), _shape(row, "grid"), precision_name(row["precision"])]
+        name = names[_SHORTER if times.is_from_shapes(row) else _LENGTH][row["name"]]
+        parts = [clean(name), _shape(row, "grid"), precision_name(row["precision"])]
         parts += ["from shapes"] if times.is_from_shapes(row) else []
         parts += [f"{name} {short(clean(str(row[name])), 30)}" for name in several if row[name] is not None]
         labels[key] = ", ".join(parts)
-    for more in (times.shapes, _template, lambda row: f"block {_shape(row, 'block')}",
-                 lambda row: f"clocks {row['clock_control']}"):
+    for more in (times.shapes, lambda row: f"block {_shape(row, 'block')}", lambda row: f"clocks {row['clock_control']}",
+                 lambda row: f"configuration {row['configuration_id']}"):
         counts = Counter(labels.values())
         labels = {key: f"{text}, {word}" if counts[text] > 1 and (word := more(first[key])) else text
                   for key, text in labels.items()}
     return labels
 
 
-def _template(row: Row) -> str:
-    """Return the template arguments, shortened: where kernels of one base name differ."""
-    return short(clean(str(row["name"]).partition("<")[2] or str(row["name"])), 40)
-
-
 def _shape(row: Row, what: str) -> str:
     return "×".join("?" if row[f"{what}_{axis}"] is None else str(row[f"{what}_{axis}"]) for axis in "xyz")
 
 
-def _note(rows: list[Row], plottable: list[Row], left_out: int, preferred: Source) -> str:
+def _note(rows: list[Row], panels: Iterable[list[Row]], left_out: int, roofless: int) -> str:
+    plottable = [row for members in panels for row in members]
     counted = [row for row in plottable if not times.is_from_shapes(row)]
     definitions = {row["level"]: row["level_definition"] for row in counted}
     lines = ["Operations and bytes of one launch over its duration under ncu."]
+    if any(row.get("duration_ns", 0) is None for row in plottable):
+        lines = ["Operations and bytes per second as ncu gives them, over the duration of a launch where it is known."]
     if "time_tool" in plottable[0]:
         lines = times.note(plottable)
     if counted:
         lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(counted))}."
-    known = {roof.name for roof in roof_lines.compute_roofs(plottable, preferred) + roof_lines.memory_roofs(plottable, preferred)}
-    wanted = [precision_name(row["precision"]) for row in plottable] + [LEVELS[level] for level in levels_of(plottable)]
-    roofless = [name for name in dict.fromkeys(wanted) if name not in known]
+    hollow: dict[str, dict[str, None]] = {}
+    for members in panels:
+        for row in members:
+            hollow.setdefault(roof_lines.why_unknown(row), {}).update(dict.fromkeys(_unknown_roofs(row, members)))
+    lines += [f"Hollow: no roof is known for {', '.join(names)} ({why})." for why, names in hollow.items() if names]
+    lines += [f"Caution: {text}." for text in dict.fromkeys(row.get("warning") for row in counted) if text][:_MOST_CAUTIONS]
     absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in plottable})
     facts = [
-        f"no roof is known for {', '.join(roofless)}" if roofless else "",
         f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be plotted" if absent else "",
         f"{left_out} points left out, whose level counts other bytes" if left_out else "",
+        f"{roofless} points left out, of whose GPU no roof is known" if roofless else "",
     ]
     text = "; ".join(filter(None, facts))
     lines += [text[0].upper() + text[1:] + "."] if text else []

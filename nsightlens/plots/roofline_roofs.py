@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
-from matplotlib.text import Annotation
 
 Source = Literal["ncu", "datasheet"]
 Row = dict[str, Any]
@@ -17,12 +16,8 @@ _COLUMNS: dict[Source, tuple[str, str]] = {
     "ncu": ("peak", "roof_clock_hz"), "datasheet": ("datasheet_peak", "datasheet_clock_hz")}
 """Of each source: how the names of its peaks begin, and the column of their clock."""
 LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}
-_SLOPE, _FLAT, _RIDGE = "slope", "flat", "ridge"  # marks of the labels of memory roofs, compute roofs and where they meet
+SLOPE, FLAT, RIDGE = "slope", "flat", "ridge"  # marks of the labels of memory roofs, compute roofs and where they meet
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_FLAT_PLACES: tuple[tuple[tuple[int, int], Literal["bottom", "top"]], ...] = (  # in points off the right end
-    ((-4, 3), "bottom"), ((-4, -4), "top"), ((-90, 3), "bottom"), ((-90, -4), "top"))
-_RIDGE_PLACES: tuple[tuple[tuple[int, int], Literal["left", "right"]], ...] = (
-    ((4, -9), "left"), ((-4, 3), "right"), ((-7, -4), "right"))
 _SAME = 1.01  # roofs within one per cent are drawn as one line
 
 
@@ -111,47 +106,22 @@ def draw(axes: Axes, memory: Sequence[Roof], compute: Sequence[Roof]) -> None:
         _line(axes, roof, xs, [roof.least * x for x in xs], [roof.greatest * x for x in xs])
         start = max(left, axes.get_ylim()[0] / roof.greatest) * 1.15
         axes.annotate(roof.label, (start, roof.greatest * start), xytext=(0, 3), textcoords="offset points", fontsize=8,
-                      rotation_mode="anchor", gid=_SLOPE)
+                      rotation_mode="anchor", gid=SLOPE)
     for roof in compute:
         xs = [roof.greatest / memory[-1].greatest if memory else left, right]
         _line(axes, roof, xs, [roof.least] * 2, [roof.greatest] * 2)
         axes.annotate(roof.label, (right, roof.greatest), xytext=(-4, 4), textcoords="offset points", fontsize=8, ha="right",
-                      gid=_FLAT, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
+                      gid=FLAT, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
     for slope in memory:
         for flat in compute:
             _ridge(axes, flat.greatest / slope.greatest, flat.greatest)
 
 
-def settle_labels(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
-    """Turn the labels of the slopes along them, and move those of the flats off the points; needs a figure that is laid out."""
-    (x0, y0), (x1, y1) = axes.transData.transform([(1.0, 1.0), (10.0, 10.0)])
-    pixels = axes.transData.transform(points)
-    for text in axes.texts:
-        if text.get_gid() == _SLOPE:
-            text.set_rotation(math.degrees(math.atan2(y1 - y0, x1 - x0)))
-        elif isinstance(text, Annotation) and text.get_gid() == _FLAT:
-            covered = []
-            for offset, side in _FLAT_PLACES:
-                text.set_position(offset)
-                text.set_verticalalignment(side)
-                box = text.get_window_extent().padded(6)
-                covered.append(sum(box.contains(x, y) for x, y in pixels))
-            offset, side = _FLAT_PLACES[covered.index(min(covered))]
-            text.set_position(offset)
-            text.set_verticalalignment(side)
-    _clear_ridges(axes)
-
-
-def _clear_ridges(axes: Axes) -> None:
-    """Put the numbers of the ridges where no label of a flat is: below, or left of them, above the slope."""
-    flats = [text.get_window_extent() for text in axes.texts if text.get_gid() == _FLAT]
-    for text in axes.texts:
-        if text.get_gid() == _RIDGE:
-            for offset, side in _RIDGE_PLACES:
-                text.set_position(offset)
-                text.set_horizontalalignment(side)
-                if not any(text.get_window_extent().overlaps(flat) for flat in flats):
-                    break
+def why_unknown(row: Row) -> str:
+    """Return why a row has no roof, and how to get one."""
+    if row["datasheet_gpu"]:
+        return f"neither ncu's report nor the datasheet of {row['datasheet_gpu']} has it"
+    return f"no datasheet for {row['gpu']}" if row["gpu"] else "the report does not name its GPU: --gpu NAME"
 
 
 def _line(axes: Axes, roof: Roof, xs: list[float], low: list[float], high: list[float]) -> None:
@@ -164,6 +134,6 @@ def _line(axes: Axes, roof: Roof, xs: list[float], low: list[float], high: list[
 def _ridge(axes: Axes, x: float, y: float) -> None:
     if x >= axes.get_xlim()[1]:
         return
-    axes.plot([x], [y], marker="o", markersize=4, markerfacecolor="white", markeredgecolor="black", linestyle="none",
+    axes.plot([x], [y], marker="o", markersize=3, color="black", linestyle="none",
               label="_ridge", zorder=3)
-    axes.annotate(f"{x:.3g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color="0.3", gid=_RIDGE)
+    axes.annotate(f"{x:.3g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color="0.3", gid=RIDGE)

@@ -13,6 +13,7 @@ STAR = ("*", 10.0)
 """Marker and size of points whose work is from shapes."""
 _SHAPES = 44  # characters
 _SMALL = 4.0
+_PALE = 0.55
 _APART = 1.03  # nearer than 3 %, an arrow would hide between its ends
 
 
@@ -23,15 +24,15 @@ def heights(rows: Sequence[Row]) -> list[float]:
 
 
 def draw(axes: Axes, row: Row, colour: str, marker: str) -> None:
-    """Draw the bar of a point's spread, ncu's own point (small and hollow), and a thin arrow from that to the point."""
+    """Draw the bar of a point's spread, ncu's own point (small and pale), and a thin arrow from that to the point."""
     x, y, own = row["arithmetic_intensity"], row["achieved_flop_per_s"], row.get("ncu_achieved_flop_per_s")
     if spread := _spread(row):
         axes.errorbar([x], [y], yerr=[[max(0.0, y - spread[0])], [max(0.0, spread[1] - y)]], fmt="none", ecolor="0.15",
                       elinewidth=0.7, capsize=2.0, capthick=0.7, label="_spread", zorder=4.6)
     if not own:
         return
-    axes.plot([x], [own], linestyle="none", marker=marker, markersize=_SMALL, markerfacecolor="white", markeredgecolor=colour,
-              markeredgewidth=0.9, label="_ncu", zorder=3.8)
+    axes.plot([x], [own], linestyle="none", marker=marker, markersize=_SMALL, color=colour, alpha=_PALE,
+              markeredgewidth=0, label="_ncu", zorder=3.8)
     if max(own, y) > _APART * min(own, y):
         axes.annotate("", (x, y), xytext=(x, own), gid="from ncu", zorder=3.5,
                       arrowprops={"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "color": colour, "linewidth": 0.7,
@@ -50,13 +51,13 @@ def shapes(row: Row) -> str:
 
 
 def note(rows: Sequence[Row]) -> list[str]:
-    """Return the sentences that say what the points, bars, hollow marks and stars are, and the clock of the roofs."""
+    """Return the sentences that say what the points, bars, pale marks and stars are, and the clock of the roofs."""
     tools = " or ".join(sorted({str(row["time_tool"]) for row in rows}))
     lines = []
     if counted := [row for row in rows if not is_from_shapes(row)]:
         grades = dict.fromkeys(str(row["time_grade"]) for row in counted)
         lines = ["Operations and bytes of one launch as ncu counted them, over the median duration of the launches in "
-                 f"{tools} (bars: 5th to 95th percentile). Small hollow marks with an arrow: the same over the duration under "
+                 f"{tools} (bars: 5th to 95th percentile). Small pale marks with an arrow: the same over the duration under "
                  "ncu.",
                  f"Launches of ncu and of {tools} belong together by grade: {', '.join(grades)}."]
     if len(counted) < len(rows):

@@ -21,7 +21,7 @@ COUNTERS = {
     "gpu__time_duration.sum": ("us", "10.00"), "dram__bytes.sum": ("Mbyte", "2.00"), CORE.format("fadd"): ("inst", "1,000,000"),
     CORE.format("fmul"): ("inst", "0"), CORE.format("ffma"): ("inst", "2,000,000"),
     "dram__bytes.sum.peak_sustained": ("byte/cycle", "1,000"), "dram__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
-    "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": ("inst/cycle", "5,000"),
+    "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": ("inst/cycle", "6,912"),  # 108 SMs of 64 lanes
     "sm__cycles_elapsed.avg.per_second": ("Ghz", "1.00"),
 }
 
@@ -65,12 +65,60 @@ def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
     (["--kernel", "SGEMM"], {"ampere_sgemm_128x64_nn"}),
     (["--kernel", "^ampere_.*(nn|ldg8)$", "--regex"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
     (["--run", "base", "--kernel", "copy"], {"copy_kernel"}),
+    (["--kernel", "*gemm*"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--kernel", "AMPERE_S*"], {"ampere_sgemm_128x64_nn"}),
+    (["--kernel", "copy_kerne?"], {"copy_kernel"}),
+    (["--kernel", ".*gemm.*"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
+    (["--kernel", "copy,sgemm"], {"copy_kernel", "ampere_sgemm_128x64_nn"}),
+    (["--kernel", "copy", "--kernel", "sgemm"], {"copy_kernel", "ampere_sgemm_128x64_nn"}),
+    (["--kernel", "^copy", "--kernel", "^ampere_s", "--regex"], {"copy_kernel", "ampere_sgemm_128x64_nn"}),
     (["--precision", "fp32"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
     (["--precision", "tensor"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
     (["--precision", "bf16"], {"ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),
 ])
 def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]) -> None:
     assert {line.split()[2] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
+
+
+def test_how_a_name_was_understood_is_said(store: Path) -> None:
+    assert "--kernel .*sgemm: taken as a regular expression" in ask(store, "--kernel", ".*sgemm").stderr
+    assert "regular expression" not in ask(store, "--kernel", "*sgemm*").stderr
+    assert "ncu profiled no kernel like 'zonk'" in ask(store, "--kernel", "sgemm,zonk").stderr
+    assert "ncu profiled no kernel like 'zonk'" in refused(store, "--kernel", "zonk")
+
+
+def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(tmp_path: Path) -> None:
+    none = {name: (unit, "0" if "op_f" in name and "peak" not in name else value) for name, (unit, value) in COUNTERS.items()}
+    for number, (name, us, counters) in enumerate((("a", "5.00", COUNTERS), ("b", "20.00", none), ("c", "10.00", COUNTERS))):
+        ncu(tmp_path / "run" / f"{name}.csv", {**counters, "gpu__time_duration.sum": ("us", us)}, name=name, pid=number)
+    rates = {"dram__bytes.sum.per_second": ("Gbyte/s", "500"), **{
+        name: cell for name, cell in COUNTERS.items() if "peak" in name or "per_second" in name}, **{
+        CORE.format(op) + ".per_second": ("inst/s", "1,000,000,000") for op in ("fadd", "fmul", "ffma")}}
+    ncu(tmp_path / "run" / "d.csv", rates, name="d", pid=9)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
+    assert [row["kernel"] for row in rows] == ["b", "c", "a", "d"]
+    copy, _, _, untimed = rows
+    assert float(copy["roof_pct"]) == pytest.approx(10) and copy["gflop_per_s"] == "", "2 MB in 20 us, of 1 TB/s"
+    assert float(untimed["roof_pct"]) == pytest.approx(50) and untimed["duration_us"] == "", "unknown, not 0"
+
+
+def test_a_time_that_is_not_recorded_is_unknown_and_not_0(tmp_path: Path) -> None:
+    untimed = {name: cell for name, cell in COUNTERS.items() if "time" not in name}
+    ncu(tmp_path / "run" / "a.csv", untimed, name="a", pid=1)
+    from nsightlens.cli.ingest import command as ingest
+    done = CliRunner().invoke(ingest, [str(tmp_path / "run"), "--store", str(tmp_path / "store")], catch_exceptions=False)
+    assert "1 kernel (time unknown)" in done.stdout + done.stderr
+    page = CliRunner().invoke(summary, ["--store", str(tmp_path / "store")], catch_exceptions=False).stdout
+    assert "0 ns" not in page
+
+
+def test_nearest_names_come_from_full_names(tmp_path: Path) -> None:
+    named = "void Kernel<Gemm<MmaPipelined<Shape<128, 256>, Iterator<A>>, Epilogue>>(P)"
+    ncu(tmp_path / "run" / "a.csv", COUNTERS, name=named, pid=1)
+    ncu(tmp_path / "run" / "b.csv", COUNTERS, name="mma_pipes", pid=2)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    assert "similar names: Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
 
 
 def test_all_levels_and_precisions(store: Path) -> None:
@@ -85,18 +133,65 @@ def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
         ncu(tmp_path / "run" / f"{number}.csv", COUNTERS, name=name, pid=number)
     nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
     rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
-    assert [row["kernel"] for row in rows] == ["elementwise_kernel: AddFunctor<float>>(int)",
-                                              "elementwise_kernel: MulFunctor<float>>(int)"]
+    assert [row["kernel"] for row in rows] == ["elementwise_kernel<AddFunctor<float>>", "elementwise_kernel<MulFunctor<float>>"]
     assert {row["block"] for row in rows} == {"128x1x1"} and {row["run"] for row in rows} == {"run"}
 
 
 def test_a_missing_roof_says_how_to_give_one(tmp_path: Path) -> None:
     peakless = {name: value for name, value in COUNTERS.items() if "peak_sustained" not in name}
+    peakless["l1tex__t_bytes.sum"] = ("Mbyte", "3.00")
     ncu(tmp_path / "run" / "a.csv", peakless, name="some_kernel", pid=1)
     nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
     hint = "no roof for fp32, dram: the report does not name its GPU: use --gpu NAME"
     assert hint in ask(tmp_path / "store").stderr
     assert "no roof" not in ask(tmp_path / "store", "--gpu", "NVIDIA A100-SXM4-40GB").stderr
+    of_l1 = ask(tmp_path / "store", "--gpu", "A30", "--level", "l1").stderr
+    assert "no roof for l1: the datasheet of A30 has none" in of_l1 and "--gpu NAME" not in of_l1, "it was given"
+
+
+def counted(folder: Path, **devices: tuple[str, str | None]) -> Path:
+    """A store with one kernel per run; devices: the compute capability of each, and its GPU's name where the report has one."""
+    for number, (run, (capability, gpu)) in enumerate(devices.items()):
+        more = {"device__attribute_display_name": ("", gpu)} if gpu else {}
+        ncu(folder / run / "a.csv", {**COUNTERS, **more}, name=f"kernel_of_{run}", pid=number, cc=capability)
+    nl.ingest([folder / run for run in devices], store=folder / "store").close()
+    return folder / "store"
+
+
+A100 = ("--gpu", "A100 SXM4 40GB", "--roofs", "datasheet", "--format", "csv")
+
+
+def shares(store: Path, *arguments: str) -> dict[str, str]:
+    return {row["run"]: row["roof_pct"] for row in csv.DictReader(ask(store, *arguments).stdout.splitlines())}
+
+
+def test_the_datasheet_that_is_given_fits_the_report(tmp_path: Path) -> None:
+    """A100: compute capability 8.0, 108 SMs, which the peak per cycle of COUNTERS is, too; A30 has 56."""
+    store = counted(tmp_path, one=("8.0", None), two=("12.0", None))
+    found = ask(store, *A100)
+    by_run = {row["run"]: row for row in csv.DictReader(found.stdout.splitlines())}
+    assert float(by_run["one"]["roof_pct"]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+    assert float(by_run["two"]["roof_pct"]) == pytest.approx(20), "of ncu's own roof"
+    assert "A100 SXM4 40GB not used: it has compute capability 8.0, the report's GPU 12.0" in found.stderr
+    assert "it has compute capability 8.0, the report's GPU 12.0" in refused(store, *A100, "--run", "two")
+    assert "it has 56 SMs, the report's GPU 108" in refused(store, "--gpu", "A30", "--run", "one")
+    forced = shares(store, *A100, "--force-gpu")
+    assert float(forced["two"]) == float(forced["one"]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+
+
+def test_the_datasheet_that_is_given_is_for_unknown_gpus(tmp_path: Path) -> None:
+    store = counted(tmp_path, known=("9.0", "NVIDIA H100 80GB HBM3"), unknown=("8.0", None))
+    found = ask(store, *A100)
+    assert "A100 SXM4 40GB not used: the report's GPU is named, NVIDIA H100 80GB HBM3" in found.stderr
+    found_shares = shares(store, *A100)
+    assert float(found_shares["known"]) == pytest.approx(100 * 200e9 / 3352e9, rel=1e-3)
+    assert float(found_shares["unknown"]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+    assert float(shares(store, *A100, "--force-gpu")["known"]) == pytest.approx(100 * 200e9 / 1555e9, rel=1e-3)
+    assert "--force-gpu needs --gpu" in refused(store, "--force-gpu")
+
+
+def test_the_roofs_are_printed_with_five_digits(store: Path) -> None:
+    assert "roofs of ncu: fp32 13.824 TFLOP/s, dram 1 TB/s" in ask(store, "--kernel", "sgemm").stderr
 
 
 def test_points_hold_all_columns(store: Path, tmp_path: Path) -> None:

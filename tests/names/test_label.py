@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nsightlens.names import kernel_key, label
+from nsightlens.names import kernel_key, label, labels
 from tests.names.corpus import captures, needed
 
 LABELS = {
@@ -23,6 +23,11 @@ LABELS = {
     "{lambda()#1}::operator()() const::{lambda()#6}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2> >(int)":
         "vectorized_elementwise_kernel<silu_kernel(BFloat16)>",
     "void par_ranged1d_kernel<update_halo_kernel(int)::{lambda(int)#31}>(int)": "par_ranged1d_kernel<update_halo_kernel#31>",
+    "enable_if<!T7, void>::type kernel<int, int, __half, __half, __half, float, 0, 1, 1, 0, 6, 0, cublasGemvParamsEx<int, "
+    "cublasGemvTensorStridedBatched<const __half>, cublasGemvTensorStridedBatched<__half>, float>>(T13)":
+        "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<const __half>, cublasGemvTensorStridedBatched<__half>, float>",
+    "void Kernel2<float, thrust::complex<double>, T1>(P)": "Kernel2<float, complex<double>, T1>",
+    "void kernel<unsigned int>(int*)": "kernel<unsigned int>",
     "gemm_naive_kernel(float const*, float*, int)": "gemm_naive_kernel",
     "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 64, 2>, (bool)0, (bool)1>(P)":
         "flash_fwd_kernel<Flash_fwd_kernel_traits<64, 64, 2>>",
@@ -38,6 +43,27 @@ def test_what_tells_a_kernel_stays(name: str, expected: str) -> None:
 @pytest.mark.parametrize("name", ["", "f<", "f>", "a<b(c>d)", "x,y", "(((", "f<" * 5000, "f<a>" + "b" * 9000, "void"])
 def test_odd_texts_come_back_whole(name: str) -> None:
     assert label(name) == kernel_key(name)
+
+
+@pytest.mark.parametrize("type_name", [
+    "int", "unsigned int", "long long", "float", "double", "bool", "char*", "const float*", "__half", "__nv_bfloat16",
+    "c10::Half", "c10::BFloat16", "cutlass::half_t", "bfloat16_t", "int8_t", "uint32_t", "float2", "c10::complex<float>",
+    "cuDoubleComplex", "T3"])
+@pytest.mark.parametrize("base", ["kernel", "Kernel", "Kernel2", "device_kernel", "gpu_kernel_impl"])
+def test_a_label_is_never_a_bare_type(base: str, type_name: str) -> None:
+    assert label(f"void ns::{base}<{type_name}, {type_name}, 4>(T1)").startswith(f"{base}<")
+    assert label(f"void ns::{base}<{type_name}, TheFunctor>(T1)") == "TheFunctor"
+
+
+def test_labels_tell_kernels_apart() -> None:
+    gemv = "void kernel<int, int, __half, 0, 1, 1, 0, {}, 0, cublasGemvParamsEx<int, float>>(T13)"
+    names = [gemv.format(6), gemv.format(7), "void Kernel2<cutlass_80_a>(P)", "void Kernel2<cutlass_80_b>(P)", "volta_sgemm"]
+    found = labels(names)
+    assert found[names[0]] == "cublasGemvParamsEx<int, float>: 6, 0, cublasGemvParamsEx"
+    assert labels(names[:2], 40)[names[1]] == "cublas…float>: 7, 0, cublasGemvParamsEx"
+    assert [found[name] for name in names[2:]] == ["cutlass_80_a", "cutlass_80_b", "volta_sgemm"]
+    long = [f"void k<{'A' * 50}{i}{'B' * 50}{j}{'C' * 50}>(P)" for i in range(2) for j in range(2)]
+    assert len(set(labels(long).values())) == 4 and max(map(len, labels(long).values())) < 70
 
 
 def test_any_text_has_a_label() -> None:

@@ -99,7 +99,7 @@ def test_the_numbers_of_the_ridges_are_clear_of_the_roofs_labels() -> None:
 def test_figure_names_gpu_clock_precision_level_and_roofs() -> None:
     shown = texts(draw(row()))
     for text in ("NVIDIA A100-SXM4-80GB", "compute capability 8.0", "FP32 10.0 TFLOP/s @ 1.10 GHz", "DRAM 1.00 TB/s",
-                 "kernel0, 8×2×1, FP32", "DRAM, dram__bytes"):
+                 "kernel0<float>, 8×2×1, FP32", "DRAM, dram__bytes"):
         assert text in shown
     assert "simulated" not in shown
 
@@ -122,13 +122,66 @@ def test_each_roof_falls_back_to_the_other_source() -> None:
 def test_a_roof_that_no_source_knows_is_told() -> None:
     figure = draw(row(0, peak_flop_per_s=None, datasheet_peak_flop_per_s=None), row(1, precision="fp64"))
     assert set(roofs(figure.axes[0])) == {"DRAM", "FP64"}
-    assert "No roof is known for FP32" in texts(figure)
+    assert "Hollow: no roof is known for FP32 (neither ncu's report nor the datasheet of A100 SXM4 80GB has it)" in texts(figure)
 
 
-def test_without_any_roof_the_points_are_drawn() -> None:
-    names = ("peak_flop_per_s", "peak_bytes_per_s", "datasheet_peak_flop_per_s", "datasheet_peak_bytes_per_s")
-    figure = draw(row() | dict.fromkeys(names))
-    assert roofs(figure.axes[0]) == {} and len(points(figure.axes[0])) == 1
+ROOFS = ("peak_flop_per_s", "peak_bytes_per_s", "datasheet_peak_flop_per_s", "datasheet_peak_bytes_per_s")
+
+
+def test_a_point_without_its_roof_is_hollow_and_says_why() -> None:
+    """No tensor point stands under the roof of FP32 as if that were its own."""
+    unnamed: dict[str, Any] = {"gpu": None, "datasheet_gpu": None}
+    tensor = row(1, **unnamed, precision="tensor_bf16_dst_fp32", peak_flop_per_s=None, datasheet_peak_flop_per_s=None)
+    figure = draw(row(0, **unnamed), tensor)
+    drawn = markers(figure.axes[0])
+    assert drawn["point 1 dram"].get_markerfacecolor() != "none" == drawn["point 2 dram"].get_markerfacecolor()
+    assert "Hollow: no roof is known for BF16 tensor (the report does not name its GPU: --gpu NAME)" in texts(figure)
+    assert "Hollow" not in texts(draw(row(0), row(1)))
+    of_l2 = draw(row(0), row(0, level="l2", arithmetic_intensity=9.0, peak_bytes_per_s=None, datasheet_peak_bytes_per_s=None))
+    assert [line.get_markerfacecolor() == "none" for line in markers(of_l2.axes[0]).values()] == [False, True]
+
+
+def test_hollow_means_one_thing() -> None:
+    """Neither points at one place, nor ncu's own points, nor ridges are hollow."""
+    figure = draw(true_row(0), true_row(1), true_row(2, precision="fp64"))
+    lines = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+    assert len(lines) > 6 and not {"none", "white"} & {str(line.get_markerfacecolor()) for line in lines}
+
+
+def test_without_any_roof_there_is_no_picture() -> None:
+    with pytest.raises(NsightlensError, match="no roof is known for any of these kernels: the report does not name its GPU"):
+        draw(row(gpu=None, datasheet_gpu=None) | dict.fromkeys(ROOFS))
+    figure = draw(row(0), row(1, gpu="Some GPU", datasheet_gpu=None) | dict.fromkeys(ROOFS))
+    assert len(figure.axes) == 1 and "1 points left out, of whose GPU no roof is known" in texts(figure)
+
+
+def test_a_caution_stands_in_the_picture() -> None:
+    assert "Caution: this is not its performance." in texts(draw(row(warning="this is not its performance")))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_text_of_a_roof_covers_a_point(seed: int) -> None:
+    chooser = np.random.default_rng(seed)
+    rows = []
+    for number in range(int(chooser.integers(1, 20))):
+        tensor = {"precision": "tensor_fp16", "peak_flop_per_s": 40e12} if number % 3 else {}
+        intensity = 10.0 ** chooser.uniform(-1, 3)
+        under = min(tensor.get("peak_flop_per_s", 10e12), 1e12 * intensity)
+        rows.append(row(number, **tensor, arithmetic_intensity=intensity, achieved_flop_per_s=under * chooser.uniform(0.3, 1)))
+    (axes,) = draw(*rows).axes
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_gid() in ("flat", "ridge") and text.get_visible()]
+    names = [text for text in axes.texts if isinstance(text, Annotation) and text.get_gid() == "slope"]
+    pixels = axes.transData.transform(list(points(axes).values()))
+    assert names and not any(box.contains(x, y) for box in boxes for x, y in pixels)
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    for text in names:
+        turn = text.get_rotation()
+        text.set_rotation(0)
+        box = text.get_window_extent()
+        x, y = axes.transData.transform(text.xy) + np.array(text.get_position()) * axes.figure.dpi / 72
+        low, high = (0, box.height) if text.get_verticalalignment() == "bottom" else (-box.height, 0)
+        around = (pixels - (x, y)) @ np.array([[np.cos(a := np.radians(turn)), -np.sin(a)], [np.sin(a), np.cos(a)]])
+        assert not any(0 < along < box.width and low < across < high for along, across in around)
 
 
 def test_roofs_at_several_clocks_are_a_band() -> None:
@@ -164,7 +217,7 @@ def test_twenty_kernels_differ_in_colour_and_marker_and_have_numbers() -> None:
     looks = {(line.get_color(), line.get_marker()) for line in axes.lines if line.get_label() == "_point"}
     assert len(looks) == 20
     assert [text.get_text() for text in axes.texts if text.get_gid() == "number"] == [str(i + 1) for i in range(20)]
-    assert "20  kernel19, 8×2×1, FP32" in texts(figure)
+    assert "20  kernel19<float>, 8×2×1, FP32" in texts(figure)
 
 
 def test_colours_are_safe_for_colour_blind_readers() -> None:
@@ -210,7 +263,7 @@ def test_labels_tell_series_apart() -> None:
             row(2, short_name="k", name="k<gelu>(x)", block_x=64), row(3, short_name="k", grid_x=9), row(0, precision="fp64")]
     labels = series_labels(rows)
     assert len(labels) == len(set(labels.values())) == 5
-    assert labels["c3", "fp32"] == "k, 9×2×1, FP32"
+    assert labels["c3", "fp32"] == "kernel3<float>, 9×2×1, FP32"
     assert any("relu" in label for label in labels.values())
     assert "run other" in series_labels([row(0), row(1, run="other")])["c1", "fp32"]
     assert "rank 1" in series_labels([row(0), row(1, rank=1)])["c1", "fp32"]
@@ -265,16 +318,16 @@ def markers(axes: Axes) -> dict[str, Line2D]:
     return {str(line.get_gid()): line for line in axes.lines if line.get_label() == "_point"}
 
 
-def test_a_point_on_another_is_a_ring_around_it() -> None:
+def test_a_point_on_another_is_larger_and_lies_behind_it() -> None:
     figure = draw(row(0), row(1), row(2), row(3, arithmetic_intensity=50.0))
     (axes,) = figure.axes
-    assert "A hollow ring stands around others" in texts(figure)
-    assert "ring" not in texts(draw(row(0), row(1, arithmetic_intensity=50.0)))
+    assert "A larger mark lies behind others" in texts(figure)
+    assert "behind" not in texts(draw(row(0), row(1, arithmetic_intensity=50.0)))
     drawn = markers(axes)
     first, second, third, alone = (drawn[f"point {number} dram"] for number in range(1, 5))
     assert first.get_markersize() < second.get_markersize() < third.get_markersize()
-    assert second.get_markerfacecolor() == third.get_markerfacecolor() == "none"
-    assert alone.get_markersize() == first.get_markersize() and alone.get_markerfacecolor() != "none"
+    assert first.get_zorder() > second.get_zorder() > third.get_zorder()
+    assert alone.get_markersize() == first.get_markersize()
     assert points(axes)["point 2 dram"] == (2.0, 1e12), "nothing is moved"
 
 
@@ -304,7 +357,7 @@ def test_the_true_point_has_a_bar_and_an_arrow_from_that_of_ncu() -> None:
     (axes,) = figure.axes
     assert points(axes) == {"point 1 dram": (2.0, 2e12)}
     (own,) = labelled(axes, "_ncu")
-    assert path(own) == [(2.0, 1e12)] and own.get_markerfacecolor() == "white"
+    assert path(own) == [(2.0, 1e12)] and (own.get_alpha() or 1) < 1
     assert own.get_markersize() < markers(axes)["point 1 dram"].get_markersize()
     (bar,) = axes.containers
     assert isinstance(bar, ErrorbarContainer)
@@ -317,7 +370,7 @@ def test_the_true_point_has_a_bar_and_an_arrow_from_that_of_ncu() -> None:
 def test_a_true_roofline_says_what_its_marks_and_roofs_are() -> None:
     shown = texts(draw(true_row(), true_row(1, time_grade="configuration")))
     for words in ("over the median duration of the launches in nsys (bars: 5th to 95th percentile)",
-                  "Small hollow marks with an arrow: the same over the duration under ncu", "by grade: launch, configuration",
+                  "Small pale marks with an arrow: the same over the duration under ncu", "by grade: launch, configuration",
                   "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is not known)",
                   "DRAM, dram__bytes"):
         assert words in shown.replace("\n", " ")

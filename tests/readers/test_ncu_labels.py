@@ -18,7 +18,13 @@ PRODUCT = REPO / "nsightlens/readers/ncu/labels.tsv"
 COLUMNS = ("section_id", "section_name", "body_item", "label", "metric", "compute_capability")
 TENSOR = "SpeedOfLight_HierarchicalTensorRooflineChart"
 # The section of ncu 2019 to 2020 was called otherwise; that its duration is the kernel's duration is certain.
-OLD = [("SpeedOfLight", "GPU Speed Of Light", "", "Duration", "gpu__time_duration.sum", "")]
+# So are its breakdowns: real reports of 2020 hold the same lists of metrics under these names.
+_PARTS = "{UNIT}: {COMPOUND_NAME}"
+OLD = [("SpeedOfLight", "GPU Speed Of Light", "", "Duration", "gpu__time_duration.sum", ""),
+       ("SpeedOfLight", "GPU Speed Of Light", "SOL SM Breakdown", _PARTS,
+        "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed", ""),
+       ("SpeedOfLight", "GPU Speed Of Light", "SOL Memory Breakdown", _PARTS,
+        "breakdown:gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "")]
 
 
 def source_rows() -> list[dict[str, str]]:
@@ -42,9 +48,14 @@ def folded(row: dict[str, str]) -> dict[str, str]:
     return row | {"body_item": f"{chart[1]} (*)", "metric": metric, "compute_capability": capability}
 
 
+def is_kept(metric: str) -> bool:
+    """Counters, and the parts of a throughput."""
+    return ":" not in metric or metric.startswith("breakdown:")
+
+
 def distil() -> str:
     """The rows the product keeps, as the text of labels.tsv."""
-    rows = [folded(row) for row in source_rows() if row["role"] != "BaseName" and ":" not in row["metric"]]
+    rows = [folded(row) for row in source_rows() if row["role"] != "BaseName" and is_kept(row["metric"])]
     keep = dict.fromkeys([*(tuple(row[name] for name in COLUMNS) for row in rows), *OLD])
     assert not any("{path}" not in row[4] and row[0] == TENSOR and "Tensor Operations" in row[3] for row in keep)
     return "".join("\t".join(row) + "\n" for row in [COLUMNS, *keep])
@@ -70,6 +81,8 @@ def test_every_label_of_the_source_means_its_metric_or_nothing() -> None:
         first = row["compute_capability"].replace("CC_", "").partition("..")[0].partition(" ")[0]
         cc = f"{first[:-1]}.{first[-1]}" if first else "9.0"
         found = labels.raw_name(*key, "", cc)
+        if row["label"] == _PARTS:
+            continue  # no label, but the form of one: see test_parts_of_a_throughput
         is_bar, plain = row["role"] == "BaseName", ":" not in row["metric"]
         l1 = "_mem_lg" in row["metric"] and row["section_id"] == TENSOR
         assert found is None or found in meanings[key] or l1
@@ -77,6 +90,28 @@ def test_every_label_of_the_source_means_its_metric_or_nothing() -> None:
             assert found == row["metric"], row
             mapped += 1
     assert mapped > 2000
+
+
+REPORTS = sorted((REPO / "../shared/data/ncu/rep").glob("*.ncu-rep"))
+DPHPC = REPO / "../shared/data/ncu/lukas-ruettgers__dphpc-gemm__ncu_benchmark_output.csv"
+COMPUTE, MEMORY = "Compute Throughput Breakdown", "Memory Throughput Breakdown"
+
+
+@pytest.mark.skipif(not REPORTS or not DPHPC.exists(), reason="the real captures are not here")
+def test_parts_of_a_throughput_are_metrics_that_real_reports_list() -> None:
+    """What is printed of one capture against what other reports list; some parts exist on the GPU of the first only."""
+    listed: set[bytes] = set()
+    for report in REPORTS:
+        listed.update(re.findall(rb"[a-z][a-z0-9]*__[a-z0-9_]+\.avg\.pct_of_peak_sustained_elapsed", report.read_bytes()))
+    with DPHPC.open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(line for line in lines if line.startswith('"'))
+                if row["Body Item Label"] in (COMPUTE, MEMORY)]
+    named = {row["Metric Name"]: labels.raw_name(row["Section Name"], row["Body Item Label"], row["Metric Name"], "%", row["CC"])
+             for row in rows}
+    assert len(named) == 54 and None not in named.values()
+    new = {label for label, metric in named.items() if str(metric).encode() not in listed}
+    assert {label for label in new if not label.startswith("SYSLTS: ")} == {
+        "SM: Pipe Aluheavy Cycles Active", "L2: D Decomp Input Sectors"}
 
 
 SOL, ROOF = "GPU Speed Of Light Throughput", "GPU Speed Of Light Roofline Chart"
@@ -87,6 +122,20 @@ TENSORS = "GPU Speed Of Light Hierarchical Roofline Chart (Tensor Core)"
     ("row", "cc", "metric"),
     [
         ((SOL, "", "Duration", "ns"), "9.0", "gpu__time_duration.sum"),
+        ((SOL, COMPUTE, "SM: Pipe Tensor Cycles Active", "%"), "12.0",
+         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, COMPUTE, "IDC: Request Cycles Active", "%"), "7.0",
+         "idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, MEMORY, "L1: M Xbar2l1tex Read Sectors", "%"), "8.0",
+         "l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, MEMORY, "L2: T Sectors", "%"), "8.0", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, MEMORY, "DRAM: Dram Sectors", "%"), "8.0", "fbpa__dram_sectors.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, MEMORY, "DRAM: Cycles Active", "%"), "8.0", "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+        (("GPU Speed Of Light", "SOL SM Breakdown", "SM: Issue Active", "%"), "7.0",
+         "sm__issue_active.avg.pct_of_peak_sustained_elapsed"),
+        ((SOL, COMPUTE, "SM: Pipe Tensor Cycles Active", "ns"), "12.0", None),  # the unit contradicts
+        ((SOL, COMPUTE, "Tensor", "%"), "12.0", None),
+        ((SOL, "", "SM: Pipe Tensor Cycles Active", "%"), "12.0", None),  # not in a breakdown
         ((SOL, None, "Duration", "ns"), None, "gpu__time_duration.sum"),
         (("SpeedOfLight", None, "Duration", "ns"), None, "gpu__time_duration.sum"),
         (("GPU Speed Of Light", None, "Duration", "ns"), None, "gpu__time_duration.sum"),

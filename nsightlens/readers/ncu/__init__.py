@@ -27,7 +27,7 @@ from nsightlens.readers.reader import Probe, ProcessHint
 __all__ = ["RULES_VERSION", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
 
 TOOL = "ncu"
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever the reader makes other rows of the same file."""
 
 

@@ -2,7 +2,9 @@
 
 `labels.tsv` holds what NVIDIA's section files of 2025 say, one row per section, body item and label. It is made by
 `tests/readers/test_ncu_labels.py SOURCE`, which drops labels that stand for more than one metric and folds the chart of
-the tensor paths into rows with `*` (the path as printed) and `{path}` (the path as metrics spell it).
+the tensor paths into rows with `*` (the path as printed) and `{path}` (the path as metrics spell it). The parts of a
+throughput ("SM: Pipe Tensor Cycles Active") are spelled from their metrics by ncu itself, so that one row per
+breakdown is enough.
 """
 
 from __future__ import annotations
@@ -19,6 +21,12 @@ _RAW = re.compile(r"[A-Za-z0-9_:]+__[A-Za-z0-9_.:]+")
 _BOTH = re.compile(r".* \(([A-Za-z0-9_:]+__[A-Za-z0-9_.:]+)\)", re.DOTALL)
 _WITH_PATH = re.compile(r"(.*) \(((?:Src|Op):[^()]*)\)")
 _PATH_GAPS = re.compile(r"[ :,]+")
+_PART = re.compile(r"([A-Z][A-Z0-9]*): ([A-Z0-9][A-Za-z0-9]*(?: [A-Z0-9][A-Za-z0-9]*)*)")
+_ANY_PART = "{UNIT}: {COMPOUND_NAME}"
+_UNITS = {"L1": "l1tex", "L2": "lts"}
+"""How ncu prints a unit in front of a part of a throughput, where that is not the unit in capitals."""
+_UNIT_OF_PART = {"DRAM: Dram Sectors": "fbpa"}
+"""The frame buffer partitions are printed as DRAM, too; this is the only metric of theirs that is part of a throughput."""
 
 
 class _Meaning(NamedTuple):
@@ -65,7 +73,7 @@ def raw_name(section: str, body: str | None, label: str, unit: str, cc: str | No
         return both[1]
     if section == COMMAND_LINE and " " not in label:
         return label
-    names = _candidates(section, body, label, _capability(cc))
+    names = _candidates(section, body, label, _capability(cc)) or _part(section, body, label)
     if not names and _RAW.fullmatch(label):
         return label
     if len(names) != 1:
@@ -85,6 +93,16 @@ def _candidates(section: str, body: str | None, label: str, cc: int | None) -> s
         path = _PATH_GAPS.sub("_", with_path[2]).lower()
         meanings = _table().get((section, f"{with_path[1]} (*)", label))
     return {m.metric.replace("{path}", path) for m in meanings or () if cc is None or m.first_cc <= cc <= m.last_cc}
+
+
+def _part(section: str, body: str | None, label: str) -> set[str]:
+    """Return the metric of a part of a throughput, such as 'L1: Lsuin Requests'; nothing where it is none."""
+    breakdown, printed = _table().get((section, body or "", _ANY_PART)), _PART.fullmatch(label)
+    if not breakdown or not printed:
+        return set()
+    unit = _UNIT_OF_PART.get(label) or _UNITS.get(printed[1]) or printed[1].lower()
+    _, _, form = breakdown[0].metric.partition(".")
+    return {f"{unit}__{printed[2].lower().replace(' ', '_')}.{form}"}
 
 
 def _capability(cc: str | None) -> int | None:

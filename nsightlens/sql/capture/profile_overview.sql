@@ -15,7 +15,7 @@
 -- @column memory_ops       Memory operations.
 -- @column api_calls        CUDA or HIP API calls.
 -- @column ranges           CPU-side ranges.
--- @column kernel_ns        Sum of the kernel durations.
+-- @column kernel_ns        Sum of the kernel durations; NULL where none is known.
 -- @column gpu_span_ns      First start to last end of GPU work, gaps between windows included; NULL for ncu.
 -- @column origin_epoch_ns  Epoch time of start_ns = 0; NULL where the file lacks it.
 -- @column events_lost      Records known to be damaged beyond recovery; NULL where not countable.

@@ -34,6 +34,7 @@
 -- @column not_plottable_reason   Why there is no point, and what to collect; NULL where there is one.
 -- @column warning                Why the point may mislead.
 -- @column work_flop              Operations of one launch.
+-- @column rate_flop_per_s        Operations per second where rates alone give them; NULL where they were counted otherwise.
 -- @column work_definition        How they were counted.
 -- @column traffic_bytes          Bytes that the level moved in one launch.
 -- @column traffic_source         Metrics behind them.
@@ -49,6 +50,7 @@ CREATE VIEW _roofline_point AS
 WITH joined AS (
     SELECT c.*, w.* EXCLUDE (configuration_id), l.level, l.level_order, t.level_definition, t.traffic_source,
         t.traffic_bytes, t.ncu_chart_bytes_per_s, t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz,
+        t.traffic_bytes IS NULL AND t.ncu_chart_bytes_per_s IS NULL AS has_no_bytes,
         -- Parts whose memory is the host's: ncu has no dram__ counters there.
         l.level = 'dram' AND c.compute_capability IN ('8.7', '11.0', '12.1') AS has_no_dram
     FROM _roofline_work AS w
@@ -62,28 +64,34 @@ SELECT
     min_duration_ns, max_duration_ns, duration_definition,
     level, level_order, precision, peak_key, is_main,
     CASE
-        WHEN is_uncounted_tensor THEN 'this kernel runs on the tensor cores and their operations were not counted, so that its '
-            || 'CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
+        WHEN is_uncounted_tensor AND is_main THEN 'this kernel runs on the tensor cores and their operations were not counted, so '
+            || 'that its CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
                 WHEN '7.0' THEN 'sm__inst_executed_pipe_tensor.sum' ELSE 'sm__ops_path_tensor_src_{bf16_dst_fp32,fp16,'
                 || 'fp16_dst_fp16,fp16_dst_fp32,tf32_dst_fp32,fp64,int8}.sum (a name that the GPU lacks prints n/a)' END
         WHEN precision IS NULL THEN 'no operations were counted: collect --set roofline (and export the details page with '
             || '--print-details all, or the raw page)'
-        WHEN work_flop IS NULL THEN precision || ' ' || coalesce(missing, 'operations')
+        WHEN work_flop IS NULL AND rate_flop_per_s IS NULL THEN precision || ' ' || coalesce(missing, 'add, mul, fma')
             || ' not counted: collect --set roofline, or .sum of smsp__sass_thread_inst_executed_op_{'
             || CASE precision WHEN 'fp64' THEN 'dadd,dmul,dfma' WHEN 'fp16' THEN 'hadd,hmul,hfma' ELSE 'fadd,fmul,ffma' END
             || '}_pred_on, gpu__time_duration and smsp__cycles_elapsed.avg.per_second'
-        WHEN duration_ns IS NULL OR duration_ns <= 0 THEN 'no duration: collect gpu__time_duration.sum'
-        WHEN traffic_bytes IS NULL AND has_no_dram THEN 'integrated memory: ncu has no DRAM counters on compute capability '
+        WHEN has_no_bytes AND has_no_dram THEN 'integrated memory: ncu has no DRAM counters on compute capability '
             || compute_capability || ', so that there is no DRAM roof; use level l2 or l1'
-        WHEN traffic_bytes IS NULL THEN 'no ' || upper(level) || ' traffic was counted: collect ' || CASE level
+        WHEN has_no_bytes THEN 'no ' || upper(level) || ' traffic was counted: collect ' || CASE level
             WHEN 'dram' THEN 'dram__bytes.sum' WHEN 'l2' THEN 'lts__lts2xbar_cycles_active.sum (--set roofline)'
             ELSE 'the l1tex__lsu_writeback_active counters (--set roofline)' END
-        WHEN work_flop = 0 THEN '0 ' || precision || ' operations: it has a bandwidth, and no place on a logarithmic axis'
-        WHEN traffic_bytes = 0 THEN '0 bytes at ' || upper(level) || ': the intensity is infinite'
+        -- Rates of both need no duration.
+        WHEN NOT coalesce(duration_ns > 0, false) AND (rate_flop_per_s IS NULL OR ncu_chart_bytes_per_s IS NULL)
+            THEN 'no duration: collect gpu__time_duration.sum'
+        WHEN coalesce(work_flop, rate_flop_per_s) = 0 THEN '0 ' || precision
+            || ' operations: it has a bandwidth, and no place on a logarithmic axis'
+        WHEN coalesce(traffic_bytes, ncu_chart_bytes_per_s) = 0 THEN '0 bytes at ' || upper(level) || ': the intensity is infinite'
     END AS not_plottable_reason,
     nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL
-            THEN 'may run on tensor cores: neither its name nor its counters tell' END, CASE WHEN summarised THEN 'averages over the launches' END), '') AS warning,
-    work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
+            THEN 'may run on tensor cores: neither its name nor its counters tell' END,
+        CASE WHEN is_uncounted_tensor AND NOT is_main
+            THEN 'runs on the tensor cores, whose operations were not counted: this is not its performance' END,
+        CASE WHEN summarised THEN 'averages over the launches' END), '') AS warning,
+    work_flop, rate_flop_per_s, work_definition, traffic_bytes, traffic_source, level_definition,
     ncu_chart_flop_per_s, ncu_chart_bytes_per_s, ncu_chart_clock_hz, peak_flop_per_s, peak_bytes_per_s, clock_hz AS roof_clock_hz,
     memory_clock_hz AS roof_memory_clock_hz
 FROM joined;

@@ -6,8 +6,9 @@
 -- @column dst               Output type, where the name has it.
 -- @column op                Instruction kind, where the name has it.
 -- @column sparsity          on or off, where the name has it.
--- @column work_flop         Operations of one launch.
--- @column basis             launch, sm cycle or second: what was counted.
+-- @column work_flop         Operations of one launch; NULL where only a rate is known, without a duration.
+-- @column rate              Operations per second, where a rate was printed.
+-- @column basis             launch, sm cycle or second: what was counted; NULL where only a rate is known, without a duration.
 -- @column per_cycle         Operations per SM cycle, as ncu printed it.
 -- @column peak_per_cycle    Roof in operations per SM cycle.
 -- @column sm_hz             SM clock.
@@ -36,14 +37,15 @@ WITH clock AS MATERIALIZED (
 ), known AS MATERIALIZED (
     SELECT configuration_id, src, dst, op, sparsity, coalesce(counted, per_cycle * sm_cycles, per_second * seconds) AS work_flop,
         CASE WHEN counted IS NOT NULL THEN 'launch' WHEN per_cycle * sm_cycles IS NOT NULL THEN 'sm cycle'
-            ELSE 'second' END AS basis,
+            WHEN per_second * seconds IS NOT NULL THEN 'second' END AS basis,
+        coalesce(per_cycle * sm_hz, per_second) AS rate,
         per_cycle, peak_per_cycle, sm_hz
     FROM paths JOIN clock USING (configuration_id)
 )
 SELECT * FROM known AS child
-WHERE work_flop IS NOT NULL AND NOT EXISTS (
+WHERE coalesce(work_flop, rate) IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM known AS parent
-    WHERE parent.configuration_id = child.configuration_id AND parent.src = child.src AND parent.work_flop IS NOT NULL
+    WHERE parent.configuration_id = child.configuration_id AND parent.src = child.src AND coalesce(parent.work_flop, parent.rate) IS NOT NULL
         AND (parent.dst, parent.op, parent.sparsity) IS DISTINCT FROM (child.dst, child.op, child.sparsity)
         AND (parent.dst IS NULL OR parent.dst = child.dst) AND (parent.op IS NULL OR parent.op = child.op)
         AND (parent.sparsity IS NULL OR parent.sparsity = child.sparsity)

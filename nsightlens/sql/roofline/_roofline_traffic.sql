@@ -5,7 +5,7 @@
 -- @column level                  dram, l2 or l1.
 -- @column level_definition       Definition of the bytes.
 -- @column traffic_source         Metrics behind traffic_bytes.
--- @column traffic_bytes          Bytes of one launch; NULL where only a peak is known.
+-- @column traffic_bytes          Bytes of one launch; NULL where only a peak is known, or a rate without a duration.
 -- @column ncu_chart_bytes_per_s  Bytes per second as ncu printed them.
 -- @column peak_bytes_per_s       Roof at the clock that ncu measured.
 -- @column clock_hz               That clock.
@@ -26,7 +26,7 @@ WITH variants AS (
     FROM variants GROUP BY configuration_id, level, preference, definition
 ), measured AS (
     SELECT *, coalesce(bytes, rate * seconds) AS traffic_bytes,
-        coalesce(bytes_source, rate_source || ' x duration') AS traffic_source,
+        coalesce(bytes_source, rate_source || CASE WHEN rate * seconds IS NULL THEN '' ELSE ' x duration' END) AS traffic_source,
         CASE level WHEN 'dram' THEN dram_hz WHEN 'l2' THEN l2_hz ELSE l1_hz END AS clock_hz,
         -- NVIDIA's L1 chart counts other writebacks in each generation.
         level = 'l1' AND definition = CASE WHEN compute_capability >= 9.0 THEN 'l1tex__lsu_writeback_mem_lgds x 128'
@@ -39,5 +39,5 @@ SELECT configuration_id, level, definition AS level_definition, traffic_source, 
 FROM measured
 QUALIFY row_number() OVER (
     PARTITION BY configuration_id, level
-    ORDER BY traffic_bytes IS NULL, coalesce(is_chart_of_generation, false) DESC, preference
+    ORDER BY traffic_bytes IS NULL, coalesce(traffic_bytes, rate) IS NULL, coalesce(is_chart_of_generation, false) DESC, preference
 ) = 1;

@@ -4,6 +4,7 @@
 -- @param  kernel         As in roofline.
 -- @param  kernel_regex   As in roofline.
 -- @param  assume_gpu     As in roofline.
+-- @param  force_gpu      As in roofline.
 -- @param  timed_by       As `time` of true_roofline.
 -- @param  worst_place    1, 2 or 3: the worst grade that is taken is configuration, key or short_name.
 -- @param  over_ranks     As `ranks` of true_roofline.
@@ -71,7 +72,7 @@
 -- @column datasheet_gpu               Row of gpu_peaks.
 -- @column datasheet_source            Where the datasheet's numbers come from, and how they were scaled.
 CREATE MACRO _true_roofline(
-    kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, timed_by := NULL, worst_place := 1, over_ranks := 'same',
+    kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, force_gpu := false, timed_by := NULL, worst_place := 1, over_ranks := 'same',
     taken := 'auto'
 ) AS TABLE
 WITH joined AS (
@@ -80,11 +81,13 @@ WITH joined AS (
         r.launches AS ncu_launches, r.duration_ns AS ncu_duration_ns, r.roof_clock_hz AS ncu_clock_hz, c.stated,
         c.rated_hz, coalesce(lower(r.gpu) <> lower(t.time_gpu), false) AS is_other_gpu, r.warning AS counters_warning,
         -- ncu's own duration is not needed here.
-        CASE WHEN NOT (starts_with(r.not_plottable_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
+        CASE WHEN r.plottable AND (work_flop IS NULL OR traffic_bytes IS NULL)
+                THEN 'ncu gave rates without a duration, so that the work of a launch is unknown: collect gpu__time_duration.sum'
+            WHEN NOT (starts_with(r.not_plottable_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
             THEN r.not_plottable_reason END AS counters_reason,
         -- A clock that ncu measured may be above the rated one: the GPU can run at it.
         CASE WHEN c.rated_hz > r.roof_clock_hz AND NOT is_other_gpu THEN c.rated_hz / r.roof_clock_hz ELSE 1 END AS faster
-    FROM roofline(kernel := kernel, kernel_regex := kernel_regex, assume_gpu := assume_gpu) AS r
+    FROM roofline(kernel := kernel, kernel_regex := kernel_regex, assume_gpu := assume_gpu, force_gpu := force_gpu) AS r
     JOIN _true_roofline_timed(timed_by := timed_by, over_ranks := over_ranks, worst_place := worst_place, taken := taken) AS t
         ON r.configuration_id = t.configuration_id
     LEFT JOIN _true_roofline_clock AS c ON r.run = c.run AND t.time_gpu = c.gpu

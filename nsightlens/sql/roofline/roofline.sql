@@ -6,7 +6,9 @@
 -- @assumes The compute roof is ncu's peak per cycle times the clock it measured; that of the datasheet goes by product name.
 -- @param  kernel       Part of the kernel's name (any case); NULL for all.
 -- @param  kernel_regex Regular expression that the name matches; NULL for all.
--- @param  assume_gpu   Product name for the datasheet peaks, where the report lacks it (ncu's CSV does).
+-- @param  assume_gpu   Product name for the datasheet peaks, where the report lacks it (ncu's CSV does) and its compute
+--                      capability and SMs are the GPU's.
+-- @param  force_gpu    Whether assume_gpu is taken for every kernel, unchecked.
 -- @column configuration_id                Configuration; key of ncu_by_config.
 -- @column run                             Run.
 -- @column rank                            Rank; NULL where unknown.
@@ -30,10 +32,11 @@
 -- @column level                           dram, l2 or l1.
 -- @column precision                       fp64, fp32, fp16, tensor_<path>; 'tensor' where tensor work was not counted; NULL: nothing was.
 -- @column is_main                         True for one precision of each configuration: the one that does most of the operations.
--- @column plottable                       Whether the kernel has a point: work, traffic and duration are known and above 0.
+-- @column plottable                       Whether the kernel has a point: work and traffic of one launch and its duration, or
+--                                         both as rates, are known and above 0.
 -- @column not_plottable_reason            Why not, and what to collect.
 -- @column warning                         Why the point may mislead.
--- @column duration_ns                     Median duration of a launch under ncu.
+-- @column duration_ns                     Median duration of a launch under ncu; NULL where ncu gave rates only.
 -- @column min_duration_ns                 Shortest.
 -- @column max_duration_ns                 Longest.
 -- @column work_flop                       Operations of one launch (integer operations for integer paths).
@@ -41,9 +44,9 @@
 -- @column traffic_bytes                   Bytes that the level moved in one launch.
 -- @column traffic_source                  Metrics behind them.
 -- @column level_definition                Definition of the level's bytes; never compare two.
--- @column achieved_flop_per_s             work_flop / duration: what the kernel achieved.
--- @column achieved_bytes_per_s            traffic_bytes / duration: what the kernel achieved.
--- @column arithmetic_intensity            work_flop / traffic_bytes, operations per byte.
+-- @column achieved_flop_per_s             work_flop / duration: what the kernel achieved; ncu's rate where the duration is unknown.
+-- @column achieved_bytes_per_s            traffic_bytes / duration, likewise.
+-- @column arithmetic_intensity            work_flop / traffic_bytes, operations per byte; of the rates where the duration is unknown.
 -- @column ncu_chart_flop_per_s            Height in the roofline chart of Nsight Compute: operations per cycle times ncu_chart_clock_hz.
 -- @column ncu_chart_bytes_per_s           Bytes per second in that chart, as printed.
 -- @column ncu_chart_arithmetic_intensity  ncu_chart_flop_per_s / ncu_chart_bytes_per_s.
@@ -52,60 +55,77 @@
 -- @column peak_bytes_per_s                Memory roof: the peak bandwidth of the level, at roof_memory_clock_hz.
 -- @column ridge_point                     peak_flop_per_s / peak_bytes_per_s: the intensity at which the two roofs meet.
 -- @column roof_pct                        Achieved performance in % of the roof at this intensity; can exceed 100 (boost clocks).
+--                                         Of a kernel of 0 operations: bandwidth in % of the memory roof.
 -- @column roof_clock_hz                   SM clock that peak_flop_per_s holds for: the one during ncu's measurement.
 -- @column roof_memory_clock_hz            Clock of the level that peak_bytes_per_s holds for, likewise.
 -- @column datasheet_peak_flop_per_s       Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 -- @column datasheet_peak_bytes_per_s      Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
 -- @column datasheet_ridge_point           The same of the two peaks of the datasheet.
--- @column datasheet_roof_pct              Achieved performance in % of the datasheet's roof at this intensity.
+-- @column datasheet_roof_pct              The same of the datasheet's roof.
 -- @column datasheet_clock_hz              Clock that the datasheet's compute peak holds for.
 -- @column datasheet_gpu                   Row of gpu_peaks.
--- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled.
-CREATE MACRO roofline(kernel := NULL, kernel_regex := NULL, assume_gpu := NULL) AS TABLE
+-- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu is not used.
+CREATE MACRO roofline(kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, force_gpu := false) AS TABLE
 WITH chosen AS MATERIALIZED (
-    SELECT *, coalesce(assume_gpu, gpu) AS datasheet_name
+    SELECT *, CASE WHEN force_gpu THEN coalesce(assume_gpu, gpu) ELSE coalesce(gpu, assume_gpu) END AS datasheet_name,
+        -- Operations of all SMs in one cycle, which each GPU's datasheet has per SM.
+        max(CASE WHEN precision = 'fp32' THEN peak_flop_per_s / roof_clock_hz END) OVER (PARTITION BY configuration_id) AS fp32_per_cycle
     FROM _roofline_point
     WHERE (kernel IS NULL OR contains(lower(name), lower(kernel)) OR contains(lower(kernel_key), lower(kernel)))
         AND (kernel_regex IS NULL OR regexp_matches(name, kernel_regex) OR regexp_matches(kernel_key, kernel_regex))
 ), sheets AS (
     SELECT datasheet_name, (SELECT datasheet FROM _datasheet(product := datasheet_name)) AS sheet
     FROM (SELECT DISTINCT datasheet_name FROM chosen)
-), points AS (
-    SELECT c.*, c.not_plottable_reason IS NULL AS plottable, g.name AS datasheet_gpu, g.source,
-        -- A slice of a GPU has its share of the compute peak; its share of the memory is not in a datasheet.
-        CASE WHEN c.sm_count = g.sm_count OR g.sm_count IS NULL THEN 1
-            WHEN c.sm_count IS NULL THEN CASE WHEN c.datasheet_name ILIKE '%mig%' THEN NULL ELSE 1 END
-            WHEN c.sm_count < g.sm_count THEN c.sm_count / g.sm_count END AS share,
-        g.dram_bytes_per_s, g.l2_bytes_per_s, k.flop_per_s, k.clock_hz AS datasheet_clock
+), fitted AS (
+    SELECT c.*, s.sheet,
+        CASE WHEN c.gpu IS NOT NULL OR force_gpu THEN NULL
+            WHEN TRY_CAST(c.compute_capability AS DECIMAL(4, 1)) <> TRY_CAST(g.compute_capability AS DECIMAL(4, 1))
+                THEN 'it has compute capability ' || g.compute_capability || ', the report''s GPU ' || c.compute_capability
+            WHEN n.sm_count <> g.sm_count AND c.datasheet_name NOT ILIKE '%mig%'
+                THEN 'it has ' || g.sm_count || ' SMs, the report''s GPU ' || n.sm_count END AS misfit
     FROM chosen AS c
     LEFT JOIN sheets AS s ON s.datasheet_name = c.datasheet_name
     LEFT JOIN gpu_peaks AS g ON g.name = s.sheet
-    LEFT JOIN _gpu_peak AS k ON k.name = s.sheet AND k.peak_key = c.peak_key
+    LEFT JOIN LATERAL (SELECT coalesce(c.sm_count,
+        CAST(round(c.fp32_per_cycle / g.fp32_flop_per_clock_per_sm) AS BIGINT)) AS sm_count) AS n ON true
+), points AS (
+    SELECT f.*, f.not_plottable_reason IS NULL AS plottable, g.name AS datasheet_gpu, g.source,
+        -- A slice of a GPU has its share of the compute peak; its share of the memory is not in a datasheet.
+        CASE WHEN f.sm_count = g.sm_count OR g.sm_count IS NULL OR force_gpu AND assume_gpu IS NOT NULL THEN 1
+            WHEN f.sm_count IS NULL THEN CASE WHEN f.datasheet_name ILIKE '%mig%' THEN NULL ELSE 1 END
+            WHEN f.sm_count < g.sm_count THEN f.sm_count / g.sm_count END AS share,
+        g.dram_bytes_per_s, g.l2_bytes_per_s, k.flop_per_s, k.clock_hz AS datasheet_clock
+    FROM fitted AS f
+    LEFT JOIN gpu_peaks AS g ON g.name = f.sheet AND f.misfit IS NULL
+    LEFT JOIN _gpu_peak AS k ON k.name = g.name AND k.peak_key = f.peak_key
 ), roofs AS (
     SELECT *, flop_per_s * share AS datasheet_peak_flop_per_s,
         CASE WHEN share = 1 AND level = 'dram' AND coalesce(compute_capability, '') NOT IN ('8.7', '11.0', '12.1')
                 THEN dram_bytes_per_s
-            WHEN share = 1 AND level = 'l2' THEN l2_bytes_per_s END AS datasheet_peak_bytes_per_s
+            WHEN share = 1 AND level = 'l2' THEN l2_bytes_per_s END AS datasheet_peak_bytes_per_s,
+        coalesce(1e9 * work_flop / nullif(duration_ns, 0), rate_flop_per_s) AS achieved_flop_per_s,
+        coalesce(1e9 * traffic_bytes / nullif(duration_ns, 0), ncu_chart_bytes_per_s) AS achieved_bytes_per_s,
+        plottable OR coalesce(work_flop, rate_flop_per_s) = 0 AS has_share
     FROM points
 )
 SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, kernel_key, family,
     grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, launches, summarised, simulated,
     level, precision, is_main, plottable, not_plottable_reason, warning, duration_ns, min_duration_ns, max_duration_ns,
-    work_flop, work_definition, traffic_bytes, traffic_source, level_definition,
-    1e9 * work_flop / nullif(duration_ns, 0) AS achieved_flop_per_s,
-    1e9 * traffic_bytes / nullif(duration_ns, 0) AS achieved_bytes_per_s,
-    work_flop / nullif(traffic_bytes, 0) AS arithmetic_intensity,
+    work_flop, work_definition, traffic_bytes, traffic_source, level_definition, achieved_flop_per_s, achieved_bytes_per_s,
+    coalesce(work_flop / nullif(traffic_bytes, 0), rate_flop_per_s / nullif(ncu_chart_bytes_per_s, 0)) AS arithmetic_intensity,
     ncu_chart_flop_per_s, ncu_chart_bytes_per_s,
     ncu_chart_flop_per_s / nullif(ncu_chart_bytes_per_s, 0) AS ncu_chart_arithmetic_intensity, ncu_chart_clock_hz,
     peak_flop_per_s, peak_bytes_per_s, peak_flop_per_s / nullif(peak_bytes_per_s, 0) AS ridge_point,
-    CASE WHEN plottable AND peak_flop_per_s > 0 AND peak_bytes_per_s > 0 THEN 1e11 / duration_ns
-        * greatest(work_flop / peak_flop_per_s, traffic_bytes / peak_bytes_per_s) END AS roof_pct,
+    CASE WHEN has_share AND peak_bytes_per_s > 0 AND (peak_flop_per_s > 0 OR achieved_flop_per_s = 0)
+        THEN 100 * greatest(achieved_flop_per_s / peak_flop_per_s, achieved_bytes_per_s / peak_bytes_per_s) END AS roof_pct,
     roof_clock_hz, roof_memory_clock_hz, datasheet_peak_flop_per_s, datasheet_peak_bytes_per_s,
     datasheet_peak_flop_per_s / nullif(datasheet_peak_bytes_per_s, 0) AS datasheet_ridge_point,
-    CASE WHEN plottable AND datasheet_peak_flop_per_s > 0 AND datasheet_peak_bytes_per_s > 0 THEN 1e11 / duration_ns
-        * greatest(work_flop / datasheet_peak_flop_per_s, traffic_bytes / datasheet_peak_bytes_per_s) END AS datasheet_roof_pct,
-    datasheet_clock AS datasheet_clock_hz,
-    datasheet_gpu, source || CASE WHEN share < 1 THEN '; scaled to ' || sm_count || ' SMs' WHEN share IS NULL
-        THEN '; not used: the GPU has other SMs' ELSE '' END AS datasheet_source
+    CASE WHEN has_share AND datasheet_peak_bytes_per_s > 0 AND (datasheet_peak_flop_per_s > 0 OR achieved_flop_per_s = 0)
+        THEN 100 * greatest(achieved_flop_per_s / datasheet_peak_flop_per_s, achieved_bytes_per_s / datasheet_peak_bytes_per_s)
+        END AS datasheet_roof_pct,
+    datasheet_clock AS datasheet_clock_hz, datasheet_gpu,
+    coalesce(source || CASE WHEN share < 1 THEN '; scaled to ' || sm_count || ' SMs' WHEN share IS NULL
+        THEN '; not used: the GPU has other SMs' WHEN force_gpu AND assume_gpu IS NOT NULL THEN '; forced' ELSE '' END,
+        sheet || ' not used: ' || misfit) AS datasheet_source
 FROM roofs
 ORDER BY run, rank, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, configuration_id, level_order, precision;

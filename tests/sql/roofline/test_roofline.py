@@ -189,10 +189,11 @@ def test_volta_instructions_have_512_operations_and_only_there() -> None:
 ])
 def test_tensor_kernels_without_tensor_counts_are_not_placed(name: str, family: str, metrics: dict[str, float | None]) -> None:
     rows = ask(catalog(kernels=[launch({**FP32, **DRAM, **metrics}, name=name, family=family)], devices=[device("9.0")]), None)
-    assert rows and not any(row["plottable"] for row in rows)
     main = [row for row in rows if row["is_main"]]
     assert {row["precision"] for row in main} == {"tensor"} and all(row["work_flop"] is None for row in main)
-    assert all("--set roofline" in row["not_plottable_reason"] for row in rows)
+    assert not any(row["plottable"] for row in main) and all("--set roofline" in row["not_plottable_reason"] for row in main)
+    (asked,) = [row for row in rows if row["precision"] == "fp32" and row["level"] == "dram"]
+    assert asked["plottable"] and not asked["is_main"] and "this is not its performance" in asked["warning"]
 
 
 @pytest.mark.parametrize(("name", "family", "metrics", "cautious"), [
@@ -211,6 +212,57 @@ def test_kernels_of_the_cuda_cores_are_placed(name: str, family: str, metrics: d
     row = one({**FP32, **DRAM, **metrics}, name=name, family=family)
     assert row["plottable"]
     assert bool(row["warning"]) is cautious
+
+
+@pytest.mark.parametrize(("cc", "idle", "precision"), [
+    ("9.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "fp32"),
+    ("10.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "tensor"),
+    ("10.3", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
+              "sm__pipe_tc_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "fp32"),
+    ("10.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
+              "sm__inst_executed_pipe_tc.avg.pct_of_peak_sustained_active": 40.0}, "tensor"),
+])
+def test_an_idle_tensor_pipe_overrules_the_name_where_it_is_the_only_one(cc: str, idle: dict[str, float], precision: str) -> None:
+    rows = ask(catalog(kernels=[launch({**FP32, **DRAM, **idle}, name="s16816gemm", family="gemm")], devices=[device(cc)]))
+    assert {row["precision"] for row in rows if row["is_main"]} == {precision}
+
+
+@pytest.mark.parametrize("zero", [{TENSOR.format("src_bf16_dst_fp32"): 0.0}, {
+    CORE.format(op): 0.0 for op in ("dadd", "dmul", "dfma")}])
+def test_operations_that_were_not_collected_are_unknown_not_zero(zero: dict[str, float]) -> None:
+    (main,) = [row for row in ask(catalog(kernels=[launch({**DRAM, **zero})])) if row["is_main"]]
+    assert main["precision"] == "fp32" and main["work_flop"] is None and main["roof_pct"] is None
+    assert "fp32 add, mul, fma not counted" in main["not_plottable_reason"]
+
+
+RATES = {CORE.format(op) + ".per_cycle_elapsed": value for op, value in (("fadd", 1.0), ("fmul", 2.0), ("ffma", 100.0))}
+
+
+@pytest.mark.parametrize(("rates", "flop"), [
+    ({**RATES, "smsp__cycles_elapsed.avg.per_second": 2e9}, 203 * 2e9),
+    ({name.replace("per_cycle_elapsed", "per_second"): 1e9 * value for name, value in RATES.items()}, 203 * 1e9),
+])
+def test_rates_place_a_kernel_without_a_duration(rates: dict[str, float], flop: float) -> None:
+    roofs = {"derived__sm__sass_thread_inst_executed_op_ffma_pred_on_x2": 1e4, "sm__cycles_elapsed.avg.per_second": 2e9,
+             "dram__bytes.sum.peak_sustained": 100.0, "dram__cycles_elapsed.avg.per_second": 1e10}
+    row = one({**rates, **roofs, "dram__bytes.sum.per_second": 1e11}, duration_ns=None)
+    assert row["plottable"] and row["is_main"] and row["duration_ns"] is row["work_flop"] is row["traffic_bytes"] is None
+    assert row["achieved_flop_per_s"] == pytest.approx(flop) and row["achieved_bytes_per_s"] == 1e11
+    assert row["arithmetic_intensity"] == pytest.approx(flop / 1e11)
+    assert row["roof_pct"] == pytest.approx(100 * max(flop / 2e13, 1e11 / 1e12))
+
+
+def test_tensor_rates_place_a_kernel_without_a_duration() -> None:
+    row = one({TENSOR.format("src_fp16") + ".per_cycle_elapsed": 4.0, "sm__cycles_elapsed.avg.per_second": 2e9,
+               "dram__bytes.sum.per_second": 1e9}, "tensor_fp16", duration_ns=None)
+    assert row["plottable"] and row["is_main"] and row["achieved_flop_per_s"] == 8e9 and row["arithmetic_intensity"] == 8
+
+
+@pytest.mark.parametrize("metrics", [
+    {**RATES, "smsp__cycles_elapsed.avg.per_second": 2e9, **DRAM}, {**FP32, "dram__bytes.sum.per_second": 1e9}])
+def test_a_count_beside_a_rate_needs_a_duration(metrics: dict[str, float]) -> None:
+    row = one(metrics, duration_ns=None)
+    assert not row["plottable"] and row["not_plottable_reason"].startswith("no duration")
 
 
 @pytest.mark.parametrize(("on_tensor_cores", "precision"), [(True, "tensor"), (False, "fp32"), (None, "fp32")])

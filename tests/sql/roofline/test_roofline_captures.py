@@ -80,6 +80,56 @@ def test_chart_values_are_those_of_nvidias_chart(
         cells[roof, "Theoretical DRAM Bytes Accessible"] * cells[roof, "DRAM Frequency"])
 
 
+@pytest.fixture(scope="module")
+def chart_rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Rows of the view for each real capture of `--section SpeedOfLight_RooflineChart` alone, in a run named after its file."""
+    if not CHARTS:
+        pytest.skip("the real captures are not here")
+    folder = tmp_path_factory.mktemp("charts")
+    for file in CHARTS:
+        (folder / file.name.partition("_ncu.")[0]).mkdir()
+        shutil.copy(file, folder / file.name.partition("_ncu.")[0])
+    with nl.ingest(sorted(folder.iterdir()), store=folder / "store") as store:
+        found: list[dict[str, Any]] = store.view("roofline", only_level="dram").to_pylist()
+    return found
+
+
+def test_the_section_made_for_rooflines_alone_places_its_kernel(chart_rows: list[dict[str, Any]]) -> None:
+    """16 of 23 real files were refused for want of a duration, which rates do not need."""
+    placed = 0
+    for chart in CHARTS:
+        cells = _cells(chart)
+        main = _row(chart_rows, chart.name.partition("_ncu.")[0], "fp32")
+        placed += main["is_main"] and main["plottable"]
+        assert main["is_main"] is (main["warning"] is None or "may run" in main["warning"]), "tensor kernels by their names"
+        achieved = "Single Precision Achieved Value"
+        flop = cells[achieved, "SM Frequency"] * (cells[achieved, "Predicated-On FFMA Operations Per Cycle"] + sum(
+            cells[achieved, f"Predicated-On F{op} Thread Instructions Executed Per Cycle"] for op in ("ADD", "MUL")))
+        moved = cells[achieved, "DRAM Bandwidth"]
+        assert main["duration_ns"] is None
+        assert main["achieved_flop_per_s"] == pytest.approx(flop) and main["achieved_bytes_per_s"] == pytest.approx(moved)
+        assert main["plottable"] is (flop > 0)
+        assert flop == 0 or main["arithmetic_intensity"] == pytest.approx(flop / moved)
+        roof = max(flop / main["peak_flop_per_s"], moved / main["peak_bytes_per_s"])
+        assert main["roof_pct"] == pytest.approx(100 * roof)
+    assert placed >= 10
+
+
+def test_an_idle_tensor_pipe_on_the_details_page_overrules_the_name(rows: list[dict[str, Any]]) -> None:
+    """A CUTLASS kernel with VoltaTensorOp in its name, on a GPU that runs it on CUDA cores: its breakdown says so."""
+    found = [row for row in rows if "dphpc" in row["run"] and row["level"] == "dram" and row["is_main"]]
+    assert [(row["precision"], row["launches"]) for row in found] == [("fp32", 4)]
+    assert found[0]["plottable"] and found[0]["warning"] is None
+    assert found[0]["peak_flop_per_s"] == pytest.approx(22.118e12, abs=0.0005e12)
+    assert found[0]["peak_bytes_per_s"] == pytest.approx(441.28e9, abs=0.005e9)
+
+
+def test_fp32_that_a_details_page_does_not_hold_is_unknown(rows: list[dict[str, Any]]) -> None:
+    """Its tensor counters are 0, which says nothing of the CUDA cores."""
+    row = _row(rows, "v1_kernel_0002", "fp32")
+    assert row["is_main"] and row["work_flop"] is None and "fp32 add, mul, fma not counted" in row["not_plottable_reason"]
+
+
 def test_golden_values(rows: list[dict[str, Any]]) -> None:
     gemv = _row(rows, "v2_kernel_0001", "fp32")
     assert gemv["plottable"]

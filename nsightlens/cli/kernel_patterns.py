@@ -1,0 +1,89 @@
+"""What people write after --kernel -> one regular expression: parts of names, `*` and `?`, regular expressions, lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from nsightlens.errors import UsageError
+
+_REGEX_ONLY = re.compile(r"\.[*+?]|[\^$|\\]|\[.*\]|\(.*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which kernels were meant: a regular expression (None: all), how it was understood, and what is like no kernel."""
+
+    regex: str | None
+    notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def choice(texts: Sequence[str], names: Collection[str], *, regex: bool) -> Choice:
+    """Return what the texts mean for kernels of these names. Raises UsageError for a text that cannot be read as `regex` says.
+
+    A text is a part of a name in any case; where no name has it, a pattern with `*` and `?`, a regular expression, or a list
+    with commas, whichever fits a name.
+    """
+    if not texts:
+        return Choice(None)
+    if regex:
+        return Choice("|".join(f"(?:{_checked(text)})" for text in texts))
+    found: dict[str, None] = {}
+    notes: list[str] = []
+    unknown: list[str] = []
+    for text in texts:
+        parts = [text] if _meaning(text, names) else [part.strip() for part in text.split(",") if part.strip()]
+        for part in parts:
+            meaning = _meaning(part, names)
+            if meaning is None:
+                unknown.append(part)
+                continue
+            found[meaning[0]] = None
+            notes += [f"--kernel {part}: {meaning[1]}"] if meaning[1] else []
+    return Choice("|".join(found) or None, tuple(notes), tuple(unknown))
+
+
+def _meaning(text: str, names: Collection[str]) -> tuple[str, str] | None:
+    """Return the regular expression that a text stands for and a note on how it was understood; None where no name fits."""
+    glob = (_glob, "")
+    expression = (_expression, "taken as a regular expression, as with --regex")
+    others = [expression, glob] if _REGEX_ONLY.search(text) else [glob]
+    for make, note in [(_part, ""), *others]:
+        pattern = make(text)
+        if pattern and any(re.search(pattern, name) for name in names):
+            return pattern, note
+    return None
+
+
+def _part(text: str) -> str:
+    return f"(?i:{re.escape(text)})"
+
+
+def _glob(text: str) -> str | None:
+    """Return `*` and `?` as people mean them: over the whole base name, or from and to wherever a `*` stands at an end."""
+    if "*" not in text and "?" not in text:
+        return None
+    body = re.escape(text.strip("*")).replace(r"\*", ".*").replace(r"\?", ".")
+    start, end = ("" if text.startswith("*") else r"(?:^|[\s:])"), ("" if text.endswith("*") else r"(?:$|[<(])")
+    return f"{start}(?is:{body}){end}"
+
+
+def _expression(text: str) -> str | None:
+    try:
+        re.compile(text)
+    except re.error:
+        return None
+    return f"(?:{text})"
+
+
+def _checked(text: str) -> str:
+    """Return the regular expression; what Python cannot read, DuckDB cannot either."""
+    try:
+        re.compile(text)
+    except re.error as exc:
+        raise UsageError(f"--kernel {text}: no regular expression: {exc}") from exc
+    return text
+
+
