@@ -14,7 +14,7 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 @scope run
 @requires _steps, kernels, recordings
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs).
-@assumes Recordings of a run are independent of each other, and their means vary normally (recordings: how they are distinguished).
+@assumes Recordings of a run are independent of each other, and their means vary normally (see recordings).
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
