@@ -51,6 +51,18 @@ def number(count: int | None) -> str:
     return MISSING if count is None else f"{count:,}"
 
 
+def spans(values: Iterable[str], most: int = 8) -> str:
+    """Return numbers as people write them: '0', '0-7', '0, 2-5'."""
+    found: list[list[int]] = []
+    for value in sorted({int(value) for value in values}):
+        if found and value == found[-1][1] + 1:
+            found[-1][1] = value
+        else:
+            found.append([value, value])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in found]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "") or MISSING
+
+
 def _digits(value: float) -> str:
     places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
     return f"{value:,.{places}f}"
