@@ -12,7 +12,7 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 @scope run
 @requires _bounded_kernels, _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work
 @requires _timeline_tools, kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops
-@requires processes, ranges
+@requires processes, ranges, recordings
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.

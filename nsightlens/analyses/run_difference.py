@@ -1,50 +1,62 @@
 """What changed between two runs of one workload: per kernel (or family, operator, module, phase, step), with its uncertainty.
 
-Replicates are the training steps: an item's time in a step, mean over the ranks that have the step; a step in which it was
-not launched counts as 0. The step itself (by=step) lasts as in step_breakdown, GPU work included. Runs without steps are cut
-into ten blocks of consecutive launches each, and the mean duration of a launch is compared (unit says). Differences are of
-means; the interval is a 95 % bootstrap over replicates, significance is Welch's test with the false-discovery rate over all
-items controlled. With fewer than five replicates on a side there is no interval and no verdict but new and vanished. An item
-is called slower or faster only beyond the threshold as well. Times that belong to no operator, module or phase are the item NULL.
-Both runs are compared under the same tool: nsys where both have it, else Kineto.
+Runs are judged by their recordings: an item's time in a recording is the mean over its steps, of the mean over the ranks that
+have the step (a step in which it was not launched counts as 0). The step itself (by=step) lasts as in step_breakdown, GPU work
+included. Runs without steps are cut into ten blocks of consecutive launches each, and the mean duration of a launch is compared
+(unit says). Differences are of the means over recordings, and the interval is that of Welch's test (of Student's, where a run
+has one recording). An item is called slower or faster where the interval excludes 0, the change is beyond the threshold, and
+the false-discovery rate over all items allows it; the step time is the one planned test and stands alone. No change means that
+the whole interval lies within the threshold. All else is undecided, and always what one recording of each run shows: the
+steps of a recording are no replicates of its run. `needed` says how many recordings would do.
+With one recording of each run, in_recordings says how far these two differ, judged by their steps (five or more of each): true
+of the recordings, and of the runs only where runs vary less than that. Times that belong to no operator, module or phase are
+the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @scope run
-@requires _bounded_kernels, _steps, kernels
-@assumes Both runs do the same work per step on as many ranks (comparability: what differs). Steps of a run are independent.
+@requires _bounded_kernels, _steps, kernels, recordings
+@assumes Both runs do the same work per step on as many ranks (comparability: what differs).
+@assumes Recordings of a run are independent of each other, and their means vary normally (see recordings).
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
 @param  base            Run that is the measure; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  by              kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
-@param  fdr             False-discovery rate: the largest share of false positives among the changes reported.
+@param  fdr             False-discovery rate: the largest share of false positives among the changes named (by=step: none, 5 %).
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
-@param  skip_steps      Steps at the start of each run that are left out (warm-up).
+@param  skip_steps      Steps at the start of each recording that are left out (warm-up).
 @param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
 @column item              The kernel, family, operator, module or phase, or step.
 @column kernel_key        Kernel key, for kernels.
 @column tool              Tool whose times are compared.
 @column unit              per step, or per launch where a run has no steps.
-@column verdict           slower, faster, no change, new, vanished or no interval.
-@column base_ns           Mean over the replicates of base.
+@column verdict           slower, faster, new, vanished, no change or undecided: of the runs.
+@column base_ns           Mean over the recordings of base.
 @column other_ns          Mean over those of other.
 @column difference_ns     other_ns minus base_ns.
-@column low_ns            Lower end of its interval.
+@column low_ns            Lower end of the 95 % interval of the runs' difference; NULL with one recording of each.
 @column high_ns           Upper end.
 @column change_pct        difference_ns as a share of base_ns.
-@column q_value           Smallest false-discovery rate at which the change is significant.
-@column base_total_ns     Sum of the durations in base, all replicates and ranks.
+@column q_value           Smallest false-discovery rate at which the change is significant (by=step: the p-value).
+@column smallest_ns       Smallest difference that these recordings could have shown: half the interval; NULL: none at all.
+@column needed            Recordings of each run that find such a change in four of five cases; NULL where decided, or over 1,000.
+@column in_recordings     new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no interval.
+@column recordings_low_ns Lower end of the 95 % interval of the two recordings' difference, over their steps or blocks.
+@column recordings_high_ns Upper end.
+@column base_total_ns     Sum of the durations in base, all steps or blocks and ranks.
 @column other_total_ns    Sum of those in other.
-@column base_launches     Launches in base (for step: steps), all replicates and ranks.
+@column base_launches     Launches in base (for step: steps), all steps or blocks and ranks.
 @column other_launches    Launches in other.
 @column base_median_ns    Median duration of a launch in base.
 @column other_median_ns   Median duration of a launch in other.
 @column base_replicates   Steps or blocks of base.
 @column other_replicates  Steps or blocks of other.
+@column base_recordings   Recordings of base.
+@column other_recordings  Recordings of other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,10 +66,8 @@ import pyarrow as pa
 from nsightlens.analyses import Ask
 from nsightlens.columns.arrays import Float
 from nsightlens.errors import UsageError
-from nsightlens.statistics.significance import difference_interval, discovery_rates, welch
+from nsightlens.statistics.changes import Change, judged
 
-FEWEST = 5
-"""Replicates on each side below which nothing is said of chance."""
 BLOCKS = 10
 ITEMS = {
     "kernel": "concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ', block_x, 'x', block_y, 'x', block_z)",
@@ -72,61 +82,53 @@ ORDER BY tool DESC
 """
 # What is timed: $1 the run, $2 the tool, $3 whether replicates are steps. An item that is not known is ''.
 _LAUNCHES = f"""
-    SELECT coalesce({{item}}, '') AS item, kernel_key, process_id, duration_ns,
+    SELECT coalesce({{item}}, '') AS item, kernel_key, profile_id, process_id, duration_ns,
         CASE WHEN $3 THEN step ELSE ntile({BLOCKS}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
     FROM _bounded_kernels WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL
 """
 _WHOLE_STEPS = """
-    SELECT 'step' AS item, NULL AS kernel_key, process_id, end_ns - start_ns AS duration_ns, step AS replicate
+    SELECT 'step' AS item, NULL AS kernel_key, profile_id, process_id, end_ns - start_ns AS duration_ns, step AS replicate
     FROM _steps WHERE run = $1 AND tool = $2 AND $3
 """
 _KEPT = """
 WITH timed AS ({timed}), kept AS (
-    SELECT * FROM timed
+    SELECT t.*, coalesce(r.recording, 0) AS recording
+    FROM timed AS t LEFT JOIN recordings AS r ON r.profile_id = t.profile_id
     WHERE replicate IS NOT NULL
-    QUALIFY dense_rank() OVER (ORDER BY replicate) > $4
+    QUALIFY dense_rank() OVER (PARTITION BY recording ORDER BY replicate) > $4
 )
 """
 _SUMS = _KEPT + """, present AS (
-    SELECT replicate, count(DISTINCT process_id) AS processes FROM kept GROUP BY replicate
+    SELECT recording, replicate, count(DISTINCT process_id) AS processes FROM kept GROUP BY recording, replicate
 )
-SELECT item, any_value(kernel_key) AS kernel_key, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches,
-    any_value(processes) AS processes
-FROM kept JOIN present USING (replicate) GROUP BY item, replicate ORDER BY item, replicate
+SELECT item, any_value(kernel_key) AS kernel_key, recording, replicate, sum(duration_ns)::BIGINT AS total_ns,
+    count(*) AS launches, any_value(processes) AS processes
+FROM kept JOIN present USING (recording, replicate) GROUP BY item, recording, replicate ORDER BY item, recording, replicate
 """
 _MEDIANS = _KEPT + "SELECT item, round(median(duration_ns))::BIGINT AS median_ns FROM kept GROUP BY item"
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
-    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("q_value", pa.float64()), ("base_total_ns", pa.int64()),
+    ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("q_value", pa.float64()), ("smallest_ns", pa.int64()),
+    ("needed", pa.int64()), ("in_recordings", pa.string()), ("recordings_low_ns", pa.int64()),
+    ("recordings_high_ns", pa.int64()), ("base_total_ns", pa.int64()),
     ("other_total_ns", pa.int64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()),
     ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()), ("base_replicates", pa.int64()),
-    ("other_replicates", pa.int64()),
+    ("other_replicates", pa.int64()), ("base_recordings", pa.int64()), ("other_recordings", pa.int64()),
 ])
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One item's change. Times in ns; low, high, rate None where there are too few replicates."""
-
-    base: float
-    other: float
-    low: float | None
-    high: float | None
-    rate: float | None
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
-    """The replicates of one run, per item: time in each (ns; NaN where a block has no launch), launches, total, median, key."""
+    """One run, per item: its time in each replicate of each recording (ns; NaN where a block has no launch), launches, total,
+    median, key. replicates: how many each recording has."""
 
-    values: dict[str, Float]
+    values: dict[str, list[Float]]
     launches: dict[str, int]
     totals: dict[str, int]
     medians: dict[str, int]
     keys: dict[str, str]
-    replicates: int
+    replicates: list[int]
 
 
 def analyse(
@@ -141,23 +143,31 @@ def analyse(
     tool, stepped = common_tool(ask, *runs, time)
     one, two = (_side(ask, run, tool, by, stepped, skip_steps) for run in runs)
     keys = one.keys | two.keys if by in ("kernel", "key") else {}
+    changes = judged(one.values, two.values, fdr, threshold_pct, planned=by == "step")
     rows: list[dict[str, Any]] = [{
         "item": item or None, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
-        "verdict": change.verdict, "base_ns": round(change.base), "other_ns": round(change.other),
-        "difference_ns": round(change.other) - round(change.base), "low_ns": _rounded(change.low),
-        "high_ns": _rounded(change.high),
+        "base_ns": round(change.base), "other_ns": round(change.other),
+        "difference_ns": round(change.other) - round(change.base),
         "change_pct": round(100 * (change.other - change.base) / change.base, 2) if change.base else None,
-        "q_value": change.rate, "base_total_ns": one.totals.get(item, 0), "other_total_ns": two.totals.get(item, 0),
+        **judgement(change), "base_total_ns": one.totals.get(item, 0), "other_total_ns": two.totals.get(item, 0),
         "base_launches": one.launches.get(item, 0), "other_launches": two.launches.get(item, 0),
         "base_median_ns": one.medians.get(item), "other_median_ns": two.medians.get(item),
-        "base_replicates": one.replicates, "other_replicates": two.replicates,
-    } for item, change in judged(one.values, two.values, fdr, threshold_pct).items()]
+        "base_replicates": sum(one.replicates), "other_replicates": sum(two.replicates),
+        "base_recordings": len(one.replicates), "other_recordings": len(two.replicates),
+    } for item, change in changes.items()]
     rows.sort(key=lambda row: (-abs(row["difference_ns"]), row["item"] or ""))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
-def _rounded(value: float | None) -> int | None:
-    return None if value is None else round(value)
+def judgement(change: Change) -> dict[str, Any]:
+    """Return the columns that say how sure a change is."""
+    runs, recordings = change.runs, change.recordings
+    return {
+        "verdict": change.verdict, "low_ns": runs and round(runs.low), "high_ns": runs and round(runs.high),
+        "q_value": runs and runs.rate, "smallest_ns": runs and round((runs.high - runs.low) / 2), "needed": change.needed,
+        "in_recordings": change.seen, "recordings_low_ns": recordings and round(recordings.low),
+        "recordings_high_ns": recordings and round(recordings.high),
+    }
 
 
 def check(fdr: float, threshold_pct: float, skip_steps: int) -> None:
@@ -196,43 +206,26 @@ def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tup
 
 def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> Side:
     timed = _WHOLE_STEPS if by == "step" else _LAUNCHES.format(item=ITEMS[by])
-    asked = [run, tool, stepped, skip if stepped else 0]
-    rows = ask(_SUMS.format(timed=timed), asked).to_pylist()
-    order = {replicate: place for place, replicate in enumerate(sorted({row["replicate"] for row in rows}))}
-    found = Side({}, {}, {}, {}, {row["item"]: row["kernel_key"] for row in rows}, len(order))
+    values = [run, tool, stepped, skip if stepped else 0]
+    rows = ask(_SUMS.format(timed=timed), values).to_pylist()
+    place, replicates = _places(rows)
+    found = Side({}, {}, {}, {}, {row["item"]: row["kernel_key"] for row in rows}, replicates)
     for row in rows:
         item = row["item"]
-        mine = found.values.setdefault(item, np.full(len(order), 0.0 if stepped else np.nan))
-        mine[order[row["replicate"]]] = row["total_ns"] / row["processes" if stepped else "launches"]
+        if item not in found.values:
+            found.values[item] = [np.full(count, 0.0 if stepped else np.nan) for count in replicates]
+        recording, replicate = place[row["recording"], row["replicate"]]
+        found.values[item][recording][replicate] = row["total_ns"] / row["processes" if stepped else "launches"]
         found.launches[item] = found.launches.get(item, 0) + row["launches"]
         found.totals[item] = found.totals.get(item, 0) + row["total_ns"]
-    found.medians.update((row["item"], row["median_ns"]) for row in ask(_MEDIANS.format(timed=timed), asked).to_pylist())
+    found.medians.update((row["item"], row["median_ns"]) for row in ask(_MEDIANS.format(timed=timed), values).to_pylist())
     return found
 
 
-def judged(
-    base: Mapping[str, Sequence[float] | Float], other: Mapping[str, Sequence[float] | Float], fdr: float, threshold_pct: float,
-) -> dict[str, Change]:
-    """Return the change of every item of either side, from its values per replicate (NaN: none in this replicate)."""
-    sides = [{item: np.asarray(values, dtype=np.float64) for item, values in side.items()} for side in (base, other)]
-    sides = [{item: values[~np.isnan(values)] for item, values in side.items()} for side in sides]
-    both = sorted(sides[0].keys() & sides[1].keys())
-    tested = [item for item in both if min(len(sides[0][item]), len(sides[1][item])) >= FEWEST]
-    p = np.array([welch(sides[0][item][None], sides[1][item][None])[0] for item in tested])
-    rates = dict(zip(tested, discovery_rates(p).tolist(), strict=True)) if tested else {}
-    found = {}
-    for item in sorted(sides[0].keys() | sides[1].keys()):
-        values = [side.get(item) for side in sides]
-        if values[0] is None or values[1] is None:
-            mean = [0.0 if some is None else float(some.mean()) for some in values]
-            found[item] = Change(mean[0], mean[1], None, None, None, "new" if values[0] is None else "vanished")
-            continue
-        means = float(values[0].mean()), float(values[1].mean())
-        if item not in rates:
-            found[item] = Change(*means, None, None, None, "no interval")
-            continue
-        low, high = difference_interval(values[0][None], values[1][None])
-        large = abs(means[1] - means[0]) * 100 >= threshold_pct * means[0]
-        changed = "no change" if rates[item] > fdr or not large else "slower" if means[1] > means[0] else "faster"
-        found[item] = Change(*means, float(low[0]), float(high[0]), rates[item], changed)
-    return found
+def _places(rows: list[dict[str, Any]]) -> tuple[Mapping[tuple[int, int], tuple[int, int]], list[int]]:
+    """Return the place of each (recording, replicate), and the number of replicates of each recording."""
+    replicates: dict[int, list[int]] = {}
+    for recording, replicate in sorted({(row["recording"], row["replicate"]) for row in rows}):
+        replicates.setdefault(recording, []).append(replicate)
+    return {(recording, replicate): (place, nth) for place, (recording, those) in enumerate(replicates.items())
+            for nth, replicate in enumerate(those)}, [len(those) for those in replicates.values()]

@@ -6,15 +6,17 @@ call, a call of the runtime, the data loader, an operator, nothing that was reco
 not there. Of two of one kind that run at once, the one that began first has the time until it ends.
 A step is that of step_breakdown: from the end of the step before it (the first: from its range's start) to the end of its
 range and of the GPU work that was launched in it. The host's range alone would hold the GPU work of the step before.
-Times are the mean of a rank's steps, and of that the mean over the ranks: exact fractions, rounded so that the items still
-sum to the rounded step (largest remainder). Ranks are those that both runs have; where world sizes differ, or no rank is
-known, all processes of each run. A process that drives several GPUs counts as one. Runs that lack steps are compared by
-share alone: base_ns and other_ns are then time in the captured slices (from the first operator on, and after the GPU work
-that was launched before it; the work itself is left out), and nothing is said of step time.
+Times are the mean of a rank's steps in a recording, of that the mean over its ranks, and of that the mean over the recordings:
+exact fractions, rounded so that the items still sum to the rounded step (largest remainder). Ranks are those that both runs
+have; where world sizes differ, or no rank is known, all processes of each run. A process that drives several GPUs counts as
+one. Runs that lack steps are compared by share alone, which is not judged: base_ns and other_ns are then time in the captured
+slices (from the first operator on, and after the GPU work that was launched before it; the work itself is left out), and
+nothing is said of step time.
 Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
-low_ns, high_ns and verdict are those of run_difference, over the steps; none where the ranks' numbers of steps differ.
+low_ns, high_ns and verdict are those of run_difference: runs are judged by their recordings, and with one of each nothing is
+said but how the two recordings differ (in_recordings: over the steps; no interval where the ranks' numbers of steps differ).
 @scope run
-@requires _bounded_kernels, _exclusive_time, _steps, kernels, processes, profiles
+@requires _bounded_kernels, _exclusive_time, _steps, kernels, processes, profiles, recordings
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
@@ -24,8 +26,8 @@ low_ns, high_ns and verdict are those of run_difference, over the steps; none wh
 @param  by              family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
 @param  per             'run': one waterfall, of the mean over the ranks. 'rank': one for each rank that both runs have.
 @param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
-@param  skip_steps      Steps at the start of each process that are left out (warm-up).
-@param  fdr             False-discovery rate: the largest share of false positives among the changes reported.
+@param  skip_steps      Steps at the start of each process of a recording that are left out (warm-up).
+@param  fdr             False-discovery rate: the largest share of false positives among the changes named.
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
 @column base_run        Run that is the measure.
 @column other_run       Run that is compared with it.
@@ -34,11 +36,12 @@ low_ns, high_ns and verdict are those of run_difference, over the steps; none wh
 @column item            The family, kernel, operator, …, memory operation, or what the host did; NULL where it is not known.
 @column tool            Tool whose times are compared.
 @column unit            per step, or of the capture where a run has no steps.
-@column verdict         slower, faster, no change, new, vanished or no interval.
+@column verdict         slower, faster, new, vanished, no change or undecided: of the runs.
+@column in_recordings   new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no interval.
 @column base_ns         Exclusive time in a mean step of base.
 @column other_ns        The same in other.
 @column difference_ns   other_ns minus base_ns; NULL without steps.
-@column low_ns          Lower end of its 95 % interval.
+@column low_ns          Lower end of its 95 % interval, over the recordings; NULL with one recording of each run.
 @column high_ns         Upper end.
 @column base_pct        base_ns as a share of the step or capture.
 @column other_pct       The same in other.
@@ -48,6 +51,8 @@ low_ns, high_ns and verdict are those of run_difference, over the steps; none wh
 @column change_ns       Change of the step time; NULL without steps.
 @column base_steps      Steps of base that count, over all ranks.
 @column other_steps     Steps of other.
+@column base_recordings Recordings of base.
+@column other_recordings Recordings of other.
 @column base_ranks      Ranks (processes, where unknown) of base that count.
 @column other_ranks     Those of other.
 @column excluded_ranks  Ranks that only one of the runs has, and that do not count; NULL: none.
@@ -65,15 +70,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.run_difference import check, common_tool, judged, named
-from nsightlens.columns.arrays import Int
+from nsightlens.analyses.run_difference import check, common_tool, judgement, named
+from nsightlens.columns.arrays import Float, Int
 from nsightlens.errors import UsageError
+from nsightlens.statistics.changes import judged
 
 Key = tuple[str, str]
+Owner = tuple[int, int | str]
 
 PER_STEP, OF_CAPTURE = "per step", "of the capture"
 _UNKNOWN = ""
@@ -85,14 +91,17 @@ WITH parts AS MATERIALIZED (
         step_id) - 1 AS place
     FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3) AS s LEFT JOIN profiles AS p USING (profile_id)
 ), steps AS (
-    SELECT DISTINCT ON (place) place, s.process_id, p.rank, step_ns, step_id IS NOT NULL AS stepped
+    SELECT DISTINCT ON (place) place, s.process_id, p.rank, step_ns, step_id IS NOT NULL AS stepped,
+        coalesce(recording, 0) AS recording
     FROM parts AS s LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
+    LEFT JOIN recordings AS r ON r.profile_id = s.profile_id
 )
-SELECT kind, item, list(place) AS places, list(total_ns) AS times, NULL AS ranks, NULL AS processes, NULL AS stepped
+SELECT kind, item, list(place) AS places, list(total_ns) AS times, NULL AS ranks, NULL AS processes, NULL AS stepped,
+    NULL AS recordings
 FROM parts WHERE kind IS NOT NULL GROUP BY kind, item
 UNION ALL
 SELECT NULL, NULL, list(place ORDER BY place), list(step_ns ORDER BY place), list(rank ORDER BY place),
-    list(process_id ORDER BY place), list(stepped ORDER BY place)
+    list(process_id ORDER BY place), list(stepped ORDER BY place), list(recording ORDER BY place)
 FROM steps
 """
 _WORLDS = """
@@ -101,19 +110,21 @@ FROM (SELECT max(world_size) AS size FROM processes WHERE run IN (?, ?) AND tool
 """
 _SCHEMA = pa.schema([
     ("base_run", pa.string()), ("other_run", pa.string()), ("rank", pa.int32()), ("kind", pa.string()), ("item", pa.string()),
-    ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()), ("base_ns", pa.int64()), ("other_ns", pa.int64()),
+    ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()), ("in_recordings", pa.string()),
+    ("base_ns", pa.int64()), ("other_ns", pa.int64()),
     ("difference_ns", pa.int64()), ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()),
     ("other_pct", pa.float64()), ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()),
-    ("change_ns", pa.int64()), ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_ranks", pa.int64()),
-    ("other_ranks", pa.int64()), ("excluded_ranks", pa.string()),
+    ("change_ns", pa.int64()), ("base_steps", pa.int64()), ("other_steps", pa.int64()), ("base_recordings", pa.int64()),
+    ("other_recordings", pa.int64()), ("base_ranks", pa.int64()), ("other_ranks", pa.int64()), ("excluded_ranks", pa.string()),
 ])
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The steps of one run: owner (rank, else process), position among the owner's steps, length; items: their time in steps."""
+    """The steps of one run: owner (recording, and rank or else process), position among the owner's steps, length; items: their
+    time in steps."""
 
-    owners: list[int | str]
+    owners: list[Owner]
     owner: Int
     nth: Int
     lengths: Int
@@ -123,13 +134,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean step over some owners: times in ns and shares in hundredths of a percent, in the order of the keys; replicates."""
+    """A mean step over some owners: times in ns and shares in hundredths of a percent, in the order of the keys; recordings: per
+    item its time in the steps of each recording."""
 
     times: list[int]
     shares: list[int]
     total: int
     steps: int
-    replicates: dict[Key, npt.NDArray[np.float64]]
+    recordings: dict[Key, list[Float]]
 
 
 def analyse(
@@ -173,14 +185,15 @@ def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
     """
     table = ask(_QUERY, [run, tool, by])
     (at,) = [place for place, kind in enumerate(table["kind"].to_pylist()) if kind is None]
-    names = [process if rank is None else rank for rank, process in zip(table["ranks"][at].as_py() or (),
-                                                                        table["processes"][at].as_py() or (), strict=True)]
+    columns = (table[name][at].as_py() or () for name in ("recordings", "ranks", "processes"))
+    names: list[Owner] = [(recording, process if rank is None else rank)
+                          for recording, rank, process in zip(*columns, strict=True)]
     if not names:
         return None
     known = np.array(table["stepped"][at].as_py() or (), dtype=bool)
     stepped = bool(known.any())
-    order: dict[int | str, int] = {}
-    seen: Counter[int | str] = Counter()
+    order: dict[Owner, int] = {}
+    seen: Counter[Owner] = Counter()
     nth = np.full(len(names), -1, dtype=np.int64)
     for place in np.flatnonzero(known) if stepped else range(len(names)):
         nth[place] = seen[names[place]] - (skip if stepped else 0)
@@ -208,18 +221,22 @@ def _flat(table: pa.Table, column: str, row: int) -> Int:
 
 def _pairs(sides: Sequence[Side], per: str, alike: bool) -> list[tuple[int | None, list[list[int]], str | None]]:
     """Return (rank, the owners of each side that are compared, what is left out). Raises UsageError where no rank is in both."""
-    base, other = (side.owners for side in sides)
-    ranks = [{name for name in side if isinstance(name, int)} for side in (base, other)]
-    common = sorted(ranks[0] & ranks[1]) if (len(ranks[0]), len(ranks[1])) == (len(base), len(other)) else []
+    names = [{name for _, name in side.owners} for side in sides]
+    ranks = [{name for name in mine if isinstance(name, int)} for mine in names]
+    common = sorted(ranks[0] & ranks[1]) if ranks == names else []
     alone = ((name, sorted(mine - set(common))) for name, mine in zip(("base", "other"), ranks, strict=True))
     excluded_ranks = "; ".join(f"{name} {', '.join(map(str, mine))}" for name, mine in alone if mine) or None
+
+    def owners(chosen: Sequence[int | str] | None) -> list[list[int]]:
+        return [[place for place, (_, name) in enumerate(side.owners) if chosen is None or name in chosen] for side in sides]
+
     if per == "rank" and common:
-        return [(rank, [[base.index(rank)], [other.index(rank)]], excluded_ranks) for rank in common]
-    if per == "rank" and (len(base), len(other)) != (1, 1):
+        return [(rank, owners([rank]), excluded_ranks) for rank in common]
+    if per == "rank" and [len(mine) for mine in names] != [1, 1]:
         raise UsageError("no rank is known in both runs: leave per=rank out")
     if common and alike:
-        return [(None, [[base.index(rank) for rank in common], [other.index(rank) for rank in common]], excluded_ranks)]
-    return [(None, [list(range(len(base))), list(range(len(other)))], None)]
+        return [(None, owners(common), excluded_ranks)]
+    return [(None, owners(None), None)]
 
 
 def _rows(
@@ -229,8 +246,10 @@ def _rows(
     keys = sorted(sides[0].items.keys() | sides[1].items.keys())
     base, other = (_mean(side, chosen, keys, stepped) for side, chosen in zip(sides, owners, strict=True))
     spelled = {key: "\t".join(key) for key in keys}
-    replicates = [{spelled[key]: some for key, some in mean.replicates.items()} for mean in (base, other)]
-    changes = judged(replicates[0], replicates[1], fdr, threshold_pct)
+    recordings = [{spelled[key]: some for key, some in mean.recordings.items()} for mean in (base, other)]
+    changes = judged(recordings[0], recordings[1], fdr, threshold_pct)
+    named = [[side.owners[owner] for owner in chosen] for side, chosen in zip(sides, owners, strict=True)]
+    ranks, times = ([len({owner[part] for owner in mine}) for mine in named] for part in (1, 0))
     rows: list[dict[str, Any]] = []
     for place, key in enumerate(keys):
         change = changes.get(spelled[key])
@@ -238,26 +257,28 @@ def _rows(
             continue
         shares = base.shares[place], other.shares[place]
         rows.append({
-            "kind": key[0], "item": key[1] or None, "unit": PER_STEP if stepped else OF_CAPTURE, "verdict": change.verdict,
+            "kind": key[0], "item": key[1] or None, "unit": PER_STEP if stepped else OF_CAPTURE,
+            **{name: value for name, value in judgement(change).items() if name in _SCHEMA.names},
             "base_ns": base.times[place], "other_ns": other.times[place],
             "difference_ns": other.times[place] - base.times[place] if stepped else None,
-            "low_ns": None if change.low is None else round(change.low),
-            "high_ns": None if change.high is None else round(change.high),
             "base_pct": shares[0] / 100, "other_pct": shares[1] / 100, "difference_pct": (shares[1] - shares[0]) / 100,
             "base_total_ns": base.total, "other_total_ns": other.total,
             "change_ns": other.total - base.total if stepped else None,
-            "base_steps": base.steps, "other_steps": other.steps, "base_ranks": len(owners[0]), "other_ranks": len(owners[1]),
+            "base_steps": base.steps, "other_steps": other.steps, "base_ranks": ranks[0], "other_ranks": ranks[1],
+            "base_recordings": times[0], "other_recordings": times[1],
         })
     return sorted(rows, key=lambda row: (-abs(row["difference_ns"] if stepped else row["difference_pct"]), row["kind"],
                                          row["item"] or ""))
 
 
 def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> Mean:
-    """Return the mean over the owners of each owner's mean step."""
+    """Return the mean over the recordings, of the mean over the owners of each, of each owner's mean step."""
     counts = np.bincount(side.owner, minlength=len(side.owners)).tolist()
-    common = math.lcm(*(counts[owner] for owner in owners))
-    weights = {owner: common // counts[owner] for owner in owners}
-    denominator = common * len(owners)
+    together = _together(side, owners) if stepped else [owners]
+    divisors = {owner: counts[owner] * len(those) for those in together for owner in those}
+    common = math.lcm(*divisors.values())
+    weights = {owner: common // divisor for owner, divisor in divisors.items()}
+    denominator = common * len(together)
 
     def summed(steps: Int, times: Int) -> int:
         sums = np.zeros(len(side.owners), dtype=np.int64)
@@ -265,20 +286,31 @@ def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> 
         return sum(int(sums[owner]) * weight for owner, weight in weights.items())
 
     sums = [summed(*side.items[key]) if key in side.items else 0 for key in keys]
-    even = stepped and len({counts[owner] for owner in owners}) == 1
-    replicates = {}
-    for key, mine in zip(keys, sums, strict=True):
-        if not mine:
-            continue
-        values = np.full(1, mine / denominator)
-        if even:
-            steps, times = side.items[key]
-            chosen = np.isin(side.owner[steps], owners)
-            values = np.bincount(side.nth[steps[chosen]], times[chosen] / len(owners), counts[owners[0]])
-        replicates[key] = values
+    recordings = {
+        key: [_replicates(side, those, counts, key) if stepped else np.full(1, mine / denominator) for those in together]
+        for key, mine in zip(keys, sums, strict=True) if mine}
     total = summed(np.arange(len(side.lengths)), side.lengths)
     return Mean(apportioned(sums, denominator), apportioned([10_000 * part for part in sums], max(1, sum(sums))),
-                _rounded(total, denominator), sum(counts[owner] for owner in owners), replicates)
+                _rounded(total, denominator), sum(counts[owner] for owner in owners), recordings)
+
+
+def _together(side: Side, owners: list[int]) -> list[list[int]]:
+    """Return the owners of each recording."""
+    recordings: dict[int, list[int]] = {}
+    for owner in owners:
+        recordings.setdefault(side.owners[owner][0], []).append(owner)
+    return list(recordings.values())
+
+
+def _replicates(side: Side, owners: list[int], counts: list[int], key: Key) -> Float:
+    """Return an item's time in each step of a recording, mean over its ranks; where these have different numbers of steps, the
+    mean of all."""
+    steps, times = side.items[key]
+    chosen = np.isin(side.owner[steps], owners)
+    steps, parts = steps[chosen], times[chosen] / len(owners)
+    if len({counts[owner] for owner in owners}) == 1:
+        return np.bincount(side.nth[steps], parts, counts[owners[0]]).astype(np.float64)
+    return np.full(1, (parts / np.array(counts)[side.owner[steps]]).sum())
 
 
 def apportioned(numerators: Sequence[int], denominator: int) -> list[int]:

@@ -68,10 +68,12 @@ def ranks(store: Path | None, **filters: Any) -> None:
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
               help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
 @click.option("--fdr", default=0.01, show_default=True,
-              help="False-discovery rate: the largest share of false positives among the changes reported.")
-@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is reported, in "
+              help="False-discovery rate: the largest share of false positives among the items named. The step time is one "
+                   "planned test, at 5 %.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in "
                                                                                    "percent.")
-@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each run to leave out (warm-up).")
+@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording to leave out "
+                                                                       "(warm-up).")
 @store_option
 @output_options
 def runs(
@@ -81,7 +83,8 @@ def runs(
     """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
     time went, then the items.
 
-    Replicates are the training steps. --format json gives all tables behind the page, csv and parquet that of the items (the
+    Runs are judged by their recordings (the view recordings): with one of each, whether they differ is undecided, and the page
+    shows how the two recordings do. --format json gives all tables behind the page, csv and parquet that of the items (the
     view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall) beside it.
 
     \b
@@ -119,14 +122,17 @@ def runs(
         if form or output:
             emit_json(tables, output)
             return
+        recordings = opened.view("recordings", only_run=[base, other]).to_pylist()
         if by is None:
             tables["families"] = opened.view("run_difference", by="family", **asked)
     from nsightlens.cli import runs_page
 
     pages = {name: table.to_pylist() for name, table in tables.items()}
     runs_page.comparability(pages["comparability"], base, other)
+    if pages["differences"]:
+        runs_page.recordings(recordings, (base, other), pages["differences"][0]["tool"])
     for row in pages["step"]:
-        runs_page.step_time(row, judging["fdr"], judging["threshold_pct"])
+        runs_page.step_time(row, judging["threshold_pct"])
     for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
         runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
     if by != "step":

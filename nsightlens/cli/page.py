@@ -15,7 +15,6 @@ NOT_RECORDED = "not recorded"
 _GAP = "  "
 _INDENT = "  "
 _WIDEST = 160
-_MOST_SPANS = 8
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
@@ -58,6 +57,18 @@ def number(count: int | None) -> str:
     return MISSING if count is None else f"{count:,}"
 
 
+def spans(values: Iterable[str], most: int = 8) -> str:
+    """Return numbers as people write them: '0', '0-7', '0, 2-5'."""
+    found: list[list[int]] = []
+    for value in sorted({int(value) for value in values}):
+        if found and value == found[-1][1] + 1:
+            found[-1][1] = value
+        else:
+            found.append([value, value])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in found]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "") or MISSING
+
+
 def _digits(value: float) -> str:
     places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
     return f"{value:,.{places}f}"
@@ -67,19 +78,6 @@ def some(values: Iterable[str | None], most: int = 2) -> str:
     """Return the distinct values, the first two by name."""
     found = [value for value in dict.fromkeys(values) if value]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
-
-
-def rank_spans(values: Iterable[str]) -> str:
-    """Return ranks as people write them: '0', '0-7', '0, 2-5'."""
-    numbers = sorted({int(value) for value in values})
-    spans: list[list[int]] = []
-    for value in numbers:
-        if spans and value == spans[-1][1] + 1:
-            spans[-1][1] = value
-        else:
-            spans.append([value, value])
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
-    return ", ".join(texts[:_MOST_SPANS]) + (", …" if len(texts) > _MOST_SPANS else "") or MISSING
 
 
 def heading(text: str, note: str = "") -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.cli.page import bar, duration, grid, heading, lines, share
 from nsightlens.cli.sections import Row
 from nsightlens.cli.tables import MISSING, Column
 
-_CHANGED = ("slower", "faster", "new", "vanished")
+_CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _MOST = 12
 _HALF = 8
 
@@ -32,19 +33,56 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
     lines(unknown)
 
 
-def step_time(row: Row, rate: float, threshold_pct: float) -> None:
-    """Print the change of the step time, its interval and whether it is significant."""
-    heading("Step time", f"{row['tool']}, {row['base_replicates']} and {row['other_replicates']} steps")
+def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> None:
+    """Print what is doubtful about the recordings that are compared."""
+    counts = {run: {row["recording"] for row in rows if (row["run"], row["tool"]) == (run, tool)} for run in runs}
+    said = [f"{run}: {len(counts[run])} recordings, of which some were made by processes of one pid ({row['seen_pid']}). If that "
+            "is one process, they are parts of one execution, and vary less than executions do."
+            for run in runs for row in rows if (row["run"], row["tool"]) == (run, tool) and row["seen_pid"] is not None]
+    lines(dict.fromkeys(said))
+
+
+def step_time(row: Row, threshold_pct: float) -> None:
+    """Print the change of the step time: what the recordings say of the runs, and apart from it how two recordings differ."""
+    heading("Step time", f"{row['tool']}, {_counted(row)}")
     change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
-    if row["low_ns"] is None:
-        chance = "no interval: fewer than five steps on a side"
-    else:
-        unclear = f"not significant: q {row['q_value']:.2g}, limit {rate:g}" if row["q_value"] > rate else \
-            f"below the threshold of {threshold_pct:g} %"
-        chance = f"95 % interval {_interval(row)}; {unclear if row['verdict'] == 'no change' else row['verdict']}"
     means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
-    lines([f"Mean {means}: {_signed(row['difference_ns'])} ({change}); {chance}.",
+    lines([f"Mean {means}: {_signed(row['difference_ns'])} ({change}).", f"Runs: {_of_runs(row, threshold_pct)}",
+           *_of_recordings(row, threshold_pct),
            f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."])
+
+
+def _counted(row: Row) -> str:
+    """Return how many recordings and steps (or blocks of launches) of both runs are compared."""
+    kind = "steps" if row["unit"] == "per step" else "blocks of launches"
+    return (f"{row['base_recordings']} and {row['other_recordings']} recordings, {row['base_replicates']} and "
+            f"{row['other_replicates']} {kind}")
+
+
+def _of_runs(row: Row, threshold_pct: float) -> str:
+    """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
+    if row["low_ns"] is None:
+        return ("undecided. One recording of each shows nothing of how the runs vary, so that no change could be told from "
+                f"that, however large. At least {row['needed']} recordings of each run would do.")
+    interval = f"95 % interval {_interval(row)}"
+    if row["verdict"] != "undecided":
+        bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
+        return f"{row['verdict']}{bound}; {interval}."
+    more = "" if row["needed"] is None else f" {row['needed']} recordings of each run would likely decide it."
+    return (f"undecided; {interval}: these recordings could have shown a change of {duration(row['smallest_ns'])} or more."
+            + more)
+
+
+def _of_recordings(row: Row, threshold_pct: float) -> list[str]:
+    """Return how the only two recordings differ, as such."""
+    if not _alone(row):
+        return []
+    if row["recordings_low_ns"] is None:
+        return ["These two recordings: no interval, with fewer than five steps in one."]
+    said = {"longer": "the steps of the other are longer", "shorter": "the steps of the other are shorter"}.get(
+        row["in_recordings"], f"no clear difference beyond {threshold_pct:g} %")
+    return [f"These two recordings: {said}, 95 % interval {_interval(row, 'recordings_')} over steps. Two recordings of one "
+            "setting can differ like that as well."]
 
 
 def waterfall(rows: list[Row], item_kind: str) -> None:
@@ -56,7 +94,7 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
     heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}",
             f"{first['tool']}, exclusive time, mean of {counts} of {first['base_ranks']} and {first['other_ranks']} processes")
     column = "difference_ns" if stepped else "difference_pct"
-    shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], row["verdict"])
+    shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], _named(row))
              for row in rows[:_MOST]]
     if rest := rows[_MOST:]:
         sums = (sum(row[name] for row in rest) for name in ("base_ns", "other_ns", "base_pct", "other_pct", column))
@@ -71,7 +109,7 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
         Column("difference", list(map(_signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
         Column("", [*(_signed_bar(part / most) for part in by[:-1]), ""], 5, text=True),
-        Column("", [verdict if verdict in _CHANGED else "" for verdict in verdicts], 4, text=True),
+        Column("", verdicts, 4, text=True),
     ])
     lines(_books(rows, stepped))
 
@@ -89,6 +127,8 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
         f", {duration(base)} to {duration(other)} ({_signed(other - base)})." if stepped else "."))
     if first["tool"] == "kineto":
         said.append("Kineto slows the host: idle time includes profiling overhead.")
+    if stepped and _alone(first):
+        said.append("One recording of each run: what is longer or shorter is so in these two.")
     if first["excluded_ranks"]:
         said.append(f"Ranks in only one run are left out: {first['excluded_ranks']}.")
     return said
@@ -102,41 +142,57 @@ def _signed_bar(part: float) -> str:
 
 def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> None:
     """Print the items that changed, the largest difference first, and how many could not be judged."""
-    changed = [row for row in rows if row["verdict"] in _CHANGED]
-    kinds = {(row["unit"], row["tool"], row["base_replicates"], row["other_replicates"]) for row in rows}
-    unit, tool, base, other = next(iter(kinds), ("", "", 0, 0))
-    kind = "steps" if unit == "per step" else "blocks of launches"
-    heading(f"What changed, by {item_kind}", f"{tool}, mean {unit}; {base} and {other} {kind}")
+    if not rows:
+        return
+    alone = _alone(rows[0])
+    changed = [row for row in rows if _named(row)]
+    heading(f"{'How these two recordings differ' if alone else 'What changed'}, by {item_kind}",
+            f"{rows[0]['tool']}, mean {rows[0]['unit']}; {_counted(rows[0])}")
     if changed:
-        shown = changed[:_MOST]
-        grid([
-            Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in shown], 9, text=True, flexible=True,
-                   shortest=24),
-            Column("base", [duration(row["base_ns"]) for row in shown], 6),
-            Column("other", [duration(row["other_ns"]) for row in shown], 6),
-            Column("difference", [_signed(row["difference_ns"]) for row in shown], 8),
-            Column("95 % interval", [_interval(row) for row in shown], 4),
-            Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in shown], 7),
-            Column("", [row["verdict"] for row in shown], 8, text=True),
-        ])
+        _changed(changed[:_MOST], item_kind, "recordings_" if alone else "")
     said = []
     if len(changed) > _MOST:
         said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference by={item_kind} "
                     + shlex.join((f"base={base_run}", f"other={other_run}")))
-    same = sum(row["verdict"] == "no change" for row in rows)
-    if same:
-        said.append(f"{same} without a significant change above {threshold_pct:g} %.")
-    unknown = sum(row["verdict"] == "no interval" for row in rows)
-    if unknown:
-        said.append(f"{unknown} cannot be judged: fewer than five {kind} on a side.")
-    lines(said or ["Nothing changed."])
+    counts = Counter(row["in_recordings"] if alone else row["verdict"] for row in rows if not _named(row))
+    for verdict, text in (("no change", f"did not change by {threshold_pct:g} %"), ("undecided", "undecided"),
+                          ("alike", f"without a clear difference beyond {threshold_pct:g} %"),
+                          ("no interval", "cannot be judged: fewer than five steps or blocks in a recording")):
+        if counts[verdict]:
+            said.append(f"{counts[verdict]} {text}.")
+    if alone:
+        said.append("Whether the runs differ is undecided: one recording of each shows nothing of how they vary.")
+    lines(said)
+
+
+def _changed(rows: list[Row], item_kind: str, of: str) -> None:
+    """Print a table of items; of: whose interval is shown."""
+    grid([
+        Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True, shortest=24),
+        Column("base", [duration(row["base_ns"]) for row in rows], 6),
+        Column("other", [duration(row["other_ns"]) for row in rows], 6),
+        Column("difference", [_signed(row["difference_ns"]) for row in rows], 8),
+        Column("95 % interval", [_interval(row, of) for row in rows], 4),
+        Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in rows], 7),
+        Column("", [_named(row) for row in rows], 8, text=True),
+    ])
+
+
+def _alone(row: Row) -> bool:
+    """Return whether each run has one recording."""
+    return bool(row["base_recordings"] + row["other_recordings"] == 2)
+
+
+def _named(row: Row) -> str:
+    """Return what a page calls a change: of the runs, else of their recordings; nothing where there is none to name."""
+    return next((str(row[name]) for name in ("verdict", "in_recordings") if row[name] in _CHANGED), "")
 
 
 def _signed(ns: int) -> str:
     return duration(ns) if ns < 0 else f"+{duration(ns)}"
 
 
-def _interval(row: Row) -> str:
-    if row["low_ns"] is None:
-        return MISSING
-    return f"{_signed(row['low_ns'])} … {_signed(row['high_ns'])}"
+def _interval(row: Row, of: str = "") -> str:
+    """Return the interval of the runs' difference, or that of="recordings_"."""
+    low, high = row[f"{of}low_ns"], row[f"{of}high_ns"]
+    return MISSING if low is None else f"{_signed(low)} … {_signed(high)}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import page
-from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, rank_spans, share, size, some
+from nsightlens.cli.findings_page import sentences
+from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, share, size, some, spans
 from nsightlens.cli.tables import MISSING, Column
 from nsightlens.names import label
 from nsightlens.names.process_label import process_label
@@ -77,7 +78,7 @@ def captured(asked: Page) -> None:
         Column("version", [some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
                shortest=12),
         Column("profiles", [number(len(rows)) for rows in found.values()], 2),
-        Column("ranks", [rank_spans(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, True),
+        Column("ranks", [spans(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, True),
         Column("hosts", [some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
         Column("GPU", [some(gpu for row in rows for gpu in _split(row["gpus"])) for rows in found.values()], 7, True, True),
         Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
@@ -293,24 +294,13 @@ def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
     return [(character, ns / longest) for character, ns in parts]
 
 
-def advice(asked: Page) -> None:
-    """Print what to look at next, each with the numbers that fired it."""
-    found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in asked.ask("recommendations"):
-        found[row["tool"], row["rule"], row["advice"]].append(row)
-    if not found:
-        return
-    heading("What to look at next", asked.note("recommendations"))
-    texts = []
-    for (tool, rule, text), rows in found.items():
-        values = sorted(row["value_pct"] for row in rows if row["value_pct"] is not None)
-        span = "" if not values else f"{values[0]:.1f} %" if values[0] == values[-1] else f"{values[0]:.1f} to {values[-1]:.1f} %"
-        limit = next((row["limit_pct"] for row in rows if row["limit_pct"] is not None), None)
-        where = rank_spans(str(row["rank"]) for row in rows if row["rank"] is not None)
-        limited = f"{span}, limit {limit:.0f} %" if span and limit else span
-        facts = [tool, limited, "" if where == MISSING else f"rank {where}"]
-        texts.append(f"{rule.replace('_', ' ')} ({'; '.join(filter(None, facts))}): {text}")
-    lines(texts)
+def findings(asked: Page) -> None:
+    """Print what is worth a look: who, what, how much, why, what speaks against it, and the command that shows more."""
+    said = sentences(asked.ask("findings"))
+    if said:
+        heading("What to look at first", asked.note("findings"))
+        lines(said[:_FEW])
+        _more(len(said) - _FEW, "findings")
 
 
 def coverage(asked: Page) -> None:
@@ -345,7 +335,7 @@ def diagnostics(asked: Page) -> None:
 
 
 SECTIONS: tuple[Callable[[Page], None], ...] = (
-    captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, advice, coverage, diagnostics)
+    captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, findings, coverage, diagnostics)
 
 
 def _stepped(asked: Page, tool: str) -> bool:

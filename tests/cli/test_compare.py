@@ -149,8 +149,9 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "node-before" in done.stdout and "node-after" in done.stdout
     line = [line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"]][-1]
-    assert "+2.000 µs" in line and "+18." in line and line.endswith("slower")
-    assert "1 without a significant change above 1 %." in done.stdout
+    assert "+2.000 µs" in line and "+18." in line and line.endswith("longer")
+    assert "1 without a clear difference beyond 1 %." in done.stdout
+    assert "Whether the runs differ is undecided: one recording of each" in done.stdout
 
 
 def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> None:
@@ -171,7 +172,8 @@ def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two), "--format", "json"])
     tables = json.loads(done.stdout)
     assert list(tables) == ["comparability", "step", "waterfall", "differences"]
-    assert {row["item"]: row["verdict"] for row in tables["differences"]} == {"gemm": "slower", "same": "no change"}
+    assert {row["item"]: (row["verdict"], row["in_recordings"]) for row in tables["differences"]} == {
+        "gemm": ("undecided", "longer"), "same": ("undecided", "alike")}
     assert {row["unit"] for row in tables["waterfall"]} == {"of the capture"} and tables["step"] == []
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "--format", "csv"])
     assert done.stdout.startswith("item,kernel_key,") and len(done.stdout.splitlines()) == 201, "a kernel per grid"
@@ -212,7 +214,7 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)
     change = tables["waterfall"][0]["change_ns"]
     assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
-    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 7 and 7 steps" in page
+    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 and 1 recordings, 7 and 7 steps" in page
     assert tables["step"][0]["difference_ns"] == change
     ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
     assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks

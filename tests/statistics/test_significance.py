@@ -1,55 +1,68 @@
-"""Statistics against published values, against brute force, and under a null that they must not reject."""
+"""Statistics against scipy's own tests, against published values, and under a null that they must not reject."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
+from scipy import stats
 
-from nsightlens.statistics.significance import difference_interval, discovery_rates, incomplete_beta, student_p, welch
-
-
-@pytest.mark.parametrize(("statistic", "freedom", "p"), [
-    (12.706, 1, 0.05), (2.228, 10, 0.05), (3.169, 10, 0.01), (2.845, 20, 0.01), (1.96, 1e7, 0.05), (0.0, 5, 1.0),
-])
-def test_students_t_as_in_the_printed_tables(statistic: float, freedom: float, p: float) -> None:
-    assert student_p(statistic, freedom) == pytest.approx(p, rel=1e-3)
-    assert student_p(-statistic, freedom) == student_p(statistic, freedom)
+from nsightlens.columns.arrays import Float
+from nsightlens.statistics.significance import Samples, differences, discovery_rates, replicates_needed
 
 
-@pytest.mark.parametrize(("a", "b", "x", "value"), [
-    (1, 1, 0.3, 0.3), (2, 3, 0.4, 0.5248), (5, 1, 0.9, 0.59049), (0.5, 0.5, 0.5, 0.5),
-])
-def test_incomplete_beta(a: float, b: float, x: float, value: float) -> None:
-    assert incomplete_beta(a, b, x) == pytest.approx(value, rel=1e-10)
-    assert incomplete_beta(a, b, 0) == 0 and incomplete_beta(a, b, 1) == 1
+def samples(values: Float) -> Samples:
+    """Return what the rows of an array are as samples."""
+    count = values.shape[1]
+    variance = values.var(axis=1, ddof=1) if count > 1 else np.full(len(values), np.nan)
+    return Samples(values.mean(axis=1), variance, np.full(len(values), float(count)))
 
 
-@pytest.mark.parametrize("x", [1e-9, 0.001, 0.5, 0.999, 1 - 1e-9])
-def test_incomplete_beta_of_halves_is_an_arc_sine(x: float) -> None:
-    assert incomplete_beta(0.5, 0.5, x) == pytest.approx(2 / math.pi * math.asin(math.sqrt(x)), rel=1e-10)
+@pytest.mark.parametrize(("one", "other"), [(5, 5), (2, 2), (9, 3), (1, 2), (6, 1)])
+def test_as_scipys_own_tests(one: int, other: int) -> None:
+    random = np.random.default_rng(one)
+    a, b = random.normal(5, 1, (20, one)), random.normal(6, 3, (20, other))
+    found = differences(samples(a), samples(b))
+    expected = stats.ttest_ind(b, a, axis=1, equal_var=min(one, other) < 2)
+    interval = expected.confidence_interval(0.95)
+    for mine, theirs in ((found.p, expected.pvalue), (found.low, interval.low), (found.high, interval.high)):
+        assert np.allclose(mine, theirs)
 
 
-def test_welch_on_numbers_worked_out_by_hand() -> None:
-    one, other = np.array([[1.0, 2, 3, 4]]), np.array([[2.0, 4, 6, 8, 10]])
-    # means 2.5 and 6; errors 5/12 and 2; t = 3.5 / sqrt(29/12); freedom (29/12)^2 / ((5/12)^2/3 + 4/4)
-    expected = student_p(3.5 / (29 / 12) ** 0.5, (29 / 12) ** 2 / ((5 / 12) ** 2 / 3 + 1))
-    assert welch(one, other)[0] == pytest.approx(expected)
-    assert welch(other, one)[0] == pytest.approx(expected)
+def test_items_with_other_numbers_of_replicates_stand_side_by_side() -> None:
+    mixed = Samples(np.array([1.0, 1.0]), np.array([0.5, np.nan]), np.array([4.0, 1.0]))
+    other = Samples(np.array([2.0, 2.0]), np.array([0.5, 0.5]), np.array([4.0, 4.0]))
+    found = differences(mixed, other)
+    alone = [differences(*(Samples(s.mean[k:k + 1], s.variance[k:k + 1], s.count[k:k + 1]) for s in (mixed, other))).p[0]
+             for k in (0, 1)]
+    assert found.p.tolist() == alone and found.p[1] > found.p[0]
 
 
 def test_what_does_not_vary() -> None:
-    same = np.full((1, 5), 7.0)
-    assert welch(same, same)[0] == 1
-    assert welch(same, same + 1)[0] == 0
+    same = samples(np.full((1, 5), 7.0))
+    assert differences(same, same).p[0] == 1
+    found = differences(same, samples(np.full((1, 5), 8.0)))
+    assert (found.p[0], found.low[0], found.high[0]) == (0, 1, 1)
 
 
-def test_p_values_are_uniform_where_nothing_differs() -> None:
+def test_text_and_interval_agree() -> None:
+    random = np.random.default_rng(3)
+    found = differences(samples(random.normal(size=(2000, 4))), samples(random.normal(1, 2, (2000, 6))))
+    assert ((found.p < 0.05) == ((found.low > 0) | (found.high < 0))).all()
+
+
+@pytest.mark.parametrize("replicates", [3, 10])
+def test_p_values_are_uniform_where_nothing_differs(replicates: int) -> None:
     random = np.random.default_rng(1)
-    p = welch(random.normal(size=(4000, 10)), random.normal(size=(4000, 10)) * 2)
-    for level in (0.01, 0.05, 0.2):
-        assert abs((p < level).mean() - level) < 4 * (level * (1 - level) / 4000) ** 0.5
+    p = differences(samples(random.normal(size=(4000, replicates))), samples(random.normal(size=(4000, replicates)))).p
+    for level in (0.05, 0.2):
+        assert (p < level).mean() < level + 4 * (level * (1 - level) / 4000) ** 0.5
+
+
+def test_the_interval_covers_the_difference() -> None:
+    random = np.random.default_rng(2)
+    for one, other in ((2, 2), (3, 3), (1, 5), (8, 4)):
+        found = differences(samples(random.normal(size=(4000, one))), samples(random.normal(size=(4000, other)) + 3))
+        assert ((found.low <= 3) & (found.high >= 3)).mean() > 0.94, (one, other)
 
 
 def test_discovery_rates_as_in_the_paper() -> None:
@@ -60,9 +73,20 @@ def test_discovery_rates_as_in_the_paper() -> None:
     assert (discovery_rates(p[::-1].copy())[::-1] == discovery_rates(p)).all()
 
 
-def test_the_interval_covers_the_difference() -> None:
-    random = np.random.default_rng(2)
-    one, other = random.normal(size=(1000, 20)), random.normal(size=(1000, 20)) + 3
-    low, high = difference_interval(one, other)
-    assert 0.9 < ((low <= 3) & (high >= 3)).mean() < 0.97
-    assert np.array_equal(difference_interval(one, other)[0], low), "the same each time"
+@pytest.mark.parametrize("change", [0.8, 1.5, 4.0])
+def test_as_many_replicates_as_needed_find_the_change_in_four_of_five_cases(change: float) -> None:
+    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    (needed,) = replicates_needed(unit, unit, np.array([change]))
+    assert needed is not None
+    random = np.random.default_rng(4)
+    found = differences(samples(random.normal(size=(3000, needed))), samples(random.normal(change, 1, (3000, needed))))
+    assert (found.p < 0.05).mean() > 0.77
+    if needed > 3:
+        few = (3000, needed - 2)
+        fewer = differences(samples(random.normal(size=few)), samples(random.normal(change, 1, few)))
+        assert (fewer.p < 0.05).mean() < 0.8
+
+
+def test_a_change_too_small_to_find_needs_no_number() -> None:
+    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    assert replicates_needed(unit, unit, np.array([1e-6])) == [None]

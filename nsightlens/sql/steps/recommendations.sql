@@ -1,5 +1,5 @@
--- What to look at, by the rules of the TensorBoard plugin, per process: a row per rule that fires, with the number that
--- fired it and the limit. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for less
+-- The rules of the TensorBoard plugin, per process: a row per rule that fires, with the number that fired it and the limit.
+-- They know no causes (a GPU that copies counts as unused): findings does, and is what summary shows. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for less
 -- than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses, while operators
 -- that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on several GPUs. Communication
 -- counts wherever its kernels are recognised, and tensor cores by newer names than the plugin's: step_breakdown, gpu_summary.

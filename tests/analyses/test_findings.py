@@ -1,0 +1,178 @@
+"""findings: a made case that must fire each rule, near misses that must not, and real captures with their cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.analyses.findings import analyse
+from nsightlens.cli.findings_page import sentences
+from tests.captures import kineto
+from tests.catalogs import catalog
+from tests.places import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WHERE = {"run": "r", "tool": "nsys", "profile_id": "p", "process_id": "p:0", "window_index": 0}
+Piece = tuple[str, int, int]
+"""What runs, its start and its end, in a step from 0 to 1000: compute, HtoD, collective, or a loader, op or call of a name."""
+
+
+def tables(pieces: list[Piece], **tensor: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a process with one step and those pieces."""
+    rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "memory_ops": [], "api_calls": [], "processes": [WHERE_OF_PROCESS],
+                                             "ranges": [WHERE | {"range_id": 0, "kind": "step", "step": 1, "name": "step",
+                                                                 "start_ns": 0, "duration_ns": 1000}]}
+    for number, (what, start, end) in enumerate(pieces, 1):
+        row = WHERE | {"start_ns": start, "duration_ns": end - start}
+        if what in ("compute", "collective"):
+            family = "gemm" if what == "compute" else what
+            rows["kernels"].append(row | {"kernel_id": number, "name": what, "family": family, "device_id": "g"} | tensor)
+        elif what == "HtoD":
+            rows["memory_ops"].append(row | {
+                "memory_op_id": number, "kind": "memcpy", "direction": what, "bytes": 8 * (end - start), "device_id": "g",
+                "source_memory": "pageable"})
+        elif what.startswith("cu"):
+            rows["api_calls"].append(row | {"launch_id": number, "name": what, "thread": 1})
+        else:
+            kind = "annotation" if what == LOADER else "operator"
+            rows["ranges"].append(row | {"range_id": number, "kind": kind, "name": what, "thread": 1})
+    return rows
+
+
+WHERE_OF_PROCESS = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 3}
+
+
+def found(*pieces: Piece, **tensor: Any) -> list[dict[str, Any]]:
+    connection = catalog(**tables(list(pieces), **tensor))
+    rows: list[dict[str, Any]] = analyse(
+        lambda sql, values: connection.execute(sql, list(values)).to_arrow_table()).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize(("rule", "total", "pieces"), [
+    ("copies", 101, [("compute", 0, 899), ("HtoD", 899, 1000)]),
+    ("communication", 101, [("compute", 0, 899), ("collective", 899, 1000)]),
+    ("data_loader", 51, [(LOADER, 0, 51), ("compute", 51, 1000)]),
+    ("api_call", 101, [("cudaMalloc", 0, 101), ("compute", 101, 1000)]),
+    ("host", 201, [("aten::mm", 0, 201), ("compute", 201, 1000)]),
+])
+def test_a_rule_fires_above_its_limit_and_not_on_it(rule: str, total: int, pieces: list[Piece]) -> None:
+    (row,) = found(*pieces)
+    assert [row[name] for name in ("rule", "total_ns", "of_ns", "share_pct", "rank", "who")] == [
+        rule, total, 1000, total / 10, 3, "rank 3"]
+    assert 100 * (total - 1) == row["limit_pct"] * 1000
+    edge = min((end for _, _, end in pieces if end < 1000))
+    closer = edge + 1 if pieces[0][0] == "compute" else edge - 1
+    moved = [(what, closer if start == edge else start, closer if end == edge else end) for what, start, end in pieces]
+    assert [row["rule"] for row in found(*moved)] == ["nothing"]
+
+
+@pytest.mark.parametrize("hidden", [("HtoD", 0, 900), ("collective", 0, 900), (LOADER, 0, 900), ("cudaMalloc", 0, 900),
+                                    ("aten::mm", 0, 900)])
+def test_what_the_gpus_work_hides_is_no_finding(hidden: Piece) -> None:
+    (row,) = found(("compute", 0, 1000), hidden)
+    assert (row["rule"], row["rank"], row["total_ns"], row["who"]) == ("nothing", None, None, "all")
+    assert "Nothing is worth doing" in row["why"]
+
+
+def test_copies_that_keep_the_gpu_busy_are_no_wait_for_the_host() -> None:
+    """Kernels run 3.9 % of the time, and copies nearly all the rest."""
+    (row,) = found(("compute", 0, 39), ("HtoD", 39, 997), ("cudaMemcpy", 30, 1000))
+    assert (row["rule"], row["total_ns"]) == ("copies", 958)
+    assert "HtoD 100 %, 8.0 GB/s, pageable memory" in row["what"] and "batch" not in row["why"]
+
+
+def test_the_function_is_named_whose_calls_the_gpu_waits_for() -> None:
+    """The call in another call is part of it; what lies beside a kernel is not waited for."""
+    (row,) = found(("cudaMalloc", 0, 300), ("cuMemAlloc", 10, 290), ("compute", 250, 1000), ("cudaMalloc", 400, 500))
+    assert (row["rule"], row["total_ns"]) == ("api_call", 250)
+    assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest of 0.3 us)" and "reuse it" in row["why"]
+
+
+def test_many_functions_that_each_take_little_are_not_named() -> None:
+    assert [row["rule"] for row in found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("compute", 180, 1000))] == ["nothing"]
+    (row,) = found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("cudaHostAlloc", 180, 270), ("compute", 270, 1000))
+    assert (row["rule"], row["total_ns"]) == ("host", 270) and row["what"].endswith("CUDA calls")
+
+
+def test_the_wait_for_the_host_yields_to_what_is_known_better() -> None:
+    rows = found((LOADER, 0, 300), ("cudaMalloc", 300, 500), ("aten::mm", 500, 600), ("compute", 600, 1000))
+    assert [(row["rule"], row["total_ns"]) for row in rows] == [("data_loader", 300), ("api_call", 200)]
+
+
+def test_a_process_without_gpu_work_was_not_seen_to_idle() -> None:
+    assert found(("aten::mm", 0, 900), ("cudaMalloc", 900, 1000)) == []
+
+
+def exchange(path: Path, rank: int, late_us: float) -> None:
+    """Write a rank of ten collectives that all ranks leave together."""
+    ends = [1000.0 * k for k in range(1, 11)]
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    kineto(path, [(name, end - 400 + late_us, 400 - late_us) for end in ends], rank=rank, pid=70 + rank, world_size=3)
+
+
+@pytest.mark.parametrize(("late_us", "waited", "communication"), [
+    (0.0, None, [4_000_000] * 3), (20.0, None, [4_000_000, 4_000_000, 3_800_000]), (150.0, 3_000_000, [2_500_000] * 3),
+])
+def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
+    tmp_path: Path, late_us: float, waited: int | None, communication: list[int],
+) -> None:
+    """Rank 2 is late in ten collectives; the two others wait for it, 1.4 % or 10 % of the time of all."""
+    for rank in range(3):
+        exchange(tmp_path / "run" / f"{rank}.json", rank, late_us if rank == 2 else 0.0)
+    rows = nl.ingest(tmp_path / "run", store=tmp_path / "store").view("findings").to_pylist()
+    late = [(row["rank"], row["total_ns"]) for row in rows if row["rule"] == "straggler"]
+    assert late == ([] if waited is None else [(2, waited)])
+    by_rank = {row["rank"]: row["total_ns"] for row in rows if row["rule"] == "communication"}
+    assert [by_rank[rank] for rank in range(3)] == communication
+    if waited is not None:
+        assert sentences(rows)[0].startswith("straggler (kineto; rank 2; 3.000 ms of ")
+
+
+def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
+    pieces: list[Piece] = [("aten::mm", 0, 300), ("compute", 300, 1000)]
+    rows = tables(pieces, tensor_cores=False, op_range_id=1)
+    rows["devices"] = [WHERE_OF_DEVICE]
+    connection = catalog(**rows)
+    told = analyse(lambda sql, values: connection.execute(sql, list(values)).to_arrow_table()).to_pylist()
+    assert [row["rule"] for row in told] == ["host", "tensor_cores"]
+    assert "TensorBoard plugin" in told[1]["what"] and told[1]["share_pct"] == 100
+
+
+WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {
+    "device_id": "g", "device": 0, "compute_capability": "9.0"}
+
+
+def test_a_page_names_the_processes_that_share_a_finding() -> None:
+    row = {"tool": "nsys", "rule": "data_loader", "why": "Why.", "what": "what", "against": "against.", "more": "command",
+           "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0}
+    text = sentences([row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000}])
+    assert text == ["data loader (nsys; rank 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %): what. Why. "
+                    "But: against. More: command"]
+
+
+@pytest.mark.captures
+@pytest.mark.parametrize(("path", "rule", "rank", "total", "words"), [
+    ("nsys/RajaATAli__SC23_Programming-Your-GPU-with-OpenMP_Tutorial__report3.sqlite", "copies", 0, 26_207_455_433, "pageable"),
+    ("nsys/hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite", "api_call", 0, 240_447_988,
+     "cudaMalloc (76 calls, the longest of 234.3 ms"),
+    ("kineto/astra-sim__astra-sim__megatron-tp8", "straggler", 0, 1_533_247_000, "the last in 32 of 84"),
+    ("kineto/pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz", "data_loader", None,
+     355_559_041, "data loader"),
+    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, None, "no rule"),
+])
+def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, total: int | None, words: str,
+                                        tmp_path: Path) -> None:
+    capture = DATA / path
+    if not capture.exists():
+        pytest.skip(f"needs {path}")
+    rows = nl.ingest(capture, store=tmp_path / "store").view("findings").to_pylist()
+    assert [rows[0][name] for name in ("rule", "rank", "total_ns")] == [rule, rank, total] and words in rows[0]["what"]
+    assert not any("larger batches" in row["why"] or "accumulate" in row["why"] for row in rows)
+    if rule == "straggler":
+        assert [(row["rank"], row["total_ns"]) for row in rows if row["rule"] == rule][1:] == [(6, 1_216_693_000)]
+        assert all(row["rule"] in ("straggler", "host") for row in rows)
