@@ -1,14 +1,25 @@
-"""What people write after --kernel -> one regular expression: parts of names, `*` and `?`, regular expressions, lists."""
+"""What people write after --kernel -> one regular expression: parts of names, `*` and `?`, regular expressions, lists.
+
+Where no kernel is like it: the nearest names.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
+from nsightlens.names import labels
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
 
 _REGEX_ONLY = re.compile(r"\.[*+?]|[\^$|\\]|\[.*\]|\(.*\)")
+
+_WORDS = 200  # of a name, for its likeness to what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +98,43 @@ def _checked(text: str) -> str:
     return text
 
 
+def known_names(store: Store, time: str) -> set[str]:
+    """Return all names by which the kernels that may be shown can be asked for."""
+    query = "SELECT name, kernel_key FROM ncu_by_config"
+    if time != "ncu":
+        query += " UNION SELECT DISTINCT name, kernel_key FROM kernels"
+    found = store.sql(query)
+    return {name for column in found.columns for name in column.to_pylist() if name is not None}
+
+
+def unlike(store: Store, text: str) -> str:
+    """Return that no kernel is like a text, and which are the nearest."""
+    rows = store.sql("SELECT DISTINCT name, coalesce(kernel_key, name) AS key FROM ncu_by_config").to_pylist()
+    return f"ncu profiled no kernel like {text!r}; similar names: {', '.join(_nearest(text, rows))}" + _elsewhere(store, text)
+
+
+def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Return up to five names similar to `kernel`, by a word of the full name or a part of one, template arguments too."""
+    def closest(key: str) -> tuple[float, str]:
+        whole = re.findall(r"\w+", key)[:_WORDS]
+        words = dict.fromkeys([*whole, *(part for word in whole for part in word.split("_"))])
+        return max(((difflib.SequenceMatcher(None, kernel.lower(), word.lower()).ratio(), word) for word in words),
+                   default=(0.0, ""))
+
+    near = {row["name"]: closest(row["key"]) for row in rows}
+    found = labels(near)
+    best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
+    return [cut(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
+
+
+def _elsewhere(store: Store, kernel: str) -> str:
+    """Return that other tools recorded such kernels; nothing where none did."""
+    seen = store.sql("SELECT DISTINCT tool FROM kernels WHERE tool <> 'ncu' AND contains(lower(name), lower(?)) ORDER BY tool",
+                     [kernel]).column("tool").to_pylist()
+    return f". {' and '.join(seen)} recorded such kernels, without counters: profile them with ncu" if seen else ""
+
+
+def cut(name: str) -> str:
+    """Return a name that fits into a message, without control characters."""
+    printable = "".join(c if c.isprintable() else "?" for c in name)
+    return printable if len(printable) <= 60 else f"{printable[:38]}…{printable[-21:]}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.kernel_patterns import choice
+from nsightlens.cli.kernel_patterns import choice, cut, known_names, unlike
 from nsightlens.cli.output import emit, format_options, store_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import labels
@@ -28,7 +26,6 @@ _LEVELS = ("dram", "l2", "l1", "all")
 _CORE = ("fp64", "fp32", "fp16")
 _NO_SHAPES = "; nor is their work known from operator shapes (record_shapes=True)"
 _NAMED = 3
-_WORDS = 200  # of a name, for its likeness to what was asked for
 _TIMES = ("ncu", "nsys", "kineto")
 _GRADES = ("configuration", "key", "short_name")
 _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
@@ -102,13 +99,13 @@ def command(
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store) as opened:
         wanted = chosen(filters)
-        meant = choice(kernels, _known_names(opened, time) if kernels and not regex else (), regex=regex)
+        meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
             click.echo(note, err=True)
         if kernels and meant.regex is None:
             raise NsightlensError(_no_match(opened, meant.unknown, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         for text in meant.unknown:
-            click.echo(f"{_unlike(opened, text)}", err=True)
+            click.echo(unlike(opened, text), err=True)
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
         table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
@@ -227,14 +224,22 @@ def summary(table: pa.Table, roofs: str) -> pa.Table:
             "flop_per_byte": row["arithmetic_intensity"] if row["plottable"] else None,
             "roof_pct": next((share for share in shares if share is not None), None),
             "gbyte_per_s": _scaled(row["achieved_bytes_per_s"], 1e9), "launches": row["launches"],
-            **(_timing(row) if is_true else {}),
+            **(_timing(row) if is_true else _range(row)),
             f"{other}_gflop_per_s": _scaled(row[others_rate], 1e9) if row["plottable"] else None,
             **(_spread(row) if is_true else {}),
         } | ({"roof_clock": _clock(row), "shapes": _shapes(row)} if is_true else {}))
     found = pa.Table.from_pylist(rows, schema=pa.schema([(name, _TYPES.get(name, "float64")) for name in rows[0]]))
     one_clock = ["clocks"] if len({row["clocks"] for row in rows}) < 2 else []
     no_shapes = ["shapes"] if is_true and not any(row["shapes"] for row in rows) else []
-    return found.drop_columns(one_clock + no_shapes)
+    spread = [] if is_true or any(row["min_gflop_per_s"] != row["max_gflop_per_s"] for row in rows) else list(_range({}))
+    return found.drop_columns(one_clock + no_shapes + spread)
+
+
+def _range(row: dict[str, Any]) -> dict[str, float | None]:
+    """Return what the launches achieved at least and at most, where there are several."""
+    several = row.get("plottable") and (row["launches"] or 0) > 1
+    return {f"{end}_{name}": _scaled(row[f"{end}_achieved_{column}"], 1e9) if several else None for name, column in
+            (("gflop_per_s", "flop_per_s"), ("gbyte_per_s", "bytes_per_s")) for end in ("min", "max")}
 
 
 def _timing(row: dict[str, Any]) -> dict[str, Any]:
@@ -281,7 +286,7 @@ def _report_problems(table: pa.Table) -> None:
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
-                kernels[row[column]][_cut(named[row["name"]])] = None
+                kernels[row[column]][cut(named[row["name"]])] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
@@ -322,21 +327,6 @@ def _report_missing_roofs(table: pa.Table, gpu: str | None) -> None:
         click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
 
 
-def _known_names(store: Store, time: str) -> set[str]:
-    """Return all names by which the kernels that may be shown can be asked for."""
-    query = "SELECT name, kernel_key FROM ncu_by_config"
-    if time != "ncu":
-        query += " UNION SELECT DISTINCT name, kernel_key FROM kernels"
-    found = store.sql(query)
-    return {name for column in found.columns for name in column.to_pylist() if name is not None}
-
-
-def _unlike(store: Store, text: str) -> str:
-    """Return that no kernel is like a text, and which are the nearest."""
-    rows = store.sql("SELECT DISTINCT name, coalesce(kernel_key, name) AS key FROM ncu_by_config").to_pylist()
-    return f"ncu profiled no kernel like {text!r}; similar names: {', '.join(_nearest(text, rows))}" + _elsewhere(store, text)
-
-
 def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[object]], time: str) -> str:
     """Return why there are no rows: similar kernel names, or no ncu capture at all."""
     query = "SELECT DISTINCT name, run, rank, family FROM ncu_by_config"
@@ -352,28 +342,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
         return f"ncu profiled nothing in {selected}; there are: {runs}"
     if not kernels:
         return "ncu profiled kernels, but none of their counters can be read"
-    return "; ".join(_unlike(store, text) for text in kernels)
-
-
-def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return up to five names similar to `kernel`, by a word of the full name or a part of one, template arguments too."""
-    def closest(key: str) -> tuple[float, str]:
-        whole = re.findall(r"\w+", key)[:_WORDS]
-        words = dict.fromkeys([*whole, *(part for word in whole for part in word.split("_"))])
-        return max(((difflib.SequenceMatcher(None, kernel.lower(), word.lower()).ratio(), word) for word in words),
-                   default=(0.0, ""))
-
-    near = {row["name"]: closest(row["key"]) for row in rows}
-    found = labels(near)
-    best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
-    return [_cut(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
-
-
-def _elsewhere(store: Store, kernel: str) -> str:
-    """Return that other tools recorded such kernels; nothing where none did."""
-    seen = store.sql("SELECT DISTINCT tool FROM kernels WHERE tool <> 'ncu' AND contains(lower(name), lower(?)) ORDER BY tool",
-                     [kernel]).column("tool").to_pylist()
-    return f". {' and '.join(seen)} recorded such kernels, without counters: profile them with ncu" if seen else ""
+    return "; ".join(unlike(store, text) for text in kernels)
 
 
 def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
@@ -393,8 +362,3 @@ def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
         raise UsageError(f"--gpu {'; '.join(texts)}{hint}")
     for text in texts:
         click.echo(f"--gpu {text}{hint}", err=True)
-
-
-def _cut(name: str) -> str:
-    printable = "".join(c if c.isprintable() else "?" for c in name)
-    return printable if len(printable) <= 60 else f"{printable[:38]}…{printable[-21:]}"

@@ -155,7 +155,7 @@ def _draw_points(axes: Axes, rows: list[Row], numbers: dict[Key, int]) -> None:
             if _unknown_roofs(row, rows):
                 style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3}
             axes.plot([row["arithmetic_intensity"]], [row["achieved_flop_per_s"]], linestyle="none", marker=marker,
-                      markersize=size + _LARGER * under, zorder=4 - under / 100, label="_point",
+                      markersize=size + _LARGER * under, zorder=3.4 - under / 100 if under else 4, label="_point",
                       gid=f"point {number + 1} {row['level']}", **style)
             drawn.append((key, row))
     if len(levels) > 1:

@@ -121,7 +121,9 @@ def why_unknown(row: Row) -> str:
     """Return why a row has no roof, and how to get one."""
     if row["datasheet_gpu"]:
         return f"neither ncu's report nor the datasheet of {row['datasheet_gpu']} has it"
-    return f"no datasheet for {row['gpu']}" if row["gpu"] else "the report does not name its GPU: --gpu NAME"
+    if row["gpu"]:
+        return f"no datasheet for {row['gpu']}: --gpu NAME --force-gpu takes another's"
+    return "the report does not name its GPU: --gpu NAME"
 
 
 def _line(axes: Axes, roof: Roof, xs: list[float], low: list[float], high: list[float]) -> None:

@@ -103,6 +103,15 @@ def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(
     assert float(untimed["roof_pct"]) == pytest.approx(50) and untimed["duration_us"] == "", "unknown, not 0"
 
 
+def test_several_launches_have_a_range(tmp_path: Path) -> None:
+    ncu(tmp_path / "run" / "a.csv", COUNTERS, name="a", pid=1, launches=2)
+    ncu(tmp_path / "run" / "b.csv", COUNTERS | {"gpu__time_duration.sum": ("us", "20.00")}, name="a", pid=2)
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    (row,) = csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines())
+    assert [float(row[f"{end}_gflop_per_s"]) for end in ("min", "max")] == [250, 500]
+    assert [float(row[f"{end}_gbyte_per_s"]) for end in ("min", "max")] == [100, 200]
+
+
 def test_a_time_that_is_not_recorded_is_unknown_and_not_0(tmp_path: Path) -> None:
     untimed = {name: cell for name, cell in COUNTERS.items() if "time" not in name}
     ncu(tmp_path / "run" / "a.csv", untimed, name="a", pid=1)
@@ -332,7 +341,9 @@ def shaped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path) -> None:
-    done = ask(shaped, "--time", "kineto", "--kernel", "64x65", "--format", "json", "--output", tmp_path / "x.svg")
+    asked = ("--time", "kineto", "--kernel", "64x65", "--format", "json", "--output", tmp_path / "x.svg")
+    assert "no datasheet for NVIDIA A100: --gpu NAME --force-gpu" in refused(shaped, *asked)
+    done = ask(shaped, *asked, "--gpu", "A100 SXM4 40GB", "--force-gpu")
     (row,) = json.loads(done.stdout)
     assert (row["work"], row["time"], row["grade"], row["precision"]) == ("shapes", "kineto", "launch, all ranks", "tensor_fp16")
     assert row["gflop_per_s"] == pytest.approx(2 * 65 * 64 * 32 / 11e3)

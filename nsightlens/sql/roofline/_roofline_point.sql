@@ -35,6 +35,10 @@
 -- @column warning                Why the point may mislead.
 -- @column work_flop              Operations of one launch.
 -- @column rate_flop_per_s        Operations per second where rates alone give them; NULL where they were counted otherwise.
+-- @column least_flop_per_s       The same of the least rates over the launches.
+-- @column greatest_flop_per_s    The same of the greatest rates.
+-- @column least_bytes_per_s      Least rate of the bytes over the launches; NULL where they were counted otherwise.
+-- @column greatest_bytes_per_s   Greatest rate of them.
 -- @column work_definition        How they were counted.
 -- @column traffic_bytes          Bytes that the level moved in one launch.
 -- @column traffic_source         Metrics behind them.
@@ -49,7 +53,7 @@
 CREATE VIEW _roofline_point AS
 WITH joined AS (
     SELECT c.*, w.* EXCLUDE (configuration_id), l.level, l.level_order, t.level_definition, t.traffic_source,
-        t.traffic_bytes, t.ncu_chart_bytes_per_s, t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz,
+        t.traffic_bytes, t.least_bytes_per_s, t.greatest_bytes_per_s, t.ncu_chart_bytes_per_s, t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz,
         t.traffic_bytes IS NULL AND t.ncu_chart_bytes_per_s IS NULL AS has_no_bytes,
         -- Parts whose memory is the host's: ncu has no dram__ counters there.
         l.level = 'dram' AND c.compute_capability IN ('8.7', '11.0', '12.1') AS has_no_dram
@@ -91,7 +95,8 @@ SELECT
         CASE WHEN is_uncounted_tensor AND NOT is_main
             THEN 'runs on the tensor cores, whose operations were not counted: this is not its performance' END,
         CASE WHEN summarised THEN 'averages over the launches' END), '') AS warning,
-    work_flop, rate_flop_per_s, work_definition, traffic_bytes, traffic_source, level_definition,
+    work_flop, rate_flop_per_s, least_flop_per_s, greatest_flop_per_s, least_bytes_per_s, greatest_bytes_per_s,
+    work_definition, traffic_bytes, traffic_source, level_definition,
     ncu_chart_flop_per_s, ncu_chart_bytes_per_s, ncu_chart_clock_hz, peak_flop_per_s, peak_bytes_per_s, clock_hz AS roof_clock_hz,
     memory_clock_hz AS roof_memory_clock_hz
 FROM joined;

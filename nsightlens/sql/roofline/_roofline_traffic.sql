@@ -6,12 +6,15 @@
 -- @column level_definition       Definition of the bytes.
 -- @column traffic_source         Metrics behind traffic_bytes.
 -- @column traffic_bytes          Bytes of one launch; NULL where only a peak is known, or a rate without a duration.
+-- @column least_bytes_per_s      Least rate over the launches; NULL where counts give the bytes.
+-- @column greatest_bytes_per_s   Greatest rate.
 -- @column ncu_chart_bytes_per_s  Bytes per second as ncu printed them.
 -- @column peak_bytes_per_s       Roof at the clock that ncu measured.
 -- @column clock_hz               That clock.
 CREATE VIEW _roofline_traffic AS
 WITH variants AS (
     SELECT configuration_id, level, preference, definition, form, variant, sum(value * factor) AS amount,
+        sum(minimum * factor) AS least, sum(maximum * factor) AS greatest,
         string_agg(metric, ' + ' ORDER BY metric) AS source
     FROM _ncu_metric JOIN _roofline_traffic_term USING (metric)
     GROUP BY configuration_id, level, preference, definition, form, variant, parts
@@ -22,6 +25,8 @@ WITH variants AS (
         arg_min(source, variant) FILTER (form = 'count') AS bytes_source,
         arg_min(amount, variant) FILTER (form = 'rate') AS rate,
         arg_min(source, variant) FILTER (form = 'rate') AS rate_source,
+        arg_min(least, variant) FILTER (form = 'rate') AS least,
+        arg_min(greatest, variant) FILTER (form = 'rate') AS greatest,
         arg_min(amount, variant) FILTER (form = 'peak') AS peak
     FROM variants GROUP BY configuration_id, level, preference, definition
 ), measured AS (
@@ -34,7 +39,9 @@ WITH variants AS (
             WHEN compute_capability < 7.5 THEN 'l1tex__lsu_writeback x 128' END AS is_chart_of_generation
     FROM definitions JOIN _roofline_clock USING (configuration_id)
 )
-SELECT configuration_id, level, definition AS level_definition, traffic_source, traffic_bytes, rate AS ncu_chart_bytes_per_s,
+SELECT configuration_id, level, definition AS level_definition, traffic_source, traffic_bytes,
+    CASE WHEN bytes IS NULL THEN least END AS least_bytes_per_s, CASE WHEN bytes IS NULL THEN greatest END AS greatest_bytes_per_s,
+    rate AS ncu_chart_bytes_per_s,
     peak * clock_hz AS peak_bytes_per_s, clock_hz
 FROM measured
 QUALIFY row_number() OVER (

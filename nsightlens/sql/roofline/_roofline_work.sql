@@ -7,6 +7,8 @@
 -- @column work_flop             Operations of one launch.
 -- @column work_definition       How they were counted.
 -- @column rate_flop_per_s       Operations per second where rates alone give them; NULL where they were counted otherwise.
+-- @column least_flop_per_s      The same of the least rates over the launches.
+-- @column greatest_flop_per_s   The same of the greatest rates.
 -- @column missing               Instructions whose counter is missing.
 -- @column ncu_chart_flop_per_s  Height of NVIDIA's own chart.
 -- @column ncu_chart_clock_hz    Clock of that chart.
@@ -18,15 +20,16 @@
 -- @column is_doubtful           Whether the configuration may run on tensor cores, and nothing shows whether it does.
 CREATE VIEW _roofline_work AS
 WITH work AS MATERIALIZED (
-    SELECT configuration_id, precision, precision AS peak_key, work_flop, work_definition, rate_flop_per_s, missing, ncu_chart_flop_per_s,
-        ncu_chart_clock_hz, peak_flop_per_s, clock_hz, false AS is_tensor
+    SELECT configuration_id, precision, precision AS peak_key, work_flop, work_definition, rate_flop_per_s, least_flop_per_s,
+        greatest_flop_per_s, missing, ncu_chart_flop_per_s, ncu_chart_clock_hz, peak_flop_per_s, clock_hz, false AS is_tensor
     FROM _roofline_core
     UNION ALL
     SELECT configuration_id, precision, CASE WHEN is_sparse THEN NULL
             WHEN src = 'fp16_bf16_tf32' THEN 'tensor_fp16'
             ELSE 'tensor_' || CASE WHEN src = 'fp4' THEN 'fp4' WHEN regexp_matches(src, 'fp[468]') THEN 'fp8' ELSE src END
                 || CASE WHEN dst = 'fp16' AND src <> 'fp4' THEN '_dst_fp16' ELSE '' END END,
-        work_flop, work_definition, rate_flop_per_s, NULL, ncu_chart_flop_per_s, ncu_chart_clock_hz, peak_flop_per_s, clock_hz, true
+        work_flop, work_definition, rate_flop_per_s, NULL, NULL, NULL, ncu_chart_flop_per_s, ncu_chart_clock_hz, peak_flop_per_s,
+        clock_hz, true
     FROM _roofline_tensor
 ), total AS (
     -- Work of a launch where it is known, else its rate: whether there is any is the same question of both.
@@ -42,8 +45,8 @@ WITH work AS MATERIALIZED (
         NOT coalesce(uses_tensor, false) AND most = 0 AND fp32_rows = 0 AS is_uncounted_core
     FROM total
 )
-SELECT configuration_id, precision, peak_key, work_flop, work_definition, rate_flop_per_s, missing, ncu_chart_flop_per_s,
-    ncu_chart_clock_hz, peak_flop_per_s, clock_hz, NOT is_uncounted_tensor AND NOT is_uncounted_core AND row_number() OVER (
+SELECT configuration_id, precision, peak_key, work_flop, work_definition, rate_flop_per_s, least_flop_per_s,
+    greatest_flop_per_s, missing, ncu_chart_flop_per_s, ncu_chart_clock_hz, peak_flop_per_s, clock_hz, NOT is_uncounted_tensor AND NOT is_uncounted_core AND row_number() OVER (
         PARTITION BY configuration_id ORDER BY CASE WHEN coalesce(work_flop, rate_flop_per_s) > 0 THEN 0
             WHEN coalesce(work_flop, rate_flop_per_s) = 0 THEN 2 WHEN precision = 'fp32' THEN 1 ELSE 3 END,
             work_flop DESC NULLS LAST, rate_flop_per_s DESC NULLS LAST, precision = 'fp32' DESC, precision) = 1 AS is_main,
@@ -52,5 +55,5 @@ FROM judged JOIN work USING (configuration_id)
 UNION ALL
 -- What was not collected has no row in `work`.
 SELECT configuration_id, CASE WHEN is_uncounted_tensor THEN 'tensor' WHEN is_uncounted_core THEN 'fp32' END, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, true, is_uncounted_tensor, is_doubtful
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, true, is_uncounted_tensor, is_doubtful
 FROM judged WHERE is_uncounted_tensor OR is_uncounted_core OR precisions = 0;

@@ -46,6 +46,10 @@
 -- @column level_definition                Definition of the level's bytes; never compare two.
 -- @column achieved_flop_per_s             work_flop / duration: what the kernel achieved; ncu's rate where the duration is unknown.
 -- @column achieved_bytes_per_s            traffic_bytes / duration, likewise.
+-- @column min_achieved_flop_per_s         No launch achieved less: of the least rates, else over the longest duration.
+-- @column max_achieved_flop_per_s         No launch achieved more: of the greatest rates, else over the shortest duration.
+-- @column min_achieved_bytes_per_s        No launch moved less, likewise.
+-- @column max_achieved_bytes_per_s        No launch moved more, likewise.
 -- @column arithmetic_intensity            work_flop / traffic_bytes, operations per byte; of the rates where the duration is unknown.
 -- @column ncu_chart_flop_per_s            Height in the roofline chart of Nsight Compute: operations per cycle times ncu_chart_clock_hz.
 -- @column ncu_chart_bytes_per_s           Bytes per second in that chart, as printed.
@@ -112,6 +116,10 @@ SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, k
     grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, launches, summarised, simulated,
     level, precision, is_main, plottable, not_plottable_reason, warning, duration_ns, min_duration_ns, max_duration_ns,
     work_flop, work_definition, traffic_bytes, traffic_source, level_definition, achieved_flop_per_s, achieved_bytes_per_s,
+    coalesce(least_flop_per_s, 1e9 * work_flop / nullif(max_duration_ns, 0)) AS min_achieved_flop_per_s,
+    coalesce(greatest_flop_per_s, 1e9 * work_flop / nullif(min_duration_ns, 0)) AS max_achieved_flop_per_s,
+    coalesce(least_bytes_per_s, 1e9 * traffic_bytes / nullif(max_duration_ns, 0)) AS min_achieved_bytes_per_s,
+    coalesce(greatest_bytes_per_s, 1e9 * traffic_bytes / nullif(min_duration_ns, 0)) AS max_achieved_bytes_per_s,
     coalesce(work_flop / nullif(traffic_bytes, 0), rate_flop_per_s / nullif(ncu_chart_bytes_per_s, 0)) AS arithmetic_intensity,
     ncu_chart_flop_per_s, ncu_chart_bytes_per_s,
     ncu_chart_flop_per_s / nullif(ncu_chart_bytes_per_s, 0) AS ncu_chart_arithmetic_intensity, ncu_chart_clock_hz,

@@ -252,6 +252,20 @@ def test_rates_place_a_kernel_without_a_duration(rates: dict[str, float], flop: 
     assert row["roof_pct"] == pytest.approx(100 * max(flop / 2e13, 1e11 / 1e12))
 
 
+def test_what_the_launches_achieved_at_least_and_at_most() -> None:
+    """From rates of each launch where these give the work, else from the spread of the durations."""
+    clock = {"smsp__cycles_elapsed.avg.per_second": 2e9}
+    rated = [launch({**{name: value * share for name, value in RATES.items()}, **clock,
+                     "dram__bytes.sum.per_second": share * 1e9}, number) for number, share in enumerate((1.0, 3.0, 2.0))]
+    (row,) = [row for row in ask(catalog(kernels=rated)) if row["is_main"]]
+    flop, moved = ([row[f"{end}achieved_{what}_per_s"] for end in ("min_", "", "max_")] for what in ("flop", "bytes"))
+    assert flop == pytest.approx([203 * 2e9 * share for share in (1, 2, 3)]) and moved == pytest.approx([1e9, 2e9, 3e9])
+    counted = [launch({**FP32, **DRAM}, number, duration_ns=ns) for number, ns in enumerate((1000, 4000, 2000))]
+    (row,) = [row for row in ask(catalog(kernels=counted)) if row["is_main"]]
+    flop = [row[f"{end}achieved_flop_per_s"] for end in ("min_", "", "max_")]
+    assert flop == pytest.approx([230 / 4e-6, 230 / 2e-6, 230 / 1e-6])
+
+
 def test_tensor_rates_place_a_kernel_without_a_duration() -> None:
     row = one({TENSOR.format("src_fp16") + ".per_cycle_elapsed": 4.0, "sm__cycles_elapsed.avg.per_second": 2e9,
                "dram__bytes.sum.per_second": 1e9}, "tensor_fp16", duration_ns=None)

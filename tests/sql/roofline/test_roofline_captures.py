@@ -120,6 +120,9 @@ def test_an_idle_tensor_pipe_on_the_details_page_overrules_the_name(rows: list[d
     found = [row for row in rows if "dphpc" in row["run"] and row["level"] == "dram" and row["is_main"]]
     assert [(row["precision"], row["launches"]) for row in found] == [("fp32", 4)]
     assert found[0]["plottable"] and found[0]["warning"] is None
+    slowest, fastest = found[0]["min_achieved_flop_per_s"], found[0]["max_achieved_flop_per_s"]
+    assert slowest == pytest.approx(2.229e12, abs=0.0005e12) and found[0]["min_achieved_bytes_per_s"] == 98.06e9
+    assert slowest < found[0]["achieved_flop_per_s"] < fastest
     assert found[0]["peak_flop_per_s"] == pytest.approx(22.118e12, abs=0.0005e12)
     assert found[0]["peak_bytes_per_s"] == pytest.approx(441.28e9, abs=0.005e9)
 
