@@ -25,7 +25,7 @@ CREATE VIEW {name} AS
 SELECT run, tool, count(*) AS launches
 FROM kernels
 GROUP BY run, tool
-ORDER BY run, tool;
+ORDER BY run, tool; -- then what matters most first, then a key that is unique; sums of integers: TRY_CAST(sum(x) AS BIGINT)
 """
 _CASE = '''\
 [[case]]

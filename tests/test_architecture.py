@@ -20,7 +20,7 @@ ROOMS = (
     "errors", "schema", "names", "readers", "discovery", "columns", "attribution", "matching", "op_cost", "statistics", "views",
     "analyses", "store", "pipeline", "doctor", "plots", "perfetto", "", "cli", "__main__",
 )
-"""From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py. The list of DESIGN.md."""
+"""From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py."""
 
 
 def _modules() -> list[Path]:

@@ -15,7 +15,7 @@ from tests.new_view import LIMITS, lay_out, with_row
 from tests.places import ROOT
 
 _COPIED = ("nsightlens", "tests", "docs")
-_SQL, _CASE = "nsightlens/sql/memory/slow_copies.sql", "tests/sql/memory/slow_copies.toml"
+_SQL, _CASE = "nsightlens/sql/memory/view_of_the_test.sql", "tests/sql/memory/view_of_the_test.toml"
 _ANSWER = "run,tool,launches\nbase,kineto,1\nbase,nsys,2"
 
 
@@ -26,7 +26,7 @@ def _python(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def _tests_of_the_view(folder: Path) -> tuple[int, str]:
-    chosen = "slow_copies or every_view_has_its_row or page_of_views"
+    chosen = "view_of_the_test or every_view_has_its_row or page_of_views"
     return _python(folder, "-m", "pytest", "tests/views/test_registry.py", "tests/test_limits.py", "-k", chosen)
 
 
@@ -48,8 +48,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_suite_leads_from_the_layout_to_a_view(copy: Path) -> None:
-    code, printed = _python(copy, "-m", "tests.new_view", "slow_copies", "memory")
-    assert code == 0 and all(text in printed for text in (_SQL, _CASE, "docs/limits.md", "make test-view NAME=slow_copies"))
+    code, printed = _python(copy, "-m", "tests.new_view", "view_of_the_test", "memory")
+    assert code == 0, printed
+    assert all(text in printed for text in (_SQL, _CASE, "docs/limits.md", "make test-view NAME=view_of_the_test"))
 
     code, printed = _tests_of_the_view(copy)
     assert code == 1
@@ -60,7 +61,7 @@ def test_the_suite_leads_from_the_layout_to_a_view(copy: Path) -> None:
     _fill_in(copy / _SQL, ("TODO: what a row.*", "Launches of each tool."), ("TODO: what it holds.*", "Kernel launches."),
              ("TODO: what must.*", "A launch is a row of the kernels that the tool recorded."))
     _fill_in(copy / _CASE, ("TODO: what this case[^\"]*", "tools stay apart"), ("TODO: the header.*", _ANSWER))
-    _fill_in(copy / "docs" / "limits.md", (r"(`slow_copies` \|).*TODO.*", r"\1 yes | yes | no | yes | kernels of graphs |"))
+    _fill_in(copy / "docs" / "limits.md", (r"(`view_of_the_test` \|).*TODO.*", r"\1 yes | yes | no | yes | kernels of graphs |"))
     code, printed = _python(copy, "-m", "nsightlens.views.registry")
     (copy / "docs" / "views.md").write_text(printed)
     code, printed = _tests_of_the_view(copy)
@@ -92,6 +93,6 @@ def test_a_row_stands_in_its_place_and_nothing_else_moves(name: str) -> None:
 
 
 def test_make_calls_it() -> None:
-    done = subprocess.run(["make", "--dry-run", "--no-print-directory", "new-view", "NAME=slow_copies", "TOPIC=memory"], cwd=ROOT,
+    done = subprocess.run(["make", "-n", "--no-print-directory", "new-view", "NAME=view_of_the_test", "TOPIC=memory"], cwd=ROOT,
                           capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].endswith("-m tests.new_view slow_copies memory")
+    assert done.stdout.splitlines()[-1].endswith("-m tests.new_view view_of_the_test memory")
