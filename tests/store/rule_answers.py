@@ -22,7 +22,8 @@ RULES = {
     "nsightlens.readers.ncu": _RAW.format(tool="ncu"),
     "nsightlens.names": "SELECT DISTINCT tool, name, mangled_name, short_name, kernel_key, family, tensor_cores FROM kernels",
     "nsightlens.attribution.launch_correlation": "SELECT tool, rank, start_ns, launch_index, nth, queue_delay_ns FROM kernels",
-    "nsightlens.attribution.attribute": "SELECT tool, rank, start_ns, step, phase, op, op_shapes, module, range_path FROM kernels",
+    "nsightlens.attribution.attribute":
+        "SELECT tool, rank, start_ns, step, phase, op, op_shapes, module, range_path FROM kernels",
     "nsightlens.attribution.overruns": "SELECT tool, rank, start_ns, overrun_ns FROM kernels",
     "nsightlens.matching.cross_tool":
         "SELECT run, rank, tool, other_tool, grade, evidence, count(*) AS pairs FROM matches GROUP BY ALL",

@@ -26,5 +26,5 @@ def test_another_answer_is_another_version(room: str, found: dict[str, tuple[int
     same_version, same_answer = version == recorded[room][0], digest == recorded[room][1]
     record = "python -m tests.store.rule_answers > tests/store/rule_answers.tsv"
     assert same_answer or not same_version, (
-        f"{room} answers differently for the bundled run: raise its RULES_VERSION, unless only the fixture changed; then: {record}")
+        f"{room} answers differently for the bundled run. Raise its RULES_VERSION, unless the fixture changed; then: {record}")
     assert same_version, f"{room} has a new RULES_VERSION; record what it answers: {record}"
