@@ -103,8 +103,8 @@ def step_of_the_operators(con: Connection) -> None:
     """A trace without steps has one: the span of its operators, called 0."""
     con.execute("""
         INSERT INTO ranges BY NAME
-        SELECT any_value(run) AS run, any_value(tool) AS tool, profile_id, process_id, window_index, -1 AS range_id, 'step' AS kind,
-            0 AS step, min(start_ns) AS start_ns, max(start_ns + duration_ns) - min(start_ns) AS duration_ns
+        SELECT any_value(run) AS run, any_value(tool) AS tool, profile_id, process_id, window_index, -1 AS range_id,
+            'step' AS kind, 0 AS step, min(start_ns) AS start_ns, max(start_ns + duration_ns) - min(start_ns) AS duration_ns
         FROM ranges WHERE kind = 'operator' AND duration_ns >= 0 AND NOT EXISTS (FROM ranges WHERE kind = 'step')
         GROUP BY profile_id, process_id, window_index""")
 
