@@ -35,8 +35,8 @@ SELECT run, process_id, {ITEMS['kernel']} AS configuration
 FROM timeline_kernels WHERE duration_ns >= 0 AND coalesce(overrun_ns, 0) = 0 GROUP BY ALL
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
 _KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
-NO_PEAKS = "no datasheet peaks of this GPU: assume_gpu takes those of another, by its name in gpu_peaks"
 _DATASHEET = "SELECT datasheet FROM _datasheet(product := ?) WHERE datasheet IS NOT NULL"
+_NAMES = "SELECT device_id, any_value(gpu) AS gpu FROM timeline_kernels GROUP BY device_id"
 _PEAKS = """
 WITH gpus AS (
     SELECT k.device_id, coalesce(?, k.gpu) AS gpu, max(d.sm_count) AS sm_count
@@ -78,6 +78,7 @@ class Roofs:
             names = ask("SELECT name FROM gpu_peaks ORDER BY name", [])["name"].to_pylist()
             raise UsageError(f"no datasheet for {assume_gpu!r}; there are: {', '.join(names)}")
         self._peaks = _peaks(ask(_PEAKS, [assume_gpu]))
+        self._names = {row["device_id"]: row["gpu"] for row in ask(_NAMES, []).to_pylist()}
         known = ask(_WITH_COUNTERS, []).to_pylist()
         self._configuration = {row["kernel_id"]: (row["configuration_id"], row["grade"] == "launch") for row in known}
         self._counted = _counted(ask(_COUNTED, [])) if known else {}
@@ -108,7 +109,7 @@ class Roofs:
         for work in works:
             key = (work, device_id, family in CONTRACTIONS)
             if key not in self._roofs:
-                self._roofs[key] = roof(work, self._peaks.get(device_id), family in CONTRACTIONS)
+                self._roofs[key] = roof(work, self._peaks.get(device_id), family in CONTRACTIONS, self._names.get(device_id))
             found = self._roofs[key]
             if found.ns is not None:
                 break
@@ -122,13 +123,19 @@ class Roofs:
     def of_call(self, call: int, device_id: str | None) -> Roof:
         """Return the roof of a whole call of an operator, by its shapes."""
         work, is_contraction = self._calls[call]
-        return roof(work, self._peaks.get(device_id), is_contraction)
+        return roof(work, self._peaks.get(device_id), is_contraction, self._names.get(device_id))
 
 
-def roof(work: Work, peak: Peak | None, is_contraction: bool) -> Roof:
+def no_peaks(gpu: str | None) -> str:
+    """Return why a GPU of this name (None: unknown) has no roof."""
+    which = f"no datasheet peaks of {gpu}" if gpu else "the GPU is not named in the capture, so its peaks are unknown"
+    return f"{which}: assume_gpu takes those of another, by its name in gpu_peaks"
+
+
+def roof(work: Work, peak: Peak | None, is_contraction: bool, gpu: str | None = None) -> Roof:
     """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time."""
     if peak is None:
-        return Roof(None, reason=NO_PEAKS)
+        return Roof(None, reason=no_peaks(gpu))
     if work.bytes is None:
         return Roof(None, reason="bytes are unknown")
     if peak.bytes is None:

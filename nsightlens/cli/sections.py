@@ -80,7 +80,7 @@ def captured(asked: Page) -> None:
         Column("profiles", [number(len(rows)) for rows in found.values()], 2),
         Column("ranks", [spans(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, True),
         Column("hosts", [some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
-        Column("GPU", [some(gpu for row in rows for gpu in _split(row["gpus"])) for rows in found.values()], 7, True, True),
+        Column("GPU", [some(_gpus(rows)) for rows in found.values()], 7, True, True),
         Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
                         for rows in found.values()], 6),
         Column("kernels", [number(sum(row["kernels"] or 0 for row in rows)) for rows in found.values()], 5),
@@ -90,8 +90,7 @@ def captured(asked: Page) -> None:
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
     if "ncu" in found:
-        timed = next((tool for tool in ("nsys", "kineto") if tool in found), None)
-        lines(["counters of ncu: nsightlens roofline" + (f" --time {timed}" if timed else "")])
+        lines(["counters of ncu: nsightlens roofline" + next((f" --time {tool}" for tool in _TIMELINE if tool in found), "")])
 
 
 def gpus(asked: Page) -> None:
@@ -127,12 +126,12 @@ def execution(asked: Page) -> None:
     steps = {tuple(row[name] for name in ("profile_id", "process_id", "window_index")): row for row in rows}
     count, length = sum(row["steps"] for row in steps.values()), sum(row["steps_ns"] for row in steps.values())
     stepped, processes = _stepped(asked, tool), len({row["process_id"] for row in rows})
-    what = "Where a step went" if stepped else "Where the time went (no steps were recorded)"
     mean = f"{duration(length / count)}, the whole capture{', mean per process' if processes > 1 else ''}"
     if stepped:
         over = f" of {processes} processes" if processes > 1 else ""
         mean = f"mean of {count} steps{over}: {duration(length / count)}{_outside_steps(asked, tool)}"
-    heading(what, asked.note("execution_summary", tool, mean))
+    heading("Where a step went" if stepped else "Where the time went (no steps were recorded)",
+            asked.note("execution_summary", tool, mean))
     totals: dict[str, int] = defaultdict(int)
     for row in rows:
         totals[row["category"]] += row["total_ns"] or 0
@@ -336,6 +335,12 @@ def diagnostics(asked: Page) -> None:
 
 SECTIONS: tuple[Callable[[Page], None], ...] = (
     captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, findings, coverage, diagnostics)
+
+
+def _gpus(rows: Sequence[Row]) -> list[str]:
+    """Return the names of the GPUs that worked; `unknown` beside them where some profile names none of its own."""
+    named = [gpu for row in rows for gpu in _split(row["gpus"])]
+    return [*named, *("unknown" for row in rows if named and row["gpus"] is None and (row["kernels"] or row["memory_ops"]))]
 
 
 def _stepped(asked: Page, tool: str) -> bool:

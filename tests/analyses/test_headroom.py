@@ -12,7 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.analyses import headroom
-from nsightlens.analyses._roofs import NO_PEAKS, Peak, Work, roof
+from nsightlens.analyses._roofs import Peak, Work, no_peaks, roof
 from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
@@ -44,7 +44,8 @@ def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, 
 
 
 def test_a_gpu_without_peaks_and_a_slice_of_one_have_no_roof() -> None:
-    assert roof(products(1, 1), None, True).reason == NO_PEAKS
+    assert roof(products(1, 1), None, True, "Some GPU").reason.startswith("no datasheet peaks of Some GPU: assume_gpu")
+    assert roof(products(1, 1), None, True).reason.startswith("the GPU is not named in the capture")
     assert roof(products(1, 1), Peak({"tensor_bf16": 1e12}, None), True).reason == (
         "a slice of a GPU: the bandwidth that it has is unknown")
 
@@ -121,7 +122,7 @@ def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> No
 
 
 def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
-    assert answered([{"gpu": "Some GPU"}])[0]["reason"] == NO_PEAKS
+    assert answered([{"gpu": "Some GPU"}])[0]["reason"] == no_peaks("Some GPU")
     faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3")[0]
     assert faster["at_roof_ns"] == round(1e9 * 2 * 1024**3 / 989.4e12)
     assert answered([{"gpu": "Some GPU"}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == faster["at_roof_ns"]

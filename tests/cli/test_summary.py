@@ -138,3 +138,12 @@ def test_columns_of_the_least_weight_go_first(monkeypatch: pytest.MonkeyPatch, c
     out = capsys.readouterr().out
     assert "drop" not in out and "x" * 12 in out and "z…z" in out
     assert all(len(line) <= 40 for line in out.splitlines())
+
+
+def test_the_name_of_one_gpu_does_not_stand_for_unnamed_ones(tmp_path: Path) -> None:
+    first, second = tmp_path / "run" / "rank0.json", tmp_path / "run" / "rank1.json"
+    kineto(first)
+    trace = json.loads(first.read_text())
+    second.write_text(json.dumps(trace | {"deviceProperties": []}))
+    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    assert re.search(r"NVIDIA A100, unknown\b", ask(tmp_path / "store", width=160).stdout)

@@ -134,3 +134,15 @@ def test_kernels_of_one_device_under_several_pids_are_said(path: Path, tracks: l
         found = read(path, trace(*events, LAST), piece_bytes=piece_bytes)
         assert len(found["kernels"]) == 2
         assert [d["count"] for d in found["diagnostics"] if d["code"] == "shared_devices"] == [shared] * bool(shared)
+
+
+def test_the_one_device_of_a_trace_is_the_one_it_lists(tmp_path: Path) -> None:
+    """ROCm's events count devices otherwise than its list does."""
+    listed = '"deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}]'
+    found = read(tmp_path / "one.json", trace(kernel(device=9), LAST, tail=listed))
+    assert [(row["device"], row["name"]) for row in found["devices"]] == [(9, "AMD Instinct MI300X")]
+    assert "device_assumed" in codes(found)
+    two = read(tmp_path / "two.json", trace(kernel(device=9), kernel(device=8), LAST, tail=listed))
+    assert [row["name"] for row in two["devices"]] == [None, None]
+    plain = read(tmp_path / "plain.json", trace(kernel(device=0), LAST, tail=listed))
+    assert "device_assumed" not in codes(plain)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.readers.nsys_report import Row, codes, kernel, report
+import pytest
+
+from tests.places import sqlite_captures
+from tests.readers.nsys_report import Row, codes, kernel, read, report
 
 
 def gpu(id_: int, cuda: int | None, name: str = "NVIDIA H100", **others: Any) -> Row:
@@ -97,3 +100,29 @@ def test_a_gpu_that_the_report_does_not_describe(tmp_path: Path) -> None:
     found = report(tmp_path, CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1, 2, deviceId=3)])
     assert found["devices"] == [{"process_index": 0, "device": 3}]
     assert codes(found)["device_unknown"] == 1
+
+
+def test_the_only_gpu_without_a_number_is_taken_and_marked(tmp_path: Path) -> None:
+    found = report(tmp_path, TARGET_INFO_GPU=[gpu(0, None) | {"id": None}])
+    assert [row["name"] for row in found["devices"]] == ["NVIDIA H100"]
+    assert codes(found)["device_assumed"] == 1
+    two = report(tmp_path, TARGET_INFO_GPU=[gpu(0, None) | {"id": None}, gpu(1, None) | {"id": None}])
+    assert "name" not in two["devices"][0]
+
+
+def test_a_uuid_of_zeros_is_no_reason_to_drop_a_gpu_with_processors(tmp_path: Path) -> None:
+    zero = "00000000-0000-0000-0000-000000000000"
+    (row,) = report(tmp_path, TARGET_INFO_GPU=[gpu(0, 0, name="Quadro RTX 6000", uuid=zero, smCount=72)])["devices"]
+    assert (row["name"], row["sm_count"]) == ("Quadro RTX 6000", 72)
+    assert "uuid" not in row
+    (row,) = report(tmp_path, TARGET_INFO_GPU=[gpu(0, 0, name="Parallels Display Adapter", uuid=zero, smCount=0)])["devices"]
+    assert "name" not in row
+
+
+@pytest.mark.parametrize(("name", "product"), [
+    ("Mordred-Deprecated__report1_2021-07", "Quadro RTX 6000"), ("OpenACC_Project_PolPuig__report2", "NVIDIA GeForce RTX 3080")])
+def test_real_gpus_of_2021_have_their_names(name: str, product: str) -> None:
+    paths = [path for path in sqlite_captures() if path.stem.endswith(name)]
+    if not paths:
+        pytest.skip("the real captures are not here")
+    assert {row["name"] for row in read(paths[0])["devices"]} == {product}

@@ -62,9 +62,15 @@ class Trace:
 
     def _devices(self) -> list[dict[str, object]]:
         """Return the devices that had work, with their properties from the trace; ordinals beyond its list are rows too."""
-        known = self.header.devices
+        known = self._listed_devices()
         return [{"process_index": 0, "device": number, **_properties(known.get(number, {}))}
                 for number in sorted(self.tally.devices)]
+
+    def _listed_devices(self) -> dict[int, dict[str, Any]]:
+        """Return the properties of devices by ordinal. ROCm numbers a device otherwise there than in events: one is the other
+        where the trace lists one and used one."""
+        known, used = self.header.devices, self.tally.devices
+        return dict(zip(used, known.values(), strict=True)) if len(known) == len(used) == 1 else known
 
     def _profile(self) -> dict[str, object]:
         name = generation(self.header, self.clock, self.tally.marks, self.begin)
@@ -115,6 +121,9 @@ class Trace:
 
     def _about_the_events(self) -> Iterator[Batch]:
         tally = self.tally
+        if self._listed_devices().keys() != self.header.devices.keys():
+            yield diagnostic("info", "device_assumed", "The trace lists one device under another number than that of its events: "
+                             "it was taken for the device that they ran on.")
         if not tally.complete and not tally.passed and "[memory]" not in tally.marks and self.cut_at is None:
             yield diagnostic("warning", "no_events", "The trace has no events: the profiler ran, but recorded nothing.")
         if tally.impossible:

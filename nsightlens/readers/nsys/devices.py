@@ -2,7 +2,8 @@
 
 TARGET_INFO_CUDA_DEVICE maps (pid, ordinal) to an entry of TARGET_INFO_GPU. Without it, the ordinal is looked for among the
 `cuDevice` of NVIDIA's GPUs, at last among the `id` (nsys's own enumeration): both may be wrong under CUDA_VISIBLE_DEVICES,
-so where the report lists several GPUs that is an assumption, counted in `assumed`.
+so where the report lists several GPUs that is an assumption, counted in `assumed`. So is the only GPU of a report that gives
+it no number.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Devices:
             matched = [gpu for gpu in self._gpus if number(gpu[column]) == device]
             if len(matched) == 1:
                 return matched[0], alone
-        return None, False
+        unnumbered = alone and number(self._gpus[0]["cuDevice"]) is None and number(self._gpus[0]["id"]) is None
+        return (self._gpus[0] if unnumbered else None), False
 
 
 def _facts(gpu: Row) -> dict[str, object]:
@@ -111,6 +113,7 @@ def _uuid(value: object) -> str | None:
 
 
 def _is_nvidia(gpu: Row) -> bool:
-    """Windows lists every adapter, other vendors' with a UUID of zeros and cuDevice 0."""
+    """Windows lists every adapter, other vendors' with a UUID of zeros and cuDevice 0; exports of 2021 have such UUIDs anyway."""
     written = text(gpu["uuid"])
-    return not (written and not written.replace("-", "").strip("0")) and not _OTHER_VENDOR.search(text(gpu["name"]) or "")
+    no_uuid = written is not None and not written.replace("-", "").strip("0")
+    return not _OTHER_VENDOR.search(text(gpu["name"]) or "") and (not no_uuid or bool(number(gpu["smCount"])))

@@ -167,5 +167,5 @@ def _devices(seen: Seen) -> Iterator[Finding]:
         yield Finding("info", "device_unknown", "the report does not describe these GPUs: their properties are unknown",
                       seen.devices_unknown)
     if seen.devices_assumed:
-        yield Finding("info", "device_assumed", "the report lists several GPUs but does not map a process's device ordinals to "
-                      "them: the ordinal was taken as the GPU's CUDA ordinal on the node", seen.devices_assumed)
+        yield Finding("info", "device_assumed", "the report does not map a process's device ordinals to its GPUs: the ordinal "
+                      "was taken as the GPU's CUDA ordinal on the node, or the GPU as the only one listed", seen.devices_assumed)

@@ -9,7 +9,7 @@
 -- @column ranks            Ranks of its processes, in natural order; empty where none is known.
 -- @column processes        OS processes.
 -- @column hosts            Host names.
--- @column gpus             Product names of the GPUs.
+-- @column gpus             Product names of the GPUs that worked, `unknown` among them where some have none; NULL where all have none.
 -- @column windows          Capture windows.
 -- @column kernels          Kernel rows.
 -- @column memory_ops       Memory operations.
@@ -31,7 +31,7 @@ WITH process AS (
         count(*) AS processes, string_agg(DISTINCT host, ', ' ORDER BY host) AS hosts
     FROM processes GROUP BY profile_id
 ), gpu AS (
-    SELECT profile_id, string_agg(DISTINCT gpu, ', ' ORDER BY gpu) AS gpus
+    SELECT profile_id, CASE WHEN count(gpu) > 0 THEN string_agg(DISTINCT coalesce(gpu, 'unknown'), ', ' ORDER BY coalesce(gpu, 'unknown')) END AS gpus
     FROM (
         SELECT DISTINCT profile_id, gpu FROM kernels
         UNION SELECT DISTINCT profile_id, gpu FROM memory_ops

@@ -25,6 +25,10 @@ NAMES = {
     "NVIDIA H200 NVL": "H200 NVL", "NVIDIA GH200 480GB": "GH200 96GB", "NVIDIA GH200 144G HBM3e": "GH200 144GB",
     "NVIDIA B200": "B200", "NVIDIA GB200": "GB200", "NVIDIA GeForce RTX 5070": "RTX 5070", "NVIDIA GeForce RTX 5070 Ti": None,
     "NVIDIA GeForce RTX 5090": "RTX 5090", "NVIDIA GeForce RTX 5090 (simulated)": "RTX 5090",
+    "Tesla V100-DGXS-32GB": "V100 DGXS", "AMD Instinct MI100": "MI100", "AMD Instinct MI210": "MI210",
+    "AMD Instinct MI250X": "MI250X", "AMD Instinct MI250X/MI250": "MI250X", "AMD Instinct MI250": None,
+    "AMD Instinct MI300X": "MI300X", "AMD Instinct MI300X VF": "MI300X", "AMD Instinct MI300A": "MI300A",
+    "AMD Instinct MI325X": "MI325X", "AMD Instinct MI355X": "MI355X", "AMD Radeon Graphics": None,
     "NVIDIA A100-SXM4-80GB MIG 3g.40gb": "A100 SXM4 80GB", "NVIDIA GB10": None, "": None,
 }
 
