@@ -25,7 +25,8 @@ _CLEAR = 6.0  # points between a number and a roof
 _SIDES = ((9, 3), (9, -9), (-9, 5), (-9, -11), (0, 8), (0, -14), (17, -3), (-17, -3), (0, 17), (0, -23))  # in points
 _ALONG = tuple(i / 16 for i in range(17))  # of a roof's visible part, from where its name is best
 _RIDGES: tuple[tuple[Xy, Literal["left", "center", "right"]], ...] = (  # in points off the ridge
-    ((4, -9), "left"), ((-4, 3), "right"), ((-7, -4), "right"), ((4, 4), "left"), ((0, 8), "center"), ((0, -14), "center"),
+    ((4, -9), "left"), ((4, -7.5), "left"), ((-4, 3), "right"), ((-7, -4), "right"), ((-8, -6), "right"), ((4, 4), "left"),
+    ((0, 8), "center"), ((0, -14), "center"),
     ((12, -14), "left"), ((-12, 10), "right"))
 
 

@@ -7,8 +7,8 @@
 -- @column op                Instruction kind, where the name has it.
 -- @column sparsity          on or off, where the name has it.
 -- @column work_flop         Operations of one launch; NULL where only a rate is known, without a duration.
--- @column rate              Operations per second, where a rate was printed.
 -- @column basis             launch, sm cycle or second: what was counted; NULL where only a rate is known, without a duration.
+-- @column rate              Operations per second, where a rate was printed.
 -- @column per_cycle         Operations per SM cycle, as ncu printed it.
 -- @column peak_per_cycle    Roof in operations per SM cycle.
 -- @column sm_hz             SM clock.
