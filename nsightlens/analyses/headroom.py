@@ -10,9 +10,9 @@ max_gain_ns is what a faster kernel can shorten the process by at most: the head
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
-@requires _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work, _timeline_tools, recordings
+@requires _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work, _timeline_tools
 @requires kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops, processes
-@requires ranges
+@requires ranges, recordings
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
