@@ -160,7 +160,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
 
 
-HEAVY = {"torch", "pandas", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
+HEAVY = {"torch", "pandas", "scipy", "matplotlib", "pyarrow", "duckdb", "numpy", "rich"}
 
 
 def _light(code: str, heavy: set[str]) -> None:

@@ -7,8 +7,7 @@ Operations: for products, convolutions and attention of the precision that does 
 figure over the one from shapes. The verdicts claim no more than names and numbers show.
 @scope run
 @requires _bounded_kernels, _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, timeline_kernels, devices
-@requires gpu_peaks, recordings
-@requires kernels, matches, ranges
+@requires gpu_peaks, kernels, matches, ranges, recordings
 @assumes Both executions ran the same program on the same shapes.
 @column run               Run (one workload in one configuration).
 @column configuration_id  Configuration of ncu; key of ncu_by_config.

@@ -49,7 +49,7 @@ WHERE_OF_PROCESS = {name: WHERE[name] for name in ("run", "tool", "profile_id", 
 def found(*pieces: Piece, **tensor: Any) -> list[dict[str, Any]]:
     connection = catalog(**tables(list(pieces), **tensor))
     rows: list[dict[str, Any]] = analyse(
-        lambda sql, values: connection.execute(sql, list(values)).to_arrow_table()).to_pylist()
+        lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
     return rows
 
 
@@ -138,9 +138,9 @@ def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
     rows = tables(pieces, tensor_cores=False, op_range_id=1)
     rows["devices"] = [WHERE_OF_DEVICE]
     connection = catalog(**rows)
-    told = analyse(lambda sql, values: connection.execute(sql, list(values)).to_arrow_table()).to_pylist()
-    assert [row["rule"] for row in told] == ["host", "tensor_cores"]
-    assert "TensorBoard plugin" in told[1]["what"] and told[1]["share_pct"] == 100
+    rules = analyse(lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
+    assert [row["rule"] for row in rules] == ["host", "tensor_cores"]
+    assert "TensorBoard plugin" in rules[1]["what"] and rules[1]["share_pct"] == 100
 
 
 WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {
