@@ -10,7 +10,8 @@ Log of SCHEMA_VERSION
    profiles: kernel_filter, launch_skip, launch_count, from_start, settings
 3  step_times: recorded_under is profiler; window_number, window_name, window_start_ns, window_duration_ns are segment_...;
    private tables: the rank pattern of each run, the versions of the rules in each signature
-4  parts and tables of row templates: _kernels_templates, _kernels_facts and the like, joined by _template
+4  parts and tables of row templates: _kernels_templates, _kernels_facts and the like, joined by _template;
+   kernels: overrun_ns
 """
 
 from __future__ import annotations

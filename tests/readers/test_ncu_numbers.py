@@ -249,6 +249,7 @@ def test_numbers_of_another_locale_stay_texts(tmp_path: Path, wide: bool) -> Non
         ("inf", "metric_not_finite"),
         ("-inf", "metric_not_finite"),
         ("-nan(ind)", "metric_not_finite"),
+        ("9" * 400, "metric_not_finite"),
     ],
 )
 def test_cells_without_a_number_are_absent(tmp_path: Path, cell: str, code: str, wide: bool) -> None:

@@ -243,6 +243,12 @@ def test_a_torn_row_is_counted(tmp_path: Path) -> None:
     assert tables["profiles"][0]["events_lost"] == 1
 
 
+def test_a_row_whose_beginning_is_damaged_is_no_output_of_the_application(tmp_path: Path) -> None:
+    text = metrics(DURATION, ("dram__bytes.sum", "byte", "64"))
+    text[2] = text[2].replace('","', '",\x02', 1)
+    assert codes(read(save(tmp_path, text)))["rows_lost"] == 1
+
+
 def test_a_cell_may_hold_line_ends(tmp_path: Path) -> None:
     text = [*details((SOL, "Duration", "ns", "1000")), rule("S", "R", "OPT", 'first\nsecond, "x"\n\nthird')]
     text += details((SOL, "Elapsed Cycles", "cycle", "5"), header=False)

@@ -10,6 +10,8 @@ from typing import Protocol, TypeVar
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.text import Block, Header, cells, find_header, header_of
 
+_ROW_LIKE = 8
+"""Quoted cells in a row of any table of ncu, and in nothing that an application prints."""
 _ROW_START = re.compile(rb'"?\d{1,18}"?,"?\d{1,18}"?,')
 _GLUED_ROW = re.compile(rb'"\d{1,18}","\d{1,18}","')
 _MOST_LINES_OF_A_ROW = 100
@@ -90,7 +92,7 @@ def _look_closer(block: Block, start: int, stop: int, line: bytes, rows: Rows, l
     detail = line[:80].decode("utf-8", errors="replace")
     if stop < 0 and line.startswith(b'"'):
         log.notes.add("truncated", detail, offset=None if block.offset is None else block.offset + start)
-    elif begins:
+    elif begins or line.count(b'","') >= _ROW_LIKE:
         log.notes.add("rows_lost", detail)
     else:
         log.add(line)

@@ -32,6 +32,8 @@ _EITHER = r"^-?[1-9]\d{0,2}[.,]\d{3}$"
 _NUMBER = r"^-?(?:\d+|\d{{1,3}}(?:{g}\d{{2,3}})*{g}\d{{3}})(?:{d}\d+)?$"
 _INSTANCES = re.compile(r"^(\S+) \((.*)\)$", re.DOTALL)
 _ABSENT = frozenset(("", "n/a", "N/A", "<no metrics to collect>"))
+_TOO_LONG = 300
+"""Digits of a number that no double may hold."""
 _NOT_FINITE = re.compile(r"^[-+]?(?:nan|inf|infinity|-nan\(ind\)|nan\(ind\))$", re.IGNORECASE)
 
 
@@ -143,7 +145,7 @@ def step_sizes(places: Ints, exponents: Ints) -> Floats:
 def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> Parsed:
     """Return what the distinct `texts` mean under the file's decimal sign; `counts` says how often each occurs."""
     signs = _patterns(decimal)
-    clean = pc.match_substring_regex(texts, _NUMBER.format(**signs))
+    clean = pc.and_(pc.match_substring_regex(texts, _NUMBER.format(**signs)), pc.less(pc.binary_length(texts), _TOO_LONG))
     digits = pc.replace_substring_regex(texts, signs["g"], "")
     if decimal == ",":
         digits = pc.replace_substring(digits, ",", ".")
@@ -170,7 +172,7 @@ def _odd(text: str, signs: dict[str, str], notes: Notes, count: int) -> tuple[st
     instances = _INSTANCES.match(plain)
     head = instances[1] if instances else plain
     digits = _digits(head, signs)
-    if digits is None and _NOT_FINITE.match(head):
+    if digits is None and (_NOT_FINITE.match(head) or (len(head) >= _TOO_LONG and re.fullmatch(r"-?[\d.,]*", head, re.ASCII))):
         notes.add("metric_not_finite", text, count)
         return None, False
     if digits is not None:
