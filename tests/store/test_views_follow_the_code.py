@@ -62,14 +62,14 @@ def test_a_new_view_a_changed_kind_and_a_view_that_is_gone(store: Path, tmp_path
         "-- Twice the time.\n-- @scope run\n-- @requires family_summary\n-- @column twice_ns  Twice.\n"
         "CREATE VIEW doubled AS SELECT 2 * total_ns AS twice_ns FROM family_summary;\n")
     (other.package / "sql" / "memory" / "memory_op_summary.sql").unlink()
-    (other.package / "sql" / "kernels" / "kernel_overruns.sql").unlink()
+    (other.package / "sql" / "kernels" / "top_kernels.sql").unlink()
     other.edit("sql/kernels/family_summary.sql", "CREATE VIEW family_summary AS",
                "-- @param times  Factor.\nCREATE MACRO family_summary(times := 1) AS TABLE")
     other.edit("sql/kernels/doubled.sql", "FROM family_summary", "FROM family_summary(times := 2)")
     with nl.open(store) as opened:
         expected = sorted(2 * row["total_ns"] for row in opened.view("family_summary").to_pylist())
     assert sorted(row["twice_ns"] for row in _show(other, "doubled", store)) == expected
-    for query in ("FROM memory_op_summary", "FROM kernel_overruns", "FROM family_summary"):
+    for query in ("FROM memory_op_summary", "FROM top_kernels()", "FROM family_summary"):
         done = other.run("sql", query, "--store", store)
         assert done.returncode == 2, f"{query} answers with the SQL of another version"
     assert "this one does not have it" in other.run("sql", "FROM memory_op_summary", "--store", store).stderr

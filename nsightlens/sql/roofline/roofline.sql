@@ -1,6 +1,6 @@
 -- The roofline: work, traffic, performance and roofs of every kernel that ncu measured, per memory level and precision.
 -- @scope run
--- @requires _roofline_point _gpu_peak _datasheet
+-- @requires _roofline_point _gpu_peak _datasheet _datasheet_misfit
 -- @assumes Launches of one kernel_key, grid and block do the same work; counters of their replays may be joined.
 -- @assumes Work is what is counted: integer, conversion and special-function instructions of the CUDA cores are none.
 -- @assumes The compute roof is ncu's peak per cycle times the clock it measured; that of the datasheet goes by product name.
@@ -81,17 +81,10 @@ WITH chosen AS MATERIALIZED (
     SELECT datasheet_name, (SELECT datasheet FROM _datasheet(product := datasheet_name)) AS sheet
     FROM (SELECT DISTINCT datasheet_name FROM chosen)
 ), fitted AS (
-    SELECT c.*, s.sheet,
-        CASE WHEN c.gpu IS NOT NULL OR force_gpu THEN NULL
-            WHEN TRY_CAST(c.compute_capability AS DECIMAL(4, 1)) <> TRY_CAST(g.compute_capability AS DECIMAL(4, 1))
-                THEN 'it has compute capability ' || g.compute_capability || ', the report''s GPU ' || c.compute_capability
-            WHEN n.sm_count <> g.sm_count AND c.datasheet_name NOT ILIKE '%mig%'
-                THEN 'it has ' || g.sm_count || ' SMs, the report''s GPU ' || n.sm_count END AS misfit
-    FROM chosen AS c
-    LEFT JOIN sheets AS s ON s.datasheet_name = c.datasheet_name
-    LEFT JOIN gpu_peaks AS g ON g.name = s.sheet
-    LEFT JOIN LATERAL (SELECT coalesce(c.sm_count,
-        CAST(round(c.fp32_per_cycle / g.fp32_flop_per_clock_per_sm) AS BIGINT)) AS sm_count) AS n ON true
+    SELECT c.*, s.sheet, CASE WHEN c.gpu IS NULL AND NOT force_gpu THEN (SELECT misfit FROM _datasheet_misfit(
+        sheet := s.sheet, product := c.datasheet_name, measured_cc := c.compute_capability, measured_sms := c.sm_count,
+        fp32_per_cycle := c.fp32_per_cycle)) END AS misfit
+    FROM chosen AS c LEFT JOIN sheets AS s ON s.datasheet_name = c.datasheet_name
 ), points AS (
     SELECT f.*, f.not_plottable_reason IS NULL AS plottable, g.name AS datasheet_gpu, g.source,
         -- A slice of a GPU has its share of the compute peak; its share of the memory is not in a datasheet.
@@ -104,8 +97,7 @@ WITH chosen AS MATERIALIZED (
     LEFT JOIN _gpu_peak AS k ON k.name = g.name AND k.peak_key = f.peak_key
 ), roofs AS (
     SELECT *, flop_per_s * share AS datasheet_peak_flop_per_s,
-        CASE WHEN share = 1 AND level = 'dram' AND coalesce(compute_capability, '') NOT IN ('8.7', '11.0', '12.1')
-                THEN dram_bytes_per_s
+        CASE WHEN share = 1 AND level = 'dram' AND coalesce(compute_capability, '') NOT IN ('8.7', '11.0', '12.1') THEN dram_bytes_per_s
             WHEN share = 1 AND level = 'l2' THEN l2_bytes_per_s END AS datasheet_peak_bytes_per_s,
         coalesce(1e9 * work_flop / nullif(duration_ns, 0), rate_flop_per_s) AS achieved_flop_per_s,
         coalesce(1e9 * traffic_bytes / nullif(duration_ns, 0), ncu_chart_bytes_per_s) AS achieved_bytes_per_s,
