@@ -60,7 +60,7 @@ test: lint
 test-captures: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m captures
 
-## Tests that take minutes: 200 killed ingests, the suite without the roofline, the wheel in a venv that holds nothing else.
+## Tests that take minutes: 200 killed ingests, full disks, upgrades, the suite without the roofline, the wheel in an empty venv.
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest tests/long --override-ini testpaths=tests/long
 
