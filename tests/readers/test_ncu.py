@@ -99,6 +99,15 @@ def label_names() -> dict[tuple[str, str, str], set[str]]:
     return found
 
 
+def part(body: str, label: str) -> set[str]:
+    """Return the metric of a line of a throughput's breakdown, which ncu prints as the unit and the words of its name."""
+    if not body.endswith("Throughput Breakdown"):
+        return set()
+    unit, _, words = label.partition(": ")
+    unit = "fbpa" if label == "DRAM: Dram Sectors" else {"L1": "l1tex", "L2": "lts"}.get(unit, unit.lower())
+    return {f"{unit}__{'_'.join(words.lower().split())}.avg.pct_of_peak_sustained_elapsed"}
+
+
 def expected_metrics(
     path: Path,
 ) -> tuple[dict[tuple[str, str], dict[str, set[float]]], list[tuple[Any, ...]], list[tuple[str, str]], int]:
@@ -115,9 +124,8 @@ def expected_metrics(
             triples = [(header[i], units[i], row[i]) for i in range(first, len(header))]
         elif cells["Metric Name"]:
             section, label = cells["Section Name"], cells["Metric Name"]
-            raw = (
-                {label} if section == "Command line profiler metrics" else names[section, cells.get("Body Item Label", ""), label]
-            )
+            body = cells.get("Body Item Label", "")
+            raw = {label} if section == "Command line profiler metrics" else names[section, body, label] | part(body, label)
             if len(raw) != 1:
                 unmapped.append((section, label, scaled(cells["Metric Value"], cells["Metric Unit"])))
                 continue
