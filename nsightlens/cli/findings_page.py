@@ -11,18 +11,24 @@ from nsightlens.cli.page import duration, spans
 Row = dict[str, Any]
 
 
+_BEST = ("nsys", "kineto", "ncu")
+"""Tools, the least disturbing one first: of a rule that fires under several, its figures are shown."""
+
+
 def sentences(rows: Iterable[Row]) -> list[str]:
-    """Return a sentence for each rule that fired, over the processes that share it, in the order of the view."""
+    """Return a sentence for each rule that fired, over the processes and tools that share it, in the order of the view."""
     found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["tool"], row["rule"], row["why"], row["rank"] if row["rule"] == "straggler" else None].append(row)
+        found[row["rule"], row["why"], row["rank"] if row["rule"] == "straggler" else None].append(row)
     return [_sentence(alike) for alike in found.values()]
 
 
-def _sentence(rows: list[Row]) -> str:
-    """Return what rows of one rule say, in the words of the first, which has the largest share."""
+def _sentence(alike: list[Row]) -> str:
+    """Return what rows of one rule say, in the words of the first of the best tool, which has the largest share."""
+    best, *others = sorted({row["tool"] for row in alike}, key=_BEST.index)
+    rows = [row for row in alike if row["tool"] == best]
     first = rows[0]
-    facts = [first["tool"], _who(rows), *_figures(rows)]
+    facts = [f"{best}, also under {' and '.join(others)}" if others else best, _who(rows), *_figures(rows)]
     return (f"{first['rule'].replace('_', ' ')} ({'; '.join(filter(None, facts))}): {first['what']}. {first['why']} "
             f"But: {first['against']} More: {first['more']}")
 
@@ -30,7 +36,7 @@ def _sentence(rows: list[Row]) -> str:
 def _who(rows: list[Row]) -> str:
     ranks = {row["rank"] for row in rows} - {None}
     if ranks:
-        return f"rank {spans(map(str, ranks))}"
+        return f"rank{'s' * (len(ranks) > 1)} {spans(map(str, ranks))}"
     return f"{len(rows)} processes" if len(rows) > 1 else ""
 
 

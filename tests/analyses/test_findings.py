@@ -151,8 +151,15 @@ def test_a_page_names_the_processes_that_share_a_finding() -> None:
     row = {"tool": "nsys", "rule": "data_loader", "why": "Why.", "what": "what", "against": "against.", "more": "command",
            "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0}
     text = sentences([row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000}])
-    assert text == ["data loader (nsys; rank 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %): what. Why. "
+    assert text == ["data loader (nsys; ranks 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %): what. Why. "
                     "But: against. More: command"]
+
+
+def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_disturbing_one() -> None:
+    row = {"tool": "kineto", "rule": "copies", "why": "Why.", "what": "much", "against": "against.", "more": "command",
+           "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0}
+    (text,) = sentences([row, row | {"tool": "nsys", "what": "less", "share_pct": 30.0, "total_ns": 3_000_000}])
+    assert text.startswith("copies (nsys, also under kineto; rank 0; 3.000 ms of 10.00 ms; 30.0 %; limit 10 %): less. Why.")
 
 
 @pytest.mark.captures
