@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +89,13 @@ def captured(asked: Page) -> None:
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
-    if "ncu" in found:
-        lines(["counters of ncu: nsightlens roofline" + next((f" --time {tool}" for tool in _TIMELINE if tool in found), "")])
+    lines(_of_counters(found, "nsightlens roofline"))
+
+
+def _of_counters(tools: Collection[str], command: str) -> list[str]:
+    """Return the command that shows ncu's counters, over the times of the best timeline, where there are any."""
+    over = next((f" --time {tool}" for tool in _TIMELINE if tool in tools), "")
+    return [f"counters of ncu: {command}{over}"] if "ncu" in tools else []
 
 
 def gpus(asked: Page) -> None:
