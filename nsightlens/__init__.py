@@ -45,7 +45,8 @@ __all__ = [
 
 def ingest(
     paths: Sequence[str | Path] | str | Path, store: str | Path | None = None, *, run: str | None = None,
-    rank_pattern: str | None = None, jobs: int | None = None, materialise: bool = True, executor: Executor | None = None,
+    rank_pattern: str | None = None, jobs: int | None = None, materialise: bool = True, answers: bool | None = None,
+    executor: Executor | None = None,
 ) -> Store:
     """Read the captures below `paths` into the store and return it, opened. See `nsightlens.pipeline.ingest.ingest`."""
     from pathlib import Path as _Path
@@ -53,7 +54,8 @@ def ingest(
     from nsightlens.pipeline.ingest import ingest as _ingest
 
     roots = [paths] if isinstance(paths, (str, _Path)) else list(paths)
-    report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise, executor=executor)
+    report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise,
+                     answers=answers, executor=executor)
     return open(report.store)
 
 

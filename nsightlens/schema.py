@@ -12,6 +12,7 @@ Log of SCHEMA_VERSION
    private tables: the rank pattern of each run, the versions of the rules in each signature
 4  parts and tables of row templates: _kernels_templates, _kernels_facts and the like, joined by _template;
    kernels: overrun_ns
+5  private table _answers, with a table _answer_... per view that is kept
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 

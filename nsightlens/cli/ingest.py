@@ -32,10 +32,12 @@ _LINES = 20
 @click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
 @click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
               "Only for a new store.")
+@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that later questions only read "
+              "them [default: from 100,000 launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
-    no_materialise: bool, quiet: bool,
+    no_materialise: bool, answers: bool | None, quiet: bool,
 ) -> None:
     """Read the nsys exports, ncu CSVs and PyTorch-profiler traces below RUN_DIR into the store.
 
@@ -49,7 +51,7 @@ def command(
     from nsightlens.pipeline.ingest import ingest
 
     with ExitStack() as stack:
-        report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
+        report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise, answers=answers,
                         on_progress=None if quiet else progress(stack), on_wait=wait)
     failed = not any(o.state != "refused" for o in report.outcomes)
     if not quiet:
@@ -101,6 +103,8 @@ def _summarise(report: Report) -> None:
     except StoreError:
         say("no captures here: nothing was stored. nsightlens scan shows what each file is")
         return
+    if report.answers_s is not None:
+        say(f"answers: {report.answers_s:.1f} s; the views of each profile are read from them (nsightlens views VIEW)")
     if report.refused and not any(state != "refused" for state in states):
         say(f"nothing was read: {count(len(report.refused), 'file')} refused, for the reasons above")
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.output import views_option
+from nsightlens.cli.output import store_option, views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import terminal_width
 
@@ -22,14 +22,18 @@ _SCOPES = {
 @click.command("views")
 @click.argument("view", required=False)
 @views_option
-def command(view: str | None, views: Path | None) -> None:
+@store_option
+def command(view: str | None, views: Path | None, store: Path | None) -> None:
     """List the views; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no store.
+
+    Where there is one, it also says whether the view's rows were computed at ingest.
 
     \b
     nsightlens views busy_time
     nsightlens views --views my_views/
     """
     from nsightlens.errors import UsageError
+    from nsightlens.store.store import CATALOG, locate
     from nsightlens.views import folder, registry
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
@@ -47,6 +51,8 @@ def command(view: str | None, views: Path | None) -> None:
     click.echo(click.style(one.name, bold=True) + "\n")
     click.echo(textwrap.fill(one.doc, width))
     click.echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})")
+    if one.scope == "profile" and (locate(store) / CATALOG).is_file():
+        click.echo(_kept(locate(store), one.name))
     if one.assumes:
         click.echo(click.style("\nAssumes", bold=True))
         for text in one.assumes:
@@ -58,6 +64,18 @@ def command(view: str | None, views: Path | None) -> None:
     _list(one.columns, width)
     click.echo(click.style("\nDefinition", bold=True))
     click.echo(one.sql.strip() or f"Computed in Python: {one.place}")
+
+
+def _kept(path: Path, view: str) -> str:
+    """Return what the store holds of a view's rows."""
+    from nsightlens.store.store import Store
+
+    with Store(path) as store:
+        found = store.kept(view)
+    if found is None:
+        return f"{path}: computed when it is asked for"
+    profiles, rows, seconds = found
+    return f"{path}: {rows:,} rows of {profiles:,} profiles, computed at ingest in {seconds:.2f} s; read from there at default parameters"
 
 
 def _list(entries: Sequence[tuple[str, str]], width: int) -> None:

@@ -19,6 +19,7 @@ from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.errors import ReadError, StoreError, UnknownFormatError
 from nsightlens.pipeline import workers
+from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.pipeline.plan import OnProgress, Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
@@ -57,17 +58,20 @@ class Report:
     """Run and path of captures that were recorded over and ingested as another run: the run keeps the rows of the earlier one."""
     broken_parts: list[Path] = field(default_factory=list)
     """Parts of the store that are missing or damaged and were not rebuilt, as their captures were not ingested."""
+    answers_s: float | None = None
+    """Seconds that the answers took; None where none were computed."""
 
 
 def ingest(
     roots: Iterable[str | Path], store: str | Path | None = None, *, run: str | None = None, rank_pattern: str | None = None,
-    jobs: int | None = None, materialise: bool = True, executor: Executor | None = None,
+    jobs: int | None = None, materialise: bool = True, answers: bool | None = None, executor: Executor | None = None,
     on_progress: OnProgress | None = None, on_wait: Callable[[str], None] | None = None,
 ) -> Report:
     """Read every capture below `roots` into the store, and return what was done.
 
     Only what is new or has changed is read. One unreadable file never stops the others. `executor` replaces our own worker
-    processes (say, a cluster's). Rows of other runs stay, also where their captures were recorded over. Raises UsageError for a
+    processes (say, a cluster's). answers: whether to compute each profile's answers now (store/answers.py); None: where the
+    store is large enough that they are worth it. Rows of other runs stay, also where their captures were recorded over. Raises UsageError for a
     path that does not exist, StoreError where the store can't be written.
     """
     roots = list(roots)
@@ -82,7 +86,9 @@ def ingest(
         runs, seen = {f.run for f in found}, {path_text(f.path) for f in found}
         others = (row for row in known.files if row["run"] in runs and is_at_its_path(row) and row["path"] not in seen)
         found += look_again(others, known)  # a late page joins them
-        change, report = read_new(found, writing, known, run is not None, Resources(jobs, executor, on_progress))
+        resources = Resources(jobs, executor, on_progress)
+        change, report = read_new(found, writing, known, run is not None, resources)
+        report.answers_s = answer(change, known, writing.path, resources, answers)
         if (known.files or report.outcomes or report.refused) and is_needed(change, known):
             workers.give_back()
             writing.commit(change)
@@ -127,7 +133,8 @@ def read_new(
 
 def is_needed(change: Change, known: Known) -> bool:
     """Return whether a change would make the store another one; also where it has the views of another version."""
-    changes = change.added or change.removed or change.matched or change.lost or change.files != _rows_known(known, change)
+    changes = (change.added or change.removed or change.matched or change.lost or change.answers
+               or change.files != _rows_known(known, change))
     return bool(changes) or not known.has_views
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from nsightlens.discovery.files import path_text
 from nsightlens.errors import StoreError
 from nsightlens.pipeline import workers
+from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
 from nsightlens.pipeline.kept import is_at_its_path
 from nsightlens.pipeline.plan import OnProgress, Resources
@@ -66,6 +67,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     found = look_again((row for row in here if row["run"] in older), known)
     change, report = read_new(found, writing, known, True, resources)
     _match_again(change, captures, known)
+    report.answers_s = answer(change, known, writing.path, resources, None)
     named = {(row["run"], row["path"]) for row in change.files}
     change.files += [{**row, "outcome": "missing", "reason": _GONE} for row in gone
                      if is_at_its_path(row) and (row["run"], row["path"]) not in named]
@@ -95,6 +97,7 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     gone = sorted({row["path"] for row in known.files if row["profile_id"] and not _is_here(row)})
     here = (row for row in known.files if row["outcome"] != "replaced")
     change, report = read_new(look_again(here, known), writing, Known(patterns=known.patterns), True, resources)
+    report.answers_s = answer(change, Known(), writing.path, resources, None)
     if not change.added:
         raise StoreError(f"{writing.path}: of the {len(captures)} captures that it was made from, {len(gone)} are gone and none "
                          f"could be read: it stays as it is. They were at {', '.join(sorted(captures)[:3])}")

@@ -36,6 +36,7 @@ CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signatu
 CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
 CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
 CREATE TABLE _runs (run VARCHAR, root VARCHAR, rank_pattern VARCHAR);
+CREATE TABLE _answers (view_name VARCHAR, profile_id VARCHAR, signature VARCHAR, row_count BIGINT, seconds DOUBLE);
 """
 _LOCKED = re.compile(r"\block\b")
 _SMALL = ("files", "profiles", "processes", "devices", "diagnostics", "matches")
@@ -50,6 +51,7 @@ _TYPES = {
 class Change:
     """What one ingest changes: profiles gone, profiles come (id, run, signature, folder of parts, rows), files, notes.
 
+    answers: files with the answers for profiles that come or have stayed without (store/answers.py).
     lost: parts that are broken and that the catalog names no more.
     matched: profiles that stay, but whose matches are to be made by newer rules: id -> (run, signature).
     runs: run -> (folder, rank pattern).
@@ -62,6 +64,12 @@ class Change:
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
     runs: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    answers: list[Path] = field(default_factory=list)
+
+    @property
+    def gone(self) -> list[str]:
+        """Return the profiles whose rows leave the store, those that come anew included."""
+        return sorted(self.removed | {added[0] for added in self.added})
 
     @property
     def runs_to_match(self) -> set[str]:
@@ -86,13 +94,13 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Attach the catalog; where its file system has no locks, which DuckDB insists on, a copy that has no name any more."""
     statement = "ATTACH {} AS catalog (READ_ONLY)"
     try:
-        connection.execute(statement.format(_literal(str(path))))
+        connection.execute(statement.format(literal(str(path))))
     except duckdb.Error as exc:
         if not _LOCKED.search(str(exc)) or has_locks(path):
             raise
         with TemporaryDirectory(prefix="nsightlens-") as folder:
             copy = shutil.copyfile(path, Path(folder) / path.name)
-            connection.execute(statement.format(_literal(str(copy))))
+            connection.execute(statement.format(literal(str(copy))))
 
 
 def _why(error: Exception) -> str:
@@ -125,7 +133,7 @@ def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.Du
     connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
     connection.execute("SET autoinstall_known_extensions = false")
     try:
-        connection.execute(f"ATTACH {_literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
+        connection.execute(f"ATTACH {literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE catalog")
     except duckdb.Error:
         connection.close()
@@ -163,19 +171,20 @@ def _create_gpu_peaks(connection: duckdb.DuckDBPyConnection, kind: str = "TABLE"
 
 
 def _document(connection: duckdb.DuckDBPyConnection, table: Table, *, is_view: bool) -> None:
-    connection.execute(f"COMMENT ON {'VIEW' if is_view else 'TABLE'} {table.name} IS {_literal(table.doc)}")
+    connection.execute(f"COMMENT ON {'VIEW' if is_view else 'TABLE'} {table.name} IS {literal(table.doc)}")
     for column in table.columns:
         unit = f" [{column.unit}]" if column.unit else ""
-        connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_literal(column.doc + unit)}')
+        connection.execute(f'COMMENT ON COLUMN {table.name}."{column.name}" IS {literal(column.doc + unit)}')
 
 
-def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
+def views(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the names of all views in the catalog."""
     query = "SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND NOT internal"
     return {name for (name,) in connection.execute(query).fetchall()}
 
 
-def _macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+def macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of all table macros in the catalog."""
     query = ("SELECT function_name FROM duckdb_functions() WHERE database_name = 'catalog' AND NOT internal "
              "AND function_type = 'table_macro'")
     return {name for (name,) in connection.execute(query).fetchall()}
@@ -190,7 +199,8 @@ def _table_ddl(table: Table) -> str:
     return f"CREATE TABLE {table.name} ({columns})"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Return a text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -202,7 +212,7 @@ def apply(
     flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
     split = fact_tables.tables() if materialised else []
     flat = [name for name in flat if name not in {table.name for table in split}]
-    gone = sorted(change.removed | {added[0] for added in change.added})
+    gone = change.gone
     if change.lost:
         connection.execute("DELETE FROM _signatures WHERE profile_id IN "
                            "(SELECT profile_id FROM _parts WHERE path IN (SELECT unnest(?)))", [sorted(change.lost)])
@@ -301,14 +311,14 @@ def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
         for name in TABLES:
             connection.execute(f"DROP TABLE temp.{name}")
         kept = [name for name, view in registry.load().items() if not view.is_macro]
-        for name in sorted(_views(connection) - set(kept) - TABLES.keys()):
+        for name in sorted(views(connection) - set(kept) - TABLES.keys()):
             connection.execute(f"CREATE TEMP VIEW {name} AS {_gone(name)}")
-        for name in sorted(_macros(connection) - (registry.load().keys() - set(kept))):
+        for name in sorted(macros(connection) - (registry.load().keys() - set(kept))):
             connection.execute(f"CREATE TEMP MACRO {name}() AS TABLE {_gone(name)}")
 
 
 def _gone(name: str) -> str:
-    return f"SELECT error({_literal(f'{name} is of another version of nsightlens; this one does not have it so')}) AS gone"
+    return f"SELECT error({literal(f'{name} is of another version of nsightlens; this one does not have it so')}) AS gone"
 
 
 @cache
@@ -324,8 +334,8 @@ def _make_views_anew(connection: duckdb.DuckDBPyConnection, split: list[Table]) 
 
     The views are made while the tables below them are empty tables: DuckDB binds them faster than views of facts or parts.
     """
-    existing = _views(connection)
-    for kind, names in (("VIEW", existing), ("MACRO TABLE", _macros(connection))):
+    existing = views(connection)
+    for kind, names in (("VIEW", existing), ("MACRO TABLE", macros(connection))):
         for name in sorted(names):
             connection.execute(f"DROP {kind} {name}")
     for name in (existing | {table.name for table in split}) & TABLES.keys():
@@ -345,7 +355,7 @@ def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     """
     if is_materialised(connection):
         return
-    existing = _views(connection)
+    existing = views(connection)
     for name in TABLES.keys() - set(_SMALL):
         is_view = _view_of_parts(connection, name, root, name in existing)
         _document(connection, TABLES[name], is_view=is_view)
@@ -361,8 +371,8 @@ def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path,
         connection.execute(_table_ddl(TABLES[name]))
         return False
     connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
-    where = f"coalesce(getvariable('nsightlens_store'), {_literal(str(root.resolve()))})"
-    paths = ", ".join(f"{where} || {_literal('/' + path)}" for (path,) in found)
+    where = f"coalesce(getvariable('nsightlens_store'), {literal(str(root.resolve()))})"
+    paths = ", ".join(f"{where} || {literal('/' + path)}" for (path,) in found)
     columns = ", ".join(f'"{c.name}"' for c in TABLES[name].columns)
     connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, "
                        "hive_types = {'run': VARCHAR}, union_by_name = true)")

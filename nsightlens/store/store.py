@@ -17,7 +17,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import catalog, damage, rules
+from nsightlens.store import answers, catalog, damage, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -91,6 +91,11 @@ class Store:
         """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
 
+    def kept(self, view: str) -> tuple[int, int, float] | None:
+        """Return of how many profiles a view's rows at default parameters were computed at ingest, how many rows these are, and the
+        seconds that they took; None where the view is computed when it is asked for."""
+        return answers.kept(self._connection, view) if self.older_schema is None and self.has_views_of_this_version else None
+
     def older_than_the_rules(self) -> list[str]:
         """Return the profiles that were read or matched by older rules than this version's, and whose captures are not known
         to be gone."""
@@ -114,15 +119,20 @@ class Store:
         return table
 
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
-        if not view.sql:
+        if not view.sql and not self._is_kept(view, parameters):
             return analyses.run(view, parameters, self._run)
-        query, values = registry.query(view, parameters)
+        query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
         try:
             return self._run(query, values)
         except UsageError as exc:
             if view.is_shipped:
                 raise
             raise ViewError(view.file, view.line, str(exc)) from exc
+
+    def _is_kept(self, view: View, parameters: Mapping[str, object]) -> bool:
+        """Return whether the rows of an analysis, with these parameters, are among the answers of the store."""
+        return (view.is_shipped and view.scope == "profile" and not registry.asked(view, parameters)[0]
+                and self.kept(view.name) is not None)
 
     def _check_books(self, view: View, parameters: Mapping[str, object], table: pa.Table) -> None:
         """Warn where the rows of a view do not keep its books; a filter that leaves parts of a book out is lifted first."""

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import duckdb
 
 from nsightlens.errors import StoreError
-from nsightlens.store import catalog, damage, template
+from nsightlens.store import answers, catalog, damage, template
 from nsightlens.store.catalog import Change
 from nsightlens.store.fact_tables import Part
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -35,6 +35,7 @@ class Known:
     older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
     cut: profiles that lack records. broken: the parts that are missing or damaged, each with its profile.
     materialised: False where the catalog has only views of the parts of large tables.
+    parts: all parts. unanswered: the profiles that lack the answer of a view (store/answers.py).
     """
 
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -46,6 +47,8 @@ class Known:
     cut: set[str] = field(default_factory=set)
     broken: dict[str, str] = field(default_factory=dict)
     materialised: bool = True
+    parts: list[Part] = field(default_factory=list)
+    unanswered: set[str] = field(default_factory=set)
 
 
 class Writing:
@@ -134,12 +137,14 @@ class Writing:
                 return Known(files, {}, roots, patterns, False, store.older_schema)
             has_views = store.has_views_of_this_version
             signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
-            parts = store.sql("SELECT profile_id, path FROM _parts").to_pylist()
+            parts = store.sql("SELECT table_name, run, profile_id, path, row_count FROM _parts").to_pylist()
+            unanswered = answers.unanswered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         broken = {part["path"]: part["profile_id"] for part in parts if not damage.is_whole(self.path / part["path"])}
         kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in broken.values()}
-        return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised)
+        return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
+                     [tuple(part.values()) for part in parts], unanswered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
@@ -212,11 +217,14 @@ class Writing:
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
+            attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)
+                answers.forget(connection, change.gone)
                 catalog.apply(connection, change, moved, self.path)
                 catalog.show_parts(connection, self.path)
                 catalog.renew_matches(connection, change.runs_to_match)
+                answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")
 
     def _move_parts(self, change: Change, moved: list[Part]) -> None:

@@ -100,7 +100,7 @@ def create(connection: duckdb.DuckDBPyConnection, *, temporary: bool = False) ->
                 connection.execute(f"DROP TABLE {view.name}")
             connection.execute(f"ALTER VIEW {_MADE}{view.name} RENAME TO {view.name}")
         if not temporary:
-            _document(connection, view)
+            document(connection, view)
 
 
 def execute(connection: duckdb.DuckDBPyConnection, view: View, statement: str) -> None:
@@ -117,7 +117,8 @@ def execute(connection: duckdb.DuckDBPyConnection, view: View, statement: str) -
         raise ViewError(view.place, view.line + (int(found[1]) - 1 if found else 0), str(exc).splitlines()[0]) from exc
 
 
-def _document(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+def document(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    """Write the documentation of a view that is there into the catalog."""
     if view.is_macro:
         connection.execute(f"COMMENT ON MACRO TABLE {view.name} IS {_quoted(_macro_comment(view))}")
         return
@@ -126,8 +127,8 @@ def _document(connection: duckdb.DuckDBPyConnection, view: View) -> None:
         connection.execute(f"COMMENT ON COLUMN {view.name}.{name} IS {_quoted(doc)}")
 
 
-def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[object]]:
-    """Return the SQL that selects from `view`, and the values to bind to it.
+def query(view: View, parameters: Mapping[str, object], source: str | None = None) -> tuple[str, list[object]]:
+    """Return the SQL that selects from `view`, and the values to bind to it. source: what holds its rows, instead of itself.
 
     `parameters`: the view's own, and only_<column> for any of its columns (a value, or a list of values). Text is taken as
     the command line gives it: a number where the column or the parameter holds numbers, 'null' for None. Raises UsageError.
@@ -136,7 +137,7 @@ def query(view: View, parameters: Mapping[str, object]) -> tuple[str, list[objec
     call = f"({', '.join(f'{name} := ?' for name in arguments)})" if view.is_macro else ""
     conditions = [f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false" for column, wanted in selected.items()]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT * FROM {view.name}{call}{where}", [*arguments.values(), *(one for many in selected.values() for one in many)]
+    return f"SELECT * FROM {source or view.name}{call}{where}", [*arguments.values(), *(one for many in selected.values() for one in many)]
 
 
 def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, object], dict[str, list[object]]]:
@@ -148,7 +149,9 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
     for name, value in parameters.items():
         column = name.removeprefix(_FILTER)
         if name in own:
-            arguments[name] = _converted(name, value, _literal_type(own[name].default))
+            converted = _converted(name, value, _literal_type(own[name].default))
+            if converted != own[name].default:  # as a constant of the view, DuckDB sees it before it plans
+                arguments[name] = converted
         elif name.startswith(_FILTER) and column in columns:
             many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
             wanted = [_converted(name, one, _column_type(column)) for one in many]
@@ -247,6 +250,11 @@ def _macro_comment(view: View) -> str:
 
 def _doc_and_assumptions(view: View) -> str:
     return "\n".join([view.doc, *(f"Assumes: {text}" for text in view.assumes)])
+
+
+def literal(value: Literal) -> str:
+    """Return a default as SQL has it."""
+    return "NULL" if value is None else _quoted(value) if isinstance(value, str) else str(value).lower()
 
 
 def _quoted(text: str) -> str:

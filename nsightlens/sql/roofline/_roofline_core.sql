@@ -36,20 +36,20 @@ WITH counted AS (
     FROM counted GROUP BY configuration_id, precision, op, weight
 )
 SELECT configuration_id, precision,
-    CASE WHEN count(in_launch) = 3 THEN sum(weight * in_launch) END AS work_flop,
+    CASE WHEN count(in_launch) = 3 THEN sum(weight * in_launch ORDER BY weight * in_launch) END AS work_flop,
     coalesce(string_agg(DISTINCT CASE basis WHEN 'launch' THEN 'counts' WHEN 'second' THEN 'rate per second x duration'
         ELSE 'rate per ' || basis || ' x cycles' END, '; '),
         string_agg(DISTINCT CASE rate_basis WHEN 'second' THEN 'rate per second'
             ELSE 'rate per ' || rate_basis || ' x clock' END, '; ')) || CASE precision WHEN 'fp16' THEN ' (add, mul x2, fma x4)'
         ELSE ' (add, mul x1, fma x2)' END AS work_definition,
-    CASE WHEN count(in_second) = 3 THEN sum(weight * in_second) END AS rate_flop_per_s,
-    CASE WHEN count(in_second) = 3 AND count(*) FILTER (basis = 'launch') = 0 THEN sum(weight * least) END AS least_flop_per_s,
-    CASE WHEN count(in_second) = 3 AND count(*) FILTER (basis = 'launch') = 0 THEN sum(weight * greatest) END AS greatest_flop_per_s,
+    CASE WHEN count(in_second) = 3 THEN sum(weight * in_second ORDER BY weight * in_second) END AS rate_flop_per_s,
+    CASE WHEN count(in_second) = 3 AND count(*) FILTER (basis = 'launch') = 0 THEN sum(weight * least ORDER BY weight * least) END AS least_flop_per_s,
+    CASE WHEN count(in_second) = 3 AND count(*) FILTER (basis = 'launch') = 0 THEN sum(weight * greatest ORDER BY weight * greatest) END AS greatest_flop_per_s,
     nullif(concat_ws(', ', CASE WHEN count(coalesce(in_launch, in_second)) FILTER (ends_with(op, 'add')) = 0 THEN 'add' END,
         CASE WHEN count(coalesce(in_launch, in_second)) FILTER (ends_with(op, 'mul')) = 0 THEN 'mul' END,
         CASE WHEN count(coalesce(in_launch, in_second)) FILTER (ends_with(op, 'fma')) = 0 THEN 'fma' END), '') AS missing,
     -- ncu builds that name the derived metric hfma_x2 draw half of the operations; their chart value stays as they draw it.
-    CASE WHEN count(per_cycle) = 3 THEN sum(weight * per_cycle) * max(smsp_hz) * CASE WHEN max(is_old_build) THEN 0.5 ELSE 1 END
+    CASE WHEN count(per_cycle) = 3 THEN sum(weight * per_cycle ORDER BY weight * per_cycle) * max(smsp_hz) * CASE WHEN max(is_old_build) THEN 0.5 ELSE 1 END
         END AS ncu_chart_flop_per_s,
     CASE WHEN count(per_cycle) = 3 THEN max(smsp_hz) END AS ncu_chart_clock_hz,
     max(weight * peak_per_cycle) FILTER (ends_with(op, 'fma')) * max(sm_hz) AS peak_flop_per_s,

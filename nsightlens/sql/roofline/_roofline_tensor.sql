@@ -17,13 +17,13 @@ CREATE VIEW _roofline_tensor AS
 SELECT configuration_id,
     'tensor_' || src || coalesce('_dst_' || dst, '')
         || CASE WHEN sparsity IS NOT DISTINCT FROM 'on' THEN '_sparsity_on' ELSE '' END AS precision,
-    src, dst, sparsity IS NOT DISTINCT FROM 'on' AS is_sparse, CASE WHEN count(work_flop) = count(*) THEN sum(work_flop) END AS work_flop,
+    src, dst, sparsity IS NOT DISTINCT FROM 'on' AS is_sparse, CASE WHEN count(work_flop) = count(*) THEN sum(work_flop ORDER BY work_flop) END AS work_flop,
     string_agg(DISTINCT CASE basis WHEN 'launch' THEN 'counts' WHEN 'second' THEN 'rate per second x duration'
         WHEN 'sm cycle' THEN 'rate per sm cycle x cycles' ELSE 'rate' END, '; ')
         || CASE WHEN count(op) > 0 THEN ' (sum of ' || string_agg(DISTINCT op, ', ' ORDER BY op) || ')' ELSE '' END
         AS work_definition,
-    CASE WHEN count(rate) = count(*) THEN sum(rate) END AS rate_flop_per_s,
-    CASE WHEN count(per_cycle) = count(*) THEN sum(per_cycle) * max(sm_hz) END AS ncu_chart_flop_per_s,
+    CASE WHEN count(rate) = count(*) THEN sum(rate ORDER BY rate) END AS rate_flop_per_s,
+    CASE WHEN count(per_cycle) = count(*) THEN sum(per_cycle ORDER BY per_cycle) * max(sm_hz) END AS ncu_chart_flop_per_s,
     CASE WHEN count(per_cycle) = count(*) THEN max(sm_hz) END AS ncu_chart_clock_hz,
     -- Instruction kinds have roofs of their own (Hopper's mma.sync is slower than wgmma): that of the kinds in use.
     coalesce(max(peak_per_cycle) FILTER (work_flop > 0 OR rate > 0), max(peak_per_cycle)) * max(sm_hz) AS peak_flop_per_s,

@@ -13,8 +13,8 @@
 -- @column clock_hz               That clock.
 CREATE VIEW _roofline_traffic AS
 WITH variants AS (
-    SELECT configuration_id, level, preference, definition, form, variant, sum(value * factor) AS amount,
-        sum(minimum * factor) AS least, sum(maximum * factor) AS greatest,
+    SELECT configuration_id, level, preference, definition, form, variant, sum(value * factor ORDER BY value * factor) AS amount,
+        sum(minimum * factor ORDER BY minimum * factor) AS least, sum(maximum * factor ORDER BY maximum * factor) AS greatest,
         string_agg(metric, ' + ' ORDER BY metric) AS source
     FROM _ncu_metric JOIN _roofline_traffic_term USING (metric)
     GROUP BY configuration_id, level, preference, definition, form, variant, parts

@@ -1,0 +1,113 @@
+"""Answers computed at ingest (store/answers.py): which profiles lack them, in which batches, in which processes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import duckdb
+
+from nsightlens.pipeline import workers
+from nsightlens.pipeline.plan import OnProgress, Progress, Resources
+from nsightlens.schema import TABLES
+from nsightlens.store import answers
+from nsightlens.store.catalog import Change
+from nsightlens.store.writer import Known
+
+WORTH_IT = 100_000
+"""Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
+all. A profile of as many is a batch of its own."""
+_EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
+Profile = tuple[str, dict[str, Path]]
+"""A run, and the parts of one of its profiles by table."""
+
+
+def answer(change: Change, known: Known, root: Path, resources: Resources, wanted: bool | None) -> float | None:
+    """Add to `change` the answers for all profiles of the store that lack them; return the seconds that took, None for none.
+
+    root: the store. wanted: whether to compute them at all; None: where the store is large enough to need them.
+    """
+    profiles, events = _profiles(change, known, root)
+    lacking = [name for name in profiles if name in known.unanswered or name not in known.signatures or name in change.gone]
+    if not lacking or wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
+        return None
+    began = time.perf_counter()
+    batches = [[profiles[name] for name in names] for names in _batches(lacking, events)]
+    targets = [root / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
+    (root / "staging").mkdir(parents=True, exist_ok=True)
+    for done, target in enumerate(_computed(batches, targets, resources), 1):
+        if target is not None:
+            change.answers.append(target)
+        _show(resources.on_progress, done, len(batches))
+    return time.perf_counter() - began
+
+
+def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profile], dict[str, int]]:
+    """Return all profiles that the store will have, with their parts, and the events of each."""
+    profiles: dict[str, Profile] = {}
+    events: dict[str, int] = defaultdict(int)
+    gone = set(change.gone)
+    for table, run, name, path, count in known.parts:
+        if name not in gone and path not in change.lost and table in TABLES:
+            profiles.setdefault(name, (run, {}))[1][table] = root / path
+            events[name] += count if table in _EVENTS else 0
+    for name, run, _, folder, rows in change.added:
+        profiles[name] = run, {table: folder / f"{table}.parquet" for table in rows if table in TABLES}
+        events[name] = sum(rows.get(table, 0) for table in _EVENTS)
+    return profiles, events
+
+
+def _batches(names: list[str], events: Mapping[str, int]) -> Iterator[list[str]]:
+    """Yield the profiles in batches, the largest first; small ones together, as DuckDB spends more on a view than on their rows."""
+    batch: list[str] = []
+    for name in sorted(names, key=lambda name: -events[name]):
+        batch.append(name)
+        if sum(events[one] for one in batch) >= WORTH_IT:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _computed(batches: list[list[Profile]], targets: list[Path], resources: Resources) -> Iterator[Path | None]:
+    """Yield the file of each batch as it is done; None where it could not be computed: those views compute when asked."""
+    jobs, executor = resources.jobs, resources.executor
+    if executor is None and (jobs == 1 or len(batches) == 1):
+        for batch, target in zip(batches, targets, strict=True):
+            with suppress(duckdb.Error):
+                compute(batch, target, jobs)
+            yield target if target.is_file() else None
+        return
+    with ExitStack() as stack:
+        pool: Executor = executor or stack.enter_context(workers.Pool(min(jobs, len(batches))))
+        futures = [pool.submit(compute, batch, target, max(1, jobs // len(batches)))
+                   for batch, target in zip(batches, targets, strict=True)]
+        for future, target in zip(futures, targets, strict=True):
+            yield target if _is_done(future) else None
+
+
+def _is_done(future: Future[None]) -> bool:
+    try:
+        future.result()
+    except (duckdb.Error, BrokenProcessPool, MemoryError):
+        return False
+    return True
+
+
+def compute(batch: list[Profile], target: Path, threads: int) -> None:
+    """Compute the answers of a batch into `target`. Raises duckdb.Error, OSError."""
+    sources: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    for run, parts in batch:
+        for table, path in parts.items():
+            sources[table][run].append(path)
+    answers.compute(sources, target, threads)
+
+
+def _show(on_progress: OnProgress | None, done: int, total: int) -> None:
+    if on_progress:
+        on_progress(Progress(done, total, "answers"))

@@ -1,0 +1,212 @@
+"""Answers: the rows of each view of scope profile at its default parameters, computed once per profile and kept.
+
+A kept view has its rows in the table _answer_NAME, with the column _place for their order within a profile. NAME itself then reads
+that table, and where a parameter has another value it asks _computed_NAME, which is the view as its file has it. So plain DuckDB
+and all views that require this one read the answer, too. _answers says which view is answered for which profile, under which
+signature: a view is read from its answers only where that is today's for every profile of the store, else it is computed.
+Analyses are no objects of the catalog: their answers are for Store.view alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens import analyses
+from nsightlens.schema import TABLES
+from nsightlens.store import catalog, template
+from nsightlens.views import registry
+from nsightlens.views.header import View
+from nsightlens.views.signature import signatures
+
+MEMORY = "256MB"
+"""What DuckDB may take while it computes answers; what does not fit goes to disk."""
+_BY = ("run", "tool", "rank", "profile_id", "_place")
+_TABLE = "_answer_{}"
+_COMPUTED = "_computed_{}"
+Sources = Mapping[str, Mapping[str, Sequence[Path]]]
+"""Table -> run -> its parts."""
+
+
+@cache
+def answerable() -> dict[str, View]:
+    """Return the views that are kept, private ones included, each after those it requires; analyses last."""
+    every = {**registry.load(), **registry.analyses()}
+    return {name: view for name, view in every.items() if view.scope == "profile"}
+
+
+@cache
+def _signatures() -> dict[str, str]:
+    found = signatures({**registry.load(), **{name: view for name, view in answerable().items() if not view.sql}})
+    return {name: found[name] for name in answerable()}
+
+
+def compute(sources: Sources, target: Path, threads: int) -> None:
+    """Make `target`, a DuckDB file with the answers for all profiles of the parts. Raises duckdb.Error, OSError.
+
+    A view that DuckDB cannot compute (for want of memory, say) is left out: it is computed when it is asked for.
+    """
+    template.place(target, target.parent, materialise=False)
+    with contextlib.closing(catalog.open_for_writing(target, target.parent, MEMORY)) as connection:
+        connection.execute("SET preserve_insertion_order = true")
+        connection.execute(f"SET threads = {threads}")
+        _show_parts(connection, sources)
+        for view in answerable().values():
+            with contextlib.suppress(duckdb.Error):
+                _answer(connection, view)
+        connection.execute("CHECKPOINT")
+
+
+def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None:
+    """Make each table that has parts a view of them."""
+    for table, by_run in sources.items():
+        columns = ", ".join(f'"{column.name}"' for column in TABLES[table].columns if column.name != "run")
+        parts = " UNION ALL ".join(
+            f"SELECT {catalog.literal(run)} AS run, {columns} FROM read_parquet([{', '.join(_text(p) for p in paths)}], "
+            "hive_partitioning = false, union_by_name = true)" for run, paths in by_run.items())
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"CREATE VIEW {table} AS {parts}")
+
+
+def _text(path: Path) -> str:
+    return catalog.literal(str(path))
+
+
+def _answer(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    """Compute one view into its table, note it, and let the views after it read that."""
+    began = time.perf_counter()
+    table = _TABLE.format(view.name)
+    if view.sql:
+        asked = f"{view.name}()" if view.is_macro else view.name
+        connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM {asked}")
+    else:
+        rows = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
+        connection.register("incoming", rows)
+        connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM incoming")
+        connection.unregister("incoming")
+    connection.execute(
+        f"INSERT INTO _answers SELECT $1, profile_id, $2, (SELECT count(*) FROM {table} AS a WHERE a.profile_id = p.profile_id), $3 "
+        "FROM profiles AS p", [view.name, _signatures()[view.name], time.perf_counter() - began])
+    if view.sql:
+        _read(connection, view)
+
+
+def _read(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    """Let a view read its answers."""
+    kind = "MACRO" if view.is_macro else "VIEW"
+    computed = _COMPUTED.format(view.name)
+    registry.execute(connection, view, view.sql.replace(f"CREATE {kind} {view.name}", f"CREATE {kind} {computed}", 1))
+    if not view.is_macro:
+        connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {rows_of(view)}")
+    else:
+        shown = [(param.name, registry.literal(param.default)) for param in view.params]
+        face = ", ".join(f"{name} := {default}" for name, default in shown)
+        given = ", ".join(f"{name} := {name}" for name, _ in shown)
+        default = " AND ".join(f"{name} IS NOT DISTINCT FROM {default}" for name, default in shown)
+        connection.execute(f"CREATE OR REPLACE MACRO {view.name}({face}) AS TABLE FROM {rows_of(view)} WHERE {default} "
+                           f"UNION ALL SELECT * FROM {computed}({given}) WHERE NOT ({default})")
+    registry.document(connection, view)
+
+
+def _read_no_more(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    """Let a view compute its rows again."""
+    kind = "MACRO" if view.is_macro else "VIEW"
+    connection.execute(f"DROP {kind}{' TABLE' if view.is_macro else ''} {_COMPUTED.format(view.name)}")
+    registry.execute(connection, view, view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
+    registry.document(connection, view)
+
+
+def attach(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> list[str]:
+    """Attach files of answers to a connection, outside of any transaction; return the names that they have there."""
+    names = [f"answered_{number}" for number in range(len(files))]
+    for name, file in zip(names, files, strict=True):
+        connection.execute(f"ATTACH {_text(file)} AS {name} (READ_ONLY)")
+    return names
+
+
+def take_in(connection: duckdb.DuckDBPyConnection, attached: Sequence[str]) -> None:
+    """Move the answers of attached files into the catalog, and have each view read or compute as these are complete or not."""
+    _drop_outdated(connection)
+    for name in attached:
+        for (view,) in connection.execute(f"SELECT DISTINCT view_name FROM {name}._answers ORDER BY ALL").fetchall():
+            table = _TABLE.format(view)
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM {name}.{table} LIMIT 0")
+            again = f"profile_id IN (SELECT profile_id FROM {name}._answers WHERE view_name = ?)"
+            connection.execute(f"DELETE FROM {table} WHERE {again}", [view])
+            connection.execute(f"DELETE FROM _answers WHERE view_name = ? AND {again}", [view, view])
+            connection.execute(f"INSERT INTO {table} FROM {name}.{table}")
+        connection.execute(f"INSERT INTO _answers FROM {name}._answers")
+    _show(connection)
+
+
+def forget(connection: duckdb.DuckDBPyConnection, profiles: Sequence[str]) -> None:
+    """Drop the answers of profiles."""
+    for table in ["_answers", *_tables(connection)]:
+        connection.execute(f"DELETE FROM {table} WHERE profile_id IN (SELECT unnest(?))", [list(profiles)])
+
+
+def _drop_outdated(connection: duckdb.DuckDBPyConnection) -> None:
+    """Drop what was answered by views of another signature."""
+    held = connection.execute("SELECT DISTINCT view_name, signature FROM _answers ORDER BY ALL").fetchall()
+    for view in sorted({view for view, signature in held if _signatures().get(view) != signature}):
+        connection.execute(f"DROP TABLE IF EXISTS {_TABLE.format(view)}")
+        connection.execute("DELETE FROM _answers WHERE view_name = ?", [view])
+
+
+def _show(connection: duckdb.DuckDBPyConnection) -> None:
+    """Have each view read its answers where they are complete, and only there."""
+    kept = complete(connection)
+    reading = _reading(connection)
+    for name, view in answerable().items():
+        if view.sql and name in kept and name not in reading:
+            _read(connection, view)
+        elif view.sql and name in reading and name not in kept:
+            _read_no_more(connection, view)
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    query = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'catalog' AND starts_with(table_name, '_answer_') ORDER BY 1"
+    return [name for (name,) in connection.execute(query).fetchall()]
+
+
+def _reading(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the views that read their answers now."""
+    prefix = _COMPUTED.format("")
+    return {name.removeprefix(prefix) for name in catalog.views(connection) | catalog.macros(connection) if name.startswith(prefix)}
+
+
+def complete(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the views that are answered, by their definition of today, for every profile of the store."""
+    query = """SELECT view_name, any_value(signature) FROM _answers SEMI JOIN profiles USING (profile_id)
+        GROUP BY view_name HAVING count(*) = (SELECT count(*) FROM profiles)"""
+    return {view for view, signature in connection.execute(query).fetchall() if _signatures().get(view) == signature}
+
+
+def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, float] | None:
+    """Return of how many profiles a view is kept, with how many rows, and the seconds that these took; None where it is not."""
+    if view not in complete(connection):
+        return None
+    query = "SELECT count(*), sum(row_count)::BIGINT, sum(seconds) FROM _answers WHERE view_name = ?"
+    ((profiles, rows, seconds),) = connection.execute(query, [view]).fetchall()
+    return profiles, rows, seconds
+
+
+def unanswered(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the profiles that lack the answer of a view by its definition of today."""
+    held = connection.execute("SELECT profile_id, list((view_name, signature)) FROM profiles LEFT JOIN _answers USING (profile_id) "
+                              "GROUP BY profile_id").fetchall()
+    wanted = set(_signatures().items())
+    return {profile for profile, found in held if not wanted <= set(found)}
+
+
+def rows_of(view: View) -> str:
+    """Return the SQL for the answers of a view, in its order."""
+    columns = {name for name, _ in view.columns}
+    by = ", ".join(name for name in _BY if name in columns or name == "_place")
+    return f"(SELECT * EXCLUDE (_place) FROM {_TABLE.format(view.name)} ORDER BY {by})"

@@ -1,0 +1,182 @@
+"""Answers: what is kept of a view equals what it computes, and nothing is read that is not today's, or not of every profile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import nsightlens as nl
+from nsightlens.pipeline import answer
+from nsightlens.store import answers
+from nsightlens.store.store import CATALOG, Store
+from tests.captures import kineto
+from tests.places import ROOT
+
+SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
+CPU = ROOT / "fixtures" / "resnet18_cpu" / "torch"
+KEPT = answers.answerable()
+ASKED = sorted(name for name in KEPT if not name.startswith("_"))
+GEMM = ("gemm_kernel", 1000.0, 10.0)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The store without answers."""
+    store = tmp_path_factory.mktemp("computed") / "store"
+    with nl.ingest(SIMULATED, store=store, answers=False), nl.ingest(CPU, store=store, run="cpu", answers=False) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The same with answers: those of one run in one ingest, of the other in a second one."""
+    store = tmp_path_factory.mktemp("answered") / "store"
+    with nl.ingest(SIMULATED, store=store, answers=True), nl.ingest(CPU, store=store, run="cpu", answers=True) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_answer_is_what_the_view_computes_in_its_order(name: str, asked: Store, answered: Store) -> None:
+    assert asked.kept(name) is None
+    profiles, rows, _ = answered.kept(name) or (0, 0, 0.0)
+    assert profiles == answered.sql("SELECT count(*) AS n FROM profiles").to_pylist()[0]["n"]
+    computed = asked.view(name)
+    kept = answered.view(name)
+    assert kept.schema == computed.schema
+    assert kept.to_pylist() == computed.to_pylist()
+    assert rows == computed.num_rows
+
+
+def test_most_answers_have_rows_here(asked: Store) -> None:
+    assert [name for name in ASKED if not asked.view(name).num_rows] == []
+
+
+@pytest.mark.parametrize(("name", "parameters"), [
+    ("busy_time", {"per": "process"}), ("idle_breakdown", {"kernel_wait_below_ns": 1}), ("busy_time", {"per": "device"}),
+    ("step_breakdown", {"communication_pattern": "^elementwise"}), ("kernel_breakdown", {"how_many": None}),
+    ("busy_time", {"only_rank": 1}), ("kernel_breakdown", {"how_many": 2, "only_rank": 0}), ("critical_path_summary", {"only_rank": 1}),
+    ("critical_path_summary", {"which_step": 3}),
+])
+def test_parameters_and_filters_mean_what_they_mean_without(
+    name: str, parameters: dict[str, object], asked: Store, answered: Store,
+) -> None:
+    rows = asked.view(name, **parameters).to_pylist()
+    assert rows
+    assert answered.view(name, **parameters).to_pylist() == rows
+
+
+def test_views_that_cross_profiles_are_the_same_on_answers(asked: Store, answered: Store) -> None:
+    across = [name for name, view in asked.views.items() if view.scope == "run" and not {"base", "other"} & {p.name for p in view.params}]
+    assert len(across) > 20
+    for name in across:
+        assert answered.view(name).to_pylist() == asked.view(name).to_pylist(), name
+
+
+def test_plain_duckdb_reads_answers_and_computes_other_parameters(asked: Store, answered: Store) -> None:
+    with closing(duckdb.connect(str(answered.path / CATALOG), read_only=True)) as plain:
+        plan = str(plain.execute("EXPLAIN FROM busy_time()").fetchall())
+        assert "_answer_busy_time" in plan
+        assert "memory_ops" not in plan
+        for call in ("busy_time()", "busy_time(per := 'process')"):
+            assert plain.execute(f"SELECT span_ns, busy_ns FROM {call}").fetchall() == [
+                tuple(row.values()) for row in asked.sql(f"SELECT span_ns, busy_ns FROM {call}").to_pylist()]
+
+
+def test_a_profile_without_an_answer_lets_every_view_compute(tmp_path: Path) -> None:
+    """A row of one profile alone would be a wrong answer to a question about both."""
+    first, second = kineto(tmp_path / "one" / "rank0.json", [GEMM]), kineto(tmp_path / "two" / "rank0.json", [GEMM])
+    with nl.ingest(first, store=tmp_path / "store", answers=True) as store:
+        assert store.kept("busy_time")
+    with nl.ingest(second, store=tmp_path / "store", answers=False) as store:
+        assert store.kept("busy_time") is None
+        assert store.view("busy_time").num_rows == 2
+        assert store.view("critical_path_summary")["run"].unique().to_pylist() == ["one", "two"]
+    with nl.ingest(second, store=tmp_path / "store", answers=True) as store:  # nothing new but its answers
+        assert store.kept("busy_time") == (2, 2, pytest.approx(0, abs=60))
+        assert store.view("busy_time").num_rows == 2
+
+
+def test_answers_come_and_go_with_their_profile(tmp_path: Path) -> None:
+    trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
+    nl.ingest(trace, store=tmp_path / "store", answers=True).close()
+    kineto(trace, [GEMM, ("gemm_kernel", 2000.0, 30.0)])
+    with nl.ingest(trace, store=tmp_path / "store", answers=True) as store:
+        assert store.view("busy_time")["busy_ns"].to_pylist() == [40_000]
+        profiles = store.sql("SELECT profile_id FROM profiles").to_pylist()
+        assert store.sql("SELECT DISTINCT profile_id FROM _answers").to_pylist() == profiles
+        assert store.sql("SELECT DISTINCT profile_id FROM _answer_busy_time").to_pylist() == profiles
+
+
+def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
+    store = tmp_path / "store"
+    nl.ingest(trace, store=store, answers=True).close()
+    now = answers._signatures()
+    monkeypatch.setattr(answers, "_signatures", lambda: now | {"critical_path_summary": "another", "busy_time": "another"})
+    with nl.open(store) as opened:
+        assert opened.kept("critical_path_summary") is None
+        assert opened.kept("queue_length")
+    with nl.ingest(trace, store=store, answers=True) as opened:  # the next ingest answers them again
+        assert opened.kept("critical_path_summary")
+        assert opened.sql("SELECT DISTINCT signature FROM _answers WHERE view_name = 'busy_time'").to_pylist() == [
+            {"signature": "another"}]
+        assert opened.view("busy_time").num_rows == 1
+
+
+def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = answers._answer
+
+    def fail(connection: duckdb.DuckDBPyConnection, view: nl.View) -> None:
+        if view.name == "_gpu_states":
+            raise duckdb.OutOfMemoryException("no room")
+        real(connection, view)
+
+    monkeypatch.setattr(answers, "_answer", fail)
+    with nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store", answers=True) as store:
+        assert store.kept("_gpu_states") is None
+        assert store.kept("busy_time")
+        assert store.view("busy_time")["busy_ns"].to_pylist() == [10_000]
+
+
+def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
+    with nl.ingest(trace, store=tmp_path / "small") as store:
+        assert store.kept("busy_time") is None
+    monkeypatch.setattr(answer, "WORTH_IT", 1)
+    with nl.ingest(trace, store=tmp_path / "large") as store:
+        assert store.kept("busy_time")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "WORTH_IT", 2)
+    for rank in range(3):
+        kineto(tmp_path / "job" / f"rank{rank}.json", [("gemm_kernel", 1000.0, 10.0 + rank)], rank=rank, pid=70 + rank)
+    with nl.ingest(tmp_path / "job", store=tmp_path / "store", jobs=jobs, answers=True) as store:
+        assert store.view("busy_time")["busy_ns"].to_pylist() == [10_000, 11_000, 12_000]
+        assert store.kept("busy_time") == (3, 3, pytest.approx(0, abs=60))
+    assert not (tmp_path / "store" / "staging").exists()
+
+
+def test_refresh_answers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nsightlens.pipeline.refresh import refresh
+
+    nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store").close()
+    monkeypatch.setattr(answer, "WORTH_IT", 1)
+    refresh(tmp_path / "store")
+    with nl.open(tmp_path / "store") as store:
+        assert store.kept("busy_time")
+
+
+def test_a_store_that_was_moved_keeps_its_answers(tmp_path: Path) -> None:
+    nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store", answers=True).close()
+    shutil.move(tmp_path / "store", tmp_path / "elsewhere")
+    with nl.open(tmp_path / "elsewhere") as store:
+        assert store.kept("busy_time")
+        assert json.loads(json.dumps(store.view("busy_time").to_pylist()))[0]["busy_ns"] == 10_000
