@@ -32,8 +32,8 @@ _LINES = 20
 @click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
 @click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
               "Only for a new store.")
-@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that later questions only read "
-              "them [default: from 100,000 launches, calls and ranges on].")
+@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that questions only "
+              "read them [default: from 100,000 launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
@@ -51,8 +51,8 @@ def command(
     from nsightlens.pipeline.ingest import ingest
 
     with ExitStack() as stack:
-        report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise, answers=answers,
-                        on_progress=None if quiet else progress(stack), on_wait=wait)
+        report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
+                        answers=answers, on_progress=None if quiet else progress(stack), on_wait=wait)
     failed = not any(o.state != "refused" for o in report.outcomes)
     if not quiet:
         _summarise(report)

@@ -75,7 +75,9 @@ def _kept(path: Path, view: str) -> str:
     if found is None:
         return f"{path}: computed when it is asked for"
     profiles, rows, seconds = found
-    return f"{path}: {rows:,} rows of {profiles:,} profiles, computed at ingest in {seconds:.2f} s; read from there at default parameters"
+    of = f"{profiles:,} profile{'' if profiles == 1 else 's'}"
+    return (f"{path}: {rows:,} rows of {of}, computed at ingest in {seconds:.2f} s; "
+            "at default parameters they are read from there")
 
 
 def _list(entries: Sequence[tuple[str, str]], width: int) -> None:

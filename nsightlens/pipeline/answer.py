@@ -63,7 +63,7 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
 
 
 def _batches(names: list[str], events: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield the profiles in batches, the largest first; small ones together, as DuckDB spends more on a view than on their rows."""
+    """Yield the profiles in batches, the largest first; small ones together: DuckDB spends more on a view than on their rows."""
     batch: list[str] = []
     for name in sorted(names, key=lambda name: -events[name]):
         batch.append(name)

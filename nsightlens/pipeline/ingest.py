@@ -71,8 +71,8 @@ def ingest(
 
     Only what is new or has changed is read. One unreadable file never stops the others. `executor` replaces our own worker
     processes (say, a cluster's). answers: whether to compute each profile's answers now (store/answers.py); None: where the
-    store is large enough that they are worth it. Rows of other runs stay, also where their captures were recorded over. Raises UsageError for a
-    path that does not exist, StoreError where the store can't be written.
+    store is large enough that they are worth it. Rows of other runs stay, also where their captures were recorded over. Raises
+    UsageError for a path that does not exist, StoreError where the store can't be written.
     """
     roots = list(roots)
     jobs = jobs or workers.available()

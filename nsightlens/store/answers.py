@@ -1,9 +1,9 @@
 """Answers: the rows of each view of scope profile at its default parameters, computed once per profile and kept.
 
-A kept view has its rows in the table _answer_NAME, with the column _place for their order within a profile. NAME itself then reads
-that table, and where a parameter has another value it asks _computed_NAME, which is the view as its file has it. So plain DuckDB
-and all views that require this one read the answer, too. _answers says which view is answered for which profile, under which
-signature: a view is read from its answers only where that is today's for every profile of the store, else it is computed.
+A kept view has its rows in the table _answer_NAME, with the column _place for their order within a profile. NAME itself then
+reads that table, and where a parameter has another value it asks _computed_NAME, which is the view as its file has it. So plain
+DuckDB and all views that require this one read the answer, too. _answers says which view is answered for which profile, under
+which signature: a view is read from its answers only where that is today's for every profile of the store, else it is computed.
 Analyses are no objects of the catalog: their answers are for Store.view alone.
 """
 
@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from nsightlens import analyses
 from nsightlens.schema import TABLES
@@ -91,8 +90,9 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: View) -> None:
         connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM incoming")
         connection.unregister("incoming")
     connection.execute(
-        f"INSERT INTO _answers SELECT $1, profile_id, $2, (SELECT count(*) FROM {table} AS a WHERE a.profile_id = p.profile_id), $3 "
-        "FROM profiles AS p", [view.name, _signatures()[view.name], time.perf_counter() - began])
+        f"INSERT INTO _answers SELECT $1, profile_id, $2, (SELECT count(*) FROM {table} AS a "
+        "WHERE a.profile_id = p.profile_id), $3 FROM profiles AS p",
+        [view.name, _signatures()[view.name], time.perf_counter() - began])
     if view.sql:
         _read(connection, view)
 
@@ -171,14 +171,16 @@ def _show(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    query = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'catalog' AND starts_with(table_name, '_answer_') ORDER BY 1"
+    query = ("SELECT table_name FROM duckdb_tables() WHERE database_name = 'catalog' AND starts_with(table_name, '_answer_') "
+             "ORDER BY ALL")
     return [name for (name,) in connection.execute(query).fetchall()]
 
 
 def _reading(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that read their answers now."""
     prefix = _COMPUTED.format("")
-    return {name.removeprefix(prefix) for name in catalog.views(connection) | catalog.macros(connection) if name.startswith(prefix)}
+    there = catalog.views(connection) | catalog.macros(connection)
+    return {name.removeprefix(prefix) for name in there if name.startswith(prefix)}
 
 
 def complete(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -189,7 +191,7 @@ def complete(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, float] | None:
-    """Return of how many profiles a view is kept, with how many rows, and the seconds that these took; None where it is not."""
+    """Return for how many profiles a view is kept, with how many rows, and the seconds that these took; None where it is not."""
     if view not in complete(connection):
         return None
     query = "SELECT count(*), sum(row_count)::BIGINT, sum(seconds) FROM _answers WHERE view_name = ?"
@@ -199,8 +201,9 @@ def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, fl
 
 def unanswered(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the profiles that lack the answer of a view by its definition of today."""
-    held = connection.execute("SELECT profile_id, list((view_name, signature)) FROM profiles LEFT JOIN _answers USING (profile_id) "
-                              "GROUP BY profile_id").fetchall()
+    query = """SELECT profile_id, list((view_name, signature)) FROM profiles LEFT JOIN _answers USING (profile_id)
+        GROUP BY profile_id"""
+    held = connection.execute(query).fetchall()
     wanted = set(_signatures().items())
     return {profile for profile, found in held if not wanted <= set(found)}
 

@@ -92,7 +92,7 @@ class Store:
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
 
     def kept(self, view: str) -> tuple[int, int, float] | None:
-        """Return of how many profiles a view's rows at default parameters were computed at ingest, how many rows these are, and the
+        """Return for how many profiles a view's rows at default parameters were computed at ingest, how many they are, and the
         seconds that they took; None where the view is computed when it is asked for."""
         return answers.kept(self._connection, view) if self.older_schema is None and self.has_views_of_this_version else None
 

@@ -137,7 +137,8 @@ def query(view: View, parameters: Mapping[str, object], source: str | None = Non
     call = f"({', '.join(f'{name} := ?' for name in arguments)})" if view.is_macro else ""
     conditions = [f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false" for column, wanted in selected.items()]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT * FROM {source or view.name}{call}{where}", [*arguments.values(), *(one for many in selected.values() for one in many)]
+    values = [*arguments.values(), *(one for many in selected.values() for one in many)]
+    return f"SELECT * FROM {source or view.name}{call}{where}", values
 
 
 def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, object], dict[str, list[object]]]:
