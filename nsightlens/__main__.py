@@ -2,4 +2,5 @@
 
 from nsightlens.cli import main
 
-main()
+if __name__ == "__main__":  # workers of MPI import this module, too
+    main()

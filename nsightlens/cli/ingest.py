@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import executor_options, store_option
 
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
+    from nsightlens.pipeline.executors import Kind
     from nsightlens.pipeline.ingest import Report
     from nsightlens.pipeline.plan import Progress
     from nsightlens.store.store import Store
@@ -32,27 +33,35 @@ _LINES = 20
 @click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
 @click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
               "Only for a new store.")
+@executor_options
 @click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that questions only "
               "read them [default: from 100,000 launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
-    no_materialise: bool, answers: bool | None, quiet: bool,
+    executor: Kind, scheduler: str | None, scheduler_file: Path | None, no_materialise: bool, answers: bool | None, quiet: bool,
 ) -> None:
     """Read the nsys exports, ncu CSVs and PyTorch-profiler traces below RUN_DIR into the store.
 
     Only new and changed files are read. A file that cannot be read is reported, with what to do, and never stops the
     others. Exit code 1 where captures were found but none could be read.
+
+    \b
+    nsightlens ingest runs/base
+    nsightlens ingest runs/base --executor dask --scheduler-file scheduler.json
+    mpiexec -n 65 python -m mpi4py.futures -m nsightlens ingest runs/base --executor mpi
     """
     from nsightlens.pipeline.workers import return_memory, spare_pandas
 
     return_memory()
     spare_pandas()
+    from nsightlens.pipeline.executors import executor as on
     from nsightlens.pipeline.ingest import ingest
 
     with ExitStack() as stack:
+        pool = stack.enter_context(on(executor, scheduler, scheduler_file))
         report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
-                        answers=answers, on_progress=None if quiet else progress(stack), on_wait=wait)
+                        answers=answers, executor=pool, on_progress=None if quiet else progress(stack), on_wait=wait)
     failed = not any(o.state != "refused" for o in report.outcomes)
     if not quiet:
         _summarise(report)

@@ -34,6 +34,16 @@ def views_option(function: _T) -> _T:
                         help="Folder with views of your own, .sql and .py [default: $NSIGHTLENS_VIEWS].")(function)
 
 
+def executor_options(function: _T) -> _T:
+    """Add --executor, --scheduler and --scheduler-file."""
+    function = click.option("--scheduler-file", type=click.Path(path_type=Path, dir_okay=False), default=None,
+                            help="The file that dask scheduler --scheduler-file wrote.")(function)
+    function = click.option("--scheduler", default=None, metavar="ADDRESS", help="Dask's scheduler, say tcp://node1:8786.")(function)
+    return click.option("--executor", type=click.Choice(["processes", "dask", "mpi"]), default="processes", show_default=True,
+                        help="Where captures are read: in processes here, by Dask's workers, or by the ranks of an MPI "
+                        "job.")(function)
+
+
 def format_options(function: _T) -> _T:
     """Add --format and --wide."""
     function = click.option("--wide", is_flag=True, help="Never truncate text in a table.")(function)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.ingest import broken, count, progress, refusals, say, wait
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import executor_options, store_option
 
 if TYPE_CHECKING:
+    from nsightlens.pipeline.executors import Kind
     from nsightlens.pipeline.refresh import Refreshed
 
 _MOST = 12
@@ -21,8 +22,11 @@ _MOST = 12
 @click.command("refresh")
 @store_option
 @click.option("-j", "--jobs", type=click.IntRange(1), default=None, help="Worker processes [default: all processors].")
+@executor_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
-def command(store: Path | None, jobs: int | None, quiet: bool) -> None:
+def command(
+    store: Path | None, jobs: int | None, executor: Kind, scheduler: str | None, scheduler_file: Path | None, quiet: bool,
+) -> None:
     """Bring the store up to this version of nsightlens, after an upgrade.
 
     Profiles whose rules changed (of readers, launches, attribution, names) are read again from their captures, and no others;
@@ -38,10 +42,12 @@ def command(store: Path | None, jobs: int | None, quiet: bool) -> None:
 
     return_memory()
     spare_pandas()
+    from nsightlens.pipeline.executors import executor as on
     from nsightlens.pipeline.refresh import refresh
 
     with ExitStack() as stack:
-        done = refresh(store, jobs=jobs, on_progress=None if quiet else progress(stack), on_wait=wait)
+        pool = stack.enter_context(on(executor, scheduler, scheduler_file))
+        done = refresh(store, jobs=jobs, executor=pool, on_progress=None if quiet else progress(stack), on_wait=wait)
     if not quiet:
         _summarise(done)
     for error in done.report.refused if quiet else ():

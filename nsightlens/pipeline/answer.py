@@ -6,13 +6,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import duckdb
 
-from nsightlens.pipeline import workers
+from nsightlens.errors import UsageError
+from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.plan import OnProgress, Progress, Resources
 from nsightlens.schema import TABLES
 from nsightlens.store import answers
@@ -32,13 +32,13 @@ def answer(change: Change, known: Known, root: Path, resources: Resources, wante
 
     root: the store. wanted: whether to compute them at all; None: where the store is large enough to need them.
     """
-    profiles, events = _profiles(change, known, root)
+    profiles, events = _profiles(change, known, root.absolute())
     lacking = [name for name in profiles if name in known.unanswered or name not in known.signatures or name in change.gone]
     if not lacking or wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
         return None
     began = time.perf_counter()
     batches = [[profiles[name] for name in names] for names in _batches(lacking, events)]
-    targets = [root / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
+    targets = [root.absolute() / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
     (root / "staging").mkdir(parents=True, exist_ok=True)
     for done, target in enumerate(_computed(batches, targets, resources), 1):
         if target is not None:
@@ -57,7 +57,7 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
             profiles.setdefault(name, (run, {}))[1][table] = root / path
             events[name] += count if table in _EVENTS else 0
     for name, run, _, folder, rows in change.added:
-        profiles[name] = run, {table: folder / f"{table}.parquet" for table in rows if table in TABLES}
+        profiles[name] = run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in TABLES}
         events[name] = sum(rows.get(table, 0) for table in _EVENTS)
     return profiles, events
 
@@ -94,8 +94,12 @@ def _computed(batches: list[list[Profile]], targets: list[Path], resources: Reso
 def _is_done(future: Future[None]) -> bool:
     try:
         future.result()
-    except (duckdb.Error, BrokenProcessPool, MemoryError):
-        return False
+    except UsageError:  # the workers' nsightlens is another one
+        raise
+    except Exception as exc:
+        if isinstance(exc, duckdb.Error) or executors.has_died(exc):
+            return False
+        raise
     return True
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import secrets
+import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, as_completed, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -15,8 +16,8 @@ from typing import Any
 from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
 from nsightlens.discovery.files import Fingerprint
 from nsightlens.discovery.profiles import Group, profile_id
-from nsightlens.errors import OverlapError, ReadError, StoreError
-from nsightlens.pipeline import workers
+from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
+from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.profile import write_parts
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.store import rules
@@ -134,12 +135,13 @@ class Plan:
 
     def _task(self, name: str) -> Task:
         one = self.groups[name]
-        windows = tuple(tuple(f.path for f in window) for window in one.windows)
+        windows = tuple(tuple(f.path.absolute() for f in window) for window in one.windows)
         profile = Profile(name, one.run, one.tool, windows, one.first.sidecar, one.first.rank_hint)
         report = one.first.report
-        folder = self.folder(name) if report == PACKED_SQLITE else self.writing.path / "converted"
-        export = folder / f"{self.prints[one.first.path].text}{report.suffix}" if report else None
-        return Task(profile, self.folder(name), report, export)
+        export = Path(f"{self.prints[one.first.path].text}{report.suffix}") if report else None
+        if export and report != PACKED_SQLITE:
+            export = (self.writing.path / "converted" / export).absolute()
+        return Task(profile, self.folder(name).absolute(), report, export)
 
     def _finish(self, name: str, future: Future[Any] | _Now, done: int, total: int, on_progress: OnProgress | None) -> None:
         path = self.groups[name].first.path
@@ -149,19 +151,26 @@ class Plan:
             self.errors[name] = exc
         except OverlapError:
             self._split(name)
-        except (BrokenProcessPool, MemoryError) as exc:
-            self.errors[name] = ReadError(path, "the process that read it died, most likely for want of memory",
-                                          "Try again with --jobs 1, or on a machine with more memory", "worker_died")
-            self.errors[name].__cause__ = exc
+        except UsageError:  # the workers' nsightlens is another one
+            raise
         except Exception as exc:  # a defect of ours in one file must not cost the user the others
             if isinstance(exc, OSError) and exc.errno in _FULL:
                 raise StoreError(f"{self.writing.path}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
                                  "was before. Free space there, or choose another place with --store") from exc
-            what = f"nsightlens failed on it ({type(exc).__name__}: {exc}): a defect of nsightlens, not of the file"
-            self.errors[name] = ReadError(path, what, "Please report it, with the file if you can", "internal_error")
+            self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc
         if on_progress:
             on_progress(Progress(done, total, path.name))
+
+
+def _died(path: Path) -> ReadError:
+    return ReadError(path, "the process that read it died, most likely for want of memory",
+                     "Try again with --jobs 1, or on a machine with more memory", "worker_died")
+
+
+def _defect(path: Path, error: Exception) -> ReadError:
+    what = f"nsightlens failed on it ({type(error).__name__}: {error}): a defect of nsightlens, not of the file"
+    return ReadError(path, what, "Please report it, with the file if you can", "internal_error")
 
 
 def _end(futures: Iterable[Future[Any]]) -> None:
@@ -171,7 +180,10 @@ def _end(futures: Iterable[Future[Any]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A profile to read in some process: into which folder, and first converted from which report."""
+    """A profile to read in some process: into which folder, and first converted from which report.
+
+    export: where the converted report is kept; a bare name for one that goes again once it is read.
+    """
 
     profile: Profile
     folder: Path
@@ -194,7 +206,15 @@ class _Now:
 def read_profile(task: Task, jobs: int) -> dict[str, int]:
     """Read a profile, converted first where it is a vendor's report; return the rows of each part. Raises ReadError."""
     profile = task.profile
+    draft = task.folder.with_name(f"{task.folder.name}.{secrets.token_hex(4)}")  # another worker may be at the same task
     if task.report and task.export:
-        export = convert(task.report, profile.windows[0][0], task.export)
+        export = convert(task.report, profile.windows[0][0], draft / task.export)
         profile = replace(profile, windows=((export,),))
-    return write_parts(profile, task.folder, jobs=jobs)
+    rows = write_parts(profile, draft, jobs=jobs)
+    try:
+        draft.rename(task.folder)
+    except OSError:
+        if not task.folder.is_dir():
+            raise
+        shutil.rmtree(draft)  # that one was first
+    return rows

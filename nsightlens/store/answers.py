@@ -10,10 +10,13 @@ Analyses are no objects of the catalog: their answers are for Store.view alone.
 from __future__ import annotations
 
 import contextlib
+import secrets
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -49,17 +52,23 @@ def _signatures() -> dict[str, str]:
 def compute(sources: Sources, target: Path, threads: int) -> None:
     """Make `target`, a DuckDB file with the answers for all profiles of the parts. Raises duckdb.Error, OSError.
 
-    A view that DuckDB cannot compute (for want of memory, say) is left out: it is computed when it is asked for.
+    A view that DuckDB cannot compute (for want of memory, say) is left out: it is computed when it is asked for. The file appears
+    by rename; it is made where DuckDB can lock it.
     """
-    template.place(target, target.parent, materialise=False)
-    with contextlib.closing(catalog.open_for_writing(target, target.parent, MEMORY)) as connection:
-        connection.execute("SET preserve_insertion_order = true")
-        connection.execute(f"SET threads = {threads}")
-        _show_parts(connection, sources)
-        for view in answerable().values():
-            with contextlib.suppress(duckdb.Error):
-                _answer(connection, view)
-        connection.execute("CHECKPOINT")
+    with TemporaryDirectory(prefix="nsightlens-") as folder:
+        made = Path(folder) / target.name
+        template.place(made, target.parent, materialise=False)
+        with contextlib.closing(catalog.open_for_writing(made, target.parent, MEMORY)) as connection:
+            connection.execute("SET preserve_insertion_order = true")
+            connection.execute(f"SET threads = {threads}")
+            _show_parts(connection, sources)
+            for view in answerable().values():
+                with contextlib.suppress(duckdb.Error):
+                    _answer(connection, view)
+            connection.execute("CHECKPOINT")
+        draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+        shutil.copyfile(made, draft)
+        draft.replace(target)
 
 
 def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None:

@@ -109,7 +109,7 @@ def test_a_view_whose_books_are_off_warns(store: Store, monkeypatch: pytest.Monk
 -- @balance whole_ns = part_ns per kind
 CREATE VIEW family_summary AS SELECT 1"""
     wrong = header.parse(sql)
-    monkeypatch.setattr(registry, "query", lambda view, parameters: (
+    monkeypatch.setattr(registry, "query", lambda view, parameters, source: (
         "FROM (VALUES ('a', 1, 3), ('a', 2, 3), ('b', 1, 3)) AS t(kind, part_ns, whole_ns)"
         + (" WHERE part_ns = 2" if parameters else ""), []))
     monkeypatch.setattr(registry, "load", lambda: {wrong.name: wrong})
