@@ -95,7 +95,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @needs_dask
 def test_dask_reads_what_local_processes_read(cluster: Cluster, tmp_path: Path, local: nl.Store) -> None:
-    there = ["--store", tmp_path / "store", "--executor", "dask", "--scheduler-file", cluster.file]
+    there: list[str | Path] = ["--store", tmp_path / "store", "--executor", "dask", "--scheduler-file", cluster.file]
     done = _run(*COMMAND, "ingest", SIMULATED, "--answers", *there)
     assert done.returncode == 0, done.stderr
     assert "5 profiles" in done.stderr
@@ -129,7 +129,7 @@ def test_a_worker_that_is_killed_costs_nothing(cluster: Cluster, tmp_path: Path)
 
 @needs_mpi
 def test_ranks_of_mpi_read_what_local_processes_read(tmp_path: Path, local: nl.Store) -> None:
-    arguments = ["ingest", SIMULATED, "--store", tmp_path / "store", "--answers", "--executor", "mpi"]
+    arguments: list[str | Path] = ["ingest", SIMULATED, "--store", tmp_path / "store", "--answers", "--executor", "mpi"]
     done = _run(*MPIEXEC, "-m", "nsightlens", *arguments)
     assert done.returncode == 0, done.stderr
     assert "5 profiles" in done.stderr
