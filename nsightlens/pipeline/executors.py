@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from nsightlens import __version__
 from nsightlens.errors import UsageError
 from nsightlens.views.header import PACKAGE
 from nsightlens.views.signature import digest
@@ -91,16 +90,16 @@ class _SameCode(Executor):
 
 def _run(wanted: str, fn: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
     if wanted != code():
-        raise UsageError(f"a worker runs nsightlens {code()}, and this is {wanted}: install the same version for the driver and "
-                         "the workers, and start the workers again")
+        raise UsageError(f"a worker runs another nsightlens (source {code()}) than this one ({wanted}): install the same version "
+                         "for the driver and the workers, and start the workers again")
     return fn(*args, **kwargs)
 
 
 @cache
 def code() -> str:
-    """Return the version of nsightlens with a digest of its source."""
+    """Return a digest of the source of nsightlens: what is installed from a checkout says the same version for weeks."""
     files = sorted(file for ending in ("py", "sql", "csv", "tsv") for file in PACKAGE.rglob(f"*.{ending}"))
-    return f"{__version__} ({digest(file.read_text(encoding='utf-8') for file in files)[:12]})"
+    return digest(file.read_text(encoding="utf-8") for file in files)[:12]
 
 
 def has_died(error: BaseException) -> bool:
