@@ -33,7 +33,8 @@ def _imported() -> set[str]:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    extras = {requirement for name in ("hta", "workloads", "dask", "mpi") for requirement in PROJECT["optional-dependencies"][name]}
+    names = ("hta", "workloads", "dask", "mpi")
+    extras = {requirement for name in names for requirement in PROJECT["optional-dependencies"][name]}
     declared = {requirement.partition(">=")[0] for requirement in [*PROJECT["dependencies"], *extras]}
     missing = _imported() - declared
     assert not missing, f"imported, but not declared: add {missing} to dependencies in pyproject.toml, then run: make test-lowest"
