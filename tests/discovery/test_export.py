@@ -8,7 +8,7 @@ import pytest
 from nsightlens.discovery.export import REPORTS, advice, convert, recognise
 from nsightlens.errors import ReadError
 
-NSYS, NCU = REPORTS
+(NSYS,) = REPORTS
 
 
 def _stub(folder: Path, name: str, body: str) -> None:
