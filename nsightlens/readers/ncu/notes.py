@@ -33,7 +33,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "settings_by_default": (
         "info", "launches for which ncu's command line does not state all of --clock-control, --cache-control and --replay-mode: "
-        "what it leaves out is taken to be ncu's default (base, all, kernel), though a configuration file may have said otherwise",
+        "what it leaves out is taken to be ncu's default (base, all, kernel), but a configuration file may have said otherwise",
     ),
     "page_unreadable": ("error", "files of this report that could not be read; the others were: {detail}"),
     "metric_conflict": (
