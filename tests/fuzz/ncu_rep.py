@@ -74,7 +74,7 @@ def _structure(data: bytes) -> tuple[list[int], list[Span]]:
         begin, size = at, int(struct.unpack_from("<I", data, at)[0])
         lengths.append(at)
         _fields(data, at + 4, at + 4 + size, 3, spans)
-        payload = next((int(value) for number, value in _message(data[at + 4 : at + 4 + size]) if number == 5), 0)
+        payload = next((int(value) for key, value in _message(data[at + 4 : at + 4 + size]) if key == _whole(5)), 0)
         at += 4 + size
         end = at + payload
         while at < end:
@@ -101,16 +101,26 @@ def _fields(data: bytes, start: int, stop: int, depth: int, spans: list[Span]) -
             _fields(data, *inner, depth - 1, spans)
 
 
+def _whole(number: int) -> int:
+    """Return the key of a field that is an integer."""
+    return number << 3
+
+
+def _part(number: int) -> int:
+    """Return the key of a field that is a text or a message."""
+    return number << 3 | 2
+
+
 def _field(data: bytes, at: int, stop: int) -> tuple[int, int | Span, int]:
-    """Return number, value (an integer, or the span of what is none) and end of the field at an offset."""
+    """Return key, value (an integer, or the span of what is none) and end of the field at an offset."""
     key, at = _integer(data, at, stop)
     if key & 7 == 0:
         value, at = _integer(data, at, stop)
-        return key >> 3, value, at
+        return key, value, at
     size, at = _integer(data, at, stop) if key & 7 == 2 else ({1: 8, 5: 4}.get(key & 7, stop), at)
     if at + size > stop:
         raise ValueError
-    return key >> 3, (at, at + size), at + size
+    return key, (at, at + size), at + size
 
 
 def _integer(data: bytes, at: int, stop: int) -> tuple[int, int]:
@@ -123,11 +133,11 @@ def _integer(data: bytes, at: int, stop: int) -> tuple[int, int]:
 
 
 def _message(data: bytes) -> list[tuple[int, Any]]:
-    """Return number and value of all fields: an integer, or bytes. Raises ValueError."""
+    """Return key and value of all fields: an integer, or bytes. Raises ValueError."""
     found, at = list[tuple[int, Any]](), 0
     while at < len(data):
-        number, value, at = _field(data, at, len(data))
-        found.append((number, data[slice(*value)] if isinstance(value, tuple) else value))
+        key, value, at = _field(data, at, len(data))
+        found.append((key, data[slice(*value)] if isinstance(value, tuple) else value))
     return found
 
 
@@ -171,18 +181,18 @@ def _expected(data: bytes) -> tuple[dict[int, tuple[str, Counter[tuple[str, floa
         header, begin = _sized(data, at, len(data))
         try:
             fields = _message(header or b"\x0f")
-            tables = [_message(value) for number, value in fields if number == 4 and isinstance(value, bytes)]
+            tables = [_message(value) for key, value in fields if key == _part(4)]
         except ValueError:
             whole = False
             break
-        stated = {number: value for number, value in fields if number in (1, 2, 5) and isinstance(value, int) and value < 2**63}
-        names += [_text(value) for table in tables for number, value in table if number == 1 and isinstance(value, bytes)]
-        at = begin + stated.get(5, 0)
+        stated = {key: value for key, value in fields if key & 7 == 0 and value < 2**63}
+        names += [_text(value) for table in tables for key, value in table if key == _part(1)]
+        at = begin + stated.get(_whole(5), 0)
         whole = whole and at <= len(data)
-        count = stated.get(2, 0)
+        count = stated.get(_whole(2), 0)
         if count > len(data):
             return {}, whole
-        results += _entries(data, begin, min(at, len(data)), stated.get(1, 0), count)
+        results += _entries(data, begin, min(at, len(data)), stated.get(_whole(1), 0), count)
     return {number: _launch(one, names) for number, one in enumerate(results)}, whole
 
 
@@ -204,29 +214,29 @@ def _sized(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 def _launch(data: bytes | None, names: list[str]) -> tuple[str, Counter[tuple[str, float]]] | None:
     try:
         fields = _message(data) if data else []
-        metrics = [_message(value) for number, value in fields if number == 13 and isinstance(value, bytes)]
-        values = [[(number, _message(value) if number == 2 else value) for number, value in one if number in (1, 2)]
+        metrics = [_message(value) for key, value in fields if key == _part(13)]
+        values = [[(key, _message(value) if key == _part(2) else value) for key, value in one if key in (_whole(1), _part(2))]
                   for one in metrics]
-    except (ValueError, TypeError):
+    except ValueError:
         return None
-    texts = {number: _text(value) for number, value in fields if number in (5, 6, 7) and isinstance(value, bytes)}
-    name = texts.get(7) or texts.get(5) or texts.get(6)
-    if not name or any([number for number, _ in one] not in ([1], [1, 2]) for one in values):
+    texts = {key: _text(value) for key, value in fields if key in map(_part, (5, 6, 7))}
+    name = texts.get(_part(7)) or texts.get(_part(5)) or texts.get(_part(6))
+    if not name or any([key for key, _ in one] not in ([_whole(1)], [_whole(1), _part(2)]) for one in values):
         return None
     counters: Counter[tuple[str, float]] = Counter()
     for one in values:
         value = [_double(*field) for field in one[1][1]] if len(one) == 2 else []
-        if len(value) > 1 or not isinstance(one[0][1], int):
+        if len(value) > 1:
             return None
         if value and value[0] is not None and math.isfinite(value[0]) and one[0][1] < len(names):
             counters[names[one[0][1]], value[0]] += 1
     return name, counters
 
 
-def _double(number: int, value: int | bytes) -> float | None:
+def _double(key: int, value: int | bytes) -> float | None:
     if isinstance(value, int):
-        return float(value) if number in (4, 5) else None
-    form = {(3, 8): "<d", (2, 4): "<f"}.get((number, len(value)))
+        return float(value) if key in (_whole(4), _whole(5)) else None
+    form = {3 << 3 | 1: "<d", 2 << 3 | 5: "<f"}.get(key)
     return float(struct.unpack(form, value)[0]) if form else None
 
 
