@@ -36,8 +36,8 @@ def bases() -> dict[str, bytes]:
                "dram__bytes.sum": 2**40, "launch__func_cache_config": "CachePreferNone", "a__absent.sum": None}
     ranges = (("<default domain>", "step 3"), ("mine", 'a "b": c'))
     rules = (writer.Rule("Sol", "R", "OPT", "see @section:Sol:Speed@", ("local", 12.5)),)
-    several = [writer.Reported(f"k{at}(int)", (8, 1, 1), (64, 1, 1), metrics, f"_Z1k{at}i", f"k{at}", pid=7 + at % 2, ranges=ranges,
-                               sections=(("Sol", "Speed"),), rules=rules, instances=at)
+    several = [writer.Reported(f"k{at}(int)", (8, 1, 1), (64, 1, 1), metrics, f"_Z1k{at}i", f"k{at}", pid=7 + at % 2,
+                               ranges=ranges, sections=(("Sol", "Speed"),), rules=rules, instances=at)
                for at in range(5)]
     command = "ncu --clock-control none -o r app"
     found = {"one": writer.report(several[:1]), "several": writer.report(several, command=command),
@@ -215,8 +215,9 @@ def _launch(data: bytes | None, names: list[str]) -> tuple[str, Counter[tuple[st
     try:
         fields = _message(data) if data else []
         metrics = [_message(value) for key, value in fields if key == _part(13)]
-        values = [[(key, _message(value) if key == _part(2) else value) for key, value in one if key in (_whole(1), _part(2))]
-                  for one in metrics]
+        values: list[list[tuple[int, Any]]] = [
+            [(key, _message(value) if key == _part(2) else value) for key, value in one if key in (_whole(1), _part(2))]
+            for one in metrics]
     except ValueError:
         return None
     texts = {key: _text(value) for key, value in fields if key in map(_part, (5, 6, 7))}

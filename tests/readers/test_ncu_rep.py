@@ -56,7 +56,8 @@ def test_a_grid_in_threads_becomes_one_in_blocks(tmp_path: Path) -> None:
     (kernel,) = tables["kernels"]
     assert (kernel["grid_x"], kernel["grid_y"], kernel["grid_z"]) == (4, 2, 1)
     assert "launch_inconsistent" not in codes(tables)
-    assert told(read(save(tmp_path, [launch(grid=(5, 2, 1))])), "launch_inconsistent").endswith("(grid (5, 2, 1), launch__grid_size 8)")
+    odd = read(save(tmp_path, [launch(grid=(5, 2, 1))]))
+    assert told(odd, "launch_inconsistent").endswith("(grid (5, 2, 1), launch__grid_size 8)")
 
 
 def test_rules_become_advice_with_links_resolved(tmp_path: Path) -> None:
@@ -190,7 +191,10 @@ def _counters(kernel: dict[str, Any]) -> tuple[object, ...]:
     return kernel["ncu_id"], kernel["name"], kernel["metrics"], kernel["grid_x"]
 
 
-@pytest.mark.parametrize("content", [b"NVR\0", b"NVR\0\x02", b"NVR\0\xff\xff\xff\xff", writer.report([]), writer.report([launch()])[:300]])
+@pytest.mark.parametrize(
+    "content",
+    [b"NVR\0", b"NVR\0\x02", b"NVR\0\xff\xff\xff\xff", writer.report([]), writer.report([launch()])[:300]],
+)
 def test_a_report_without_a_launch_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.ncu-rep"
     path.write_bytes(content)
@@ -229,7 +233,7 @@ def test_lengths_that_no_file_has_cost_no_memory(tmp_path: Path) -> None:
 def test_mutated_reports_end_in_rows_or_a_refusal(tmp_path: Path) -> None:
     """A small part of the campaign (make fuzz): reports of the writer's own only."""
     bases = {name: data for name, data in fuzz.bases().items() if name in ("one", "several", "names-last")}
-    seen = []
+    seen: list[tuple[str, str]] = []
     for seed in range(100_000, 102_000):
         found = mutation(fuzz, seed)
         if found.base in bases and len(seen) < 500:
