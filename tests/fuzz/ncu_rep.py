@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "fixtures"))
 writer = importlib.import_module("simulated.ncu_rep")
 
 NAME, SUFFIX = "ncu_rep", ".ncu-rep"
-_SMALL = 100_000
+_SMALL = 50_000
 _LENGTHS = (0, 1, 2, 3, 255, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
 _BYTES = (b"\xff" * 10, b"\xff" * 9 + b"\x01", b"\x80", b"\x00", b"\x7f", b"\xc3\x28", b'"', b":", b"NVR\0", b"\x0b", b"")
 _INTEGER = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
@@ -151,11 +151,11 @@ def differences(path: Path) -> list[str]:
             rows |= {row["ncu_id"]: row for row in batch.to_pylist()}
         elif table == "diagnostics":
             told.update(row["code"] for row in batch.to_pylist())
-    expected, whole = _expected(path.read_bytes())
-    missing = [at for at, one in expected.items() if one and at not in rows]
+    decoded, whole = expected(path.read_bytes())
+    missing = [at for at, one in decoded.items() if one and at not in rows]
     found = [f"launches {missing} are missing"] if missing and not told & _DAMAGE else []
     found += [] if whole or told & _DAMAGE else ["a damaged report is read without a word"]
-    for at, one in expected.items():
+    for at, one in decoded.items():
         if one and at in rows:
             found += _compared(at, one, rows[at], told)
     return found
@@ -171,7 +171,7 @@ def _compared(at: int, expected: tuple[str, Counter[tuple[str, float]]], row: di
     return found + ([f"launch {at}: {sorted(wrong)[:2]} differ, {sorted(more)[:2]} are none"] if wrong or more else [])
 
 
-def _expected(data: bytes) -> tuple[dict[int, tuple[str, Counter[tuple[str, float]]] | None], bool]:
+def expected(data: bytes) -> tuple[dict[int, tuple[str, Counter[tuple[str, float]]] | None], bool]:
     """Return name and counters of each launch by its number (None: it cannot be decoded), and whether the file is whole."""
     names: list[str] = []
     results: list[bytes | None] = []
