@@ -189,7 +189,7 @@ def expected(data: bytes) -> tuple[dict[int, tuple[str, Counter[tuple[str, float
         names += [_text(value) for table in tables for key, value in table if key == _part(1)]
         at = begin + stated.get(_whole(5), 0)
         whole = whole and at <= len(data)
-        count = stated.get(_whole(2), 0)
+        count = min(stated.get(_whole(2), 0), stated.get(_whole(5), 0) // 4)
         if count > len(data):
             return {}, whole
         results += _entries(data, begin, min(at, len(data)), stated.get(_whole(1), 0), count)

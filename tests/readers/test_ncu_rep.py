@@ -204,6 +204,15 @@ def test_a_report_without_a_launch_is_refused(tmp_path: Path, content: bytes) ->
         assert error.value.code in ("truncated", "no_kernels") and error.value.what_to_do
 
 
+def test_blocks_cannot_claim_more_launches_than_they_hold(tmp_path: Path) -> None:
+    many = writer.sized(writer.whole(2, 2**62) + writer.whole(5, 8)) + writer.sized(b"????")
+    first, data = writer.report([launch()]), writer.report([launch("last(int)")])
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes(first + many * 2 + data[4 + 4 + 2 :])
+    tables = read(path)
+    assert [(kernel["ncu_id"], kernel["name"]) for kernel in tables["kernels"]] == [(0, launch().name), (5, "last(int)")]
+
+
 def test_two_reports_in_one_file_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "a.ncu-rep"
     path.write_bytes(writer.report([launch()]) + writer.report([launch(metrics={"other__metric.sum": 1})]))

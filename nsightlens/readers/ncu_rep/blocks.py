@@ -17,6 +17,8 @@ FILE_VERSION = 7
 """The version of the file that all reports had that were seen."""
 LAST_SEEN = (2025, 2)
 """The last version of ncu whose reports were seen."""
+_LENGTH = 4
+"""Bytes of the length in front of each launch."""
 _TARGET = "Nsight Compute Target"
 _OPTION = re.compile(r"--(clock-control|cache-control|replay-mode)[ =](\w[\w-]{0,20})(?=\s|$)")
 _DEFAULTS = {"clock-control": "base", "cache-control": "all", "replay-mode": "kernel"}
@@ -80,17 +82,17 @@ def _first_header(stream: Stream, found: Layout, path: Path) -> None:
 
 
 def _size(stream: Stream) -> int | None:
-    four = stream.read(4)
+    four = stream.read(_LENGTH)
     return None if four is None else int(struct.unpack("<I", four)[0])
 
 
 def _block(stream: Stream, found: Layout, notes: Notes) -> bool:
     """Take one block; return whether another may follow."""
     begin = stream.offset
-    four = stream.upto(4)
+    four = stream.upto(_LENGTH)
     if not four and not stream.problem:
         return False
-    size = int(struct.unpack("<I", four)[0]) if len(four) == 4 and four != MAGIC else 0
+    size = int(struct.unpack("<I", four)[0]) if len(four) == _LENGTH and four != MAGIC else 0
     header = stream.read(size) if size else None
     if header is None:
         what = "another report begins" if four == MAGIC else "it ends, or what follows is no block,"
@@ -109,7 +111,8 @@ def _block(stream: Stream, found: Layout, notes: Notes) -> bool:
 
 def _take(header: Message, offset: int, found: Layout, notes: Notes) -> int:
     """Add what the header of a block says; return the bytes of its payload. Raises DamagedError."""
-    size, results = header.whole(5) or 0, header.whole(2) or 0
+    size = header.whole(5) or 0
+    results = min(header.whole(2) or 0, size // _LENGTH)
     for table in header.messages(4):
         found.names += table.texts(1)
     found.range_results += header.whole(7) or 0
@@ -156,7 +159,7 @@ def entries(path: Path, found: Layout, notes: Notes) -> Iterator[tuple[Block, in
 def _results(stream: Stream, block: Block, notes: Notes) -> Iterator[tuple[int, bytes]]:
     end = block.offset + block.size
     for nth in range(-block.sources, block.results):
-        size = _size(stream) if stream.offset + 4 <= end else None
+        size = _size(stream) if stream.offset + _LENGTH <= end else None
         if size is None or stream.offset + size > end:
             notes.add("launch_damaged", f"in the block at byte {block.offset:,}", offset=block.offset)
             return
