@@ -14,13 +14,12 @@ from typing import Any
 
 from nsightlens.readers import ncu
 from tests.fuzz.mutation import Dice, Edit
-from tests.places import NCU_REPORTS, ROOT
+from tests.places import ROOT
 
 sys.path.insert(0, str(ROOT / "fixtures"))
 writer = importlib.import_module("simulated.ncu_rep")
 
 NAME, SUFFIX = "ncu_rep", ".ncu-rep"
-_SMALL = 50_000
 _LENGTHS = (0, 1, 2, 3, 255, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
 _BYTES = (b"\xff" * 10, b"\xff" * 9 + b"\x01", b"\x80", b"\x00", b"\x7f", b"\xc3\x28", b'"', b":", b"NVR\0", b"\x0b", b"")
 _INTEGER = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
@@ -31,7 +30,7 @@ Span = tuple[int, int]
 
 @cache
 def bases() -> dict[str, bytes]:
-    """Return reports of the writer's own, and real ones that are small, where they are at hand."""
+    """Return reports of the writer's own: one launch, several, and several whose names stand behind them."""
     metrics = {"gpu__time_duration.sum": 1234.5, "launch__grid_size": 8, "launch__block_size": 64, "launch__thread_count": 512,
                "dram__bytes.sum": 2**40, "launch__func_cache_config": "CachePreferNone", "a__absent.sum": None}
     ranges = (("<default domain>", "step 3"), ("mine", 'a "b": c'))
@@ -40,9 +39,8 @@ def bases() -> dict[str, bytes]:
                                ranges=ranges, sections=(("Sol", "Speed"),), rules=rules, instances=at)
                for at in range(5)]
     command = "ncu --clock-control none -o r app"
-    found = {"one": writer.report(several[:1]), "several": writer.report(several, command=command),
-             "names-last": writer.report(several, names_last=True, version=None)}
-    return found | {path.stem: path.read_bytes() for path in NCU_REPORTS if path.stat().st_size < _SMALL}
+    return {"one": writer.report(several[:1]), "several": writer.report(several, command=command),
+            "names-last": writer.report(several, names_last=True, version=None)}
 
 
 def edits(data: bytes, dice: Dice) -> list[Edit]:

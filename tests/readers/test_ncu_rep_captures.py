@@ -13,6 +13,8 @@ import pytest
 from nsightlens.errors import ReadError
 from nsightlens.readers import ncu
 from tests.fuzz import ncu_rep as fuzz
+from tests.fuzz.campaign import verdict
+from tests.fuzz.mutation import mutation
 from tests.places import NCU_REPORTS
 from tests.readers.ncu_reports import printed
 from tests.readers.ncu_text import Tables, codes, read, save
@@ -111,6 +113,14 @@ def test_nvidias_own_reader_says_the_same(path: Path) -> None:
         theirs = {name: action.metric_by_name(name) for name in action.metric_names()}
         values = {name: metric.value() for name, metric in theirs.items() if metric.has_value()}
         assert kernel["metrics"] == {name: value for name, value in values.items() if not isinstance(value, str)}
+
+
+def test_mutated_reports_end_in_rows_or_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the campaign (make fuzz) does with small reports of the writer's own."""
+    bases = {path.stem: path.read_bytes() for path in NCU_REPORTS if path.stat().st_size < 100_000}
+    monkeypatch.setattr(fuzz, "bases", lambda: bases)
+    seen = [verdict(fuzz, mutation(fuzz, seed), tmp_path) for seed in range(300)]
+    assert {kind for kind, _ in seen} == {"ok", "refused"}, [one for one in seen if one[0] not in ("ok", "refused")][:3]
 
 
 def test_cut_reports_give_the_launches_before_the_cut(tmp_path: Path) -> None:
