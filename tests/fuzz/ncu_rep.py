@@ -163,7 +163,8 @@ def _compared(at: int, expected: tuple[str, Counter[tuple[str, float]]], row: di
     name, counters = expected
     ours = dict(row["metrics"] or ())
     several = {metric for metric, times in Counter(metric for metric, _ in counters).items() if times > 1}
-    wrong = [metric for metric, value in counters if metric not in several and ours.get(metric) != value]
+    wrong = [metric for metric, value in counters
+             if metric not in several and ours.get(metric, value if told & _DAMAGE else None) != value]
     more = ours.keys() - {metric for metric, _ in counters}
     found = [f"launch {at} is {row['name']!r}, not {name!r}"] if row["name"] != name else []
     return found + ([f"launch {at}: {sorted(wrong)[:2]} differ, {sorted(more)[:2]} are none"] if wrong or more else [])

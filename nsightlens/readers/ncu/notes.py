@@ -25,7 +25,7 @@ CODES: dict[str, tuple[str, str]] = {
     "launch_inconsistent": (
         "warning", "launches whose configuration is not what their counters say: the report may be damaged ({detail})",
     ),
-    "session_damaged": ("info", "parts of the session that cannot be read: version or settings may be missing ({detail})"),
+    "session_damaged": ("info", "damaged parts of the session: version, settings or process may be missing ({detail})"),
     "metric_unnamed": ("warning", "metric values whose names the report does not hold; dropped"),
     "untested_version": ("info", "the report is of a version that was never tested ({detail}); it is read as the ones before it"),
     "range_results": (

@@ -116,16 +116,16 @@ def _take(header: Message, offset: int, found: Layout, notes: Notes) -> int:
     for table in header.messages(4):
         found.names += table.texts(1)
     found.range_results += header.whole(7) or 0
-    if results:
-        process = next(iter(header.messages(6)), None)
-        path = process.text(3) if process else ""
-        name = re.split(r"[/\\]", path)[-1] or None
-        found.blocks.append(Block(offset, size, header.whole(1) or 0, results, process.whole(1) if process else None, name))
+    pid = name = None
     try:
+        for process in header.messages(6):
+            pid, name = process.whole(1), re.split(r"[/\\]", process.text(3))[-1] or None
         for session in header.messages(3):
             _session(session, found)
     except DamagedError:
         notes.add("session_damaged", f"before byte {offset:,}", offset=offset)
+    if results:
+        found.blocks.append(Block(offset, size, header.whole(1) or 0, results, pid, name))
     return size
 
 

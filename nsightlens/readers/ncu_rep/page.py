@@ -61,7 +61,7 @@ def report_page(path: Path, notes: Notes) -> tuple[Page, LogFacts]:
 
 
 def printed_name(launch: Launch) -> str | None:
-    """Return the name of a launch as the CSV pages print it unless they are told not to: without namespaces and casts."""
+    """Return the name of a launch as the CSV pages print it by default: without namespaces and casts."""
     return launch.name and _NAMESPACES.sub("", _CASTS.sub("", launch.name))
 
 
