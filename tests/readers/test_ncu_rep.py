@@ -97,6 +97,47 @@ def test_settings_come_from_the_command_line(
     assert codes(tables).get("settings_by_default", 0) == guessed
 
 
+def _with_session(path: Path, *fields: bytes) -> Path:
+    """Return a report with one more part of the session at its end."""
+    path.write_bytes(path.read_bytes() + writer.sized(writer.part(3, b"".join(fields))))
+    return path
+
+
+def test_settings_come_from_a_report_saved_from_the_window(tmp_path: Path) -> None:
+    settings = writer.part(8, "None") + writer.part(11, "Kernel")
+    tables = read(_with_session(save(tmp_path, [launch()]), writer.part(10, settings)))
+    (kernel,) = tables["kernels"]
+    assert (kernel["clock_control"], kernel["cache_control"], kernel["replay_mode"]) == ("none", None, "kernel")
+
+
+def test_the_only_profiled_device_is_that_of_launches_that_name_none(tmp_path: Path) -> None:
+    one = launch(metrics={"a__b.sum": 1})
+    assert [kernel["device"] for kernel in read(save(tmp_path, [one]))["kernels"]] == [0]
+    two = _with_session(save(tmp_path, [one]), writer.part(6, writer.whole(1, 5)))
+    assert [kernel["device"] for kernel in read(two)["kernels"]] == [None]
+
+
+def test_the_configuration_follows_from_counters(tmp_path: Path) -> None:
+    counters = {"launch__cluster_dim_x": 2, "launch__cluster_dim_y": 1, "launch__cluster_dim_z": 1,
+                "launch__registers_per_thread": 56.0, "launch__shared_mem_per_block_static": 44,
+                "launch__shared_mem_per_block_dynamic": 1024, "profiler__replayer_passes": 9,
+                "device__attribute_display_name": "NVIDIA H200", "device__attribute_multiprocessor_count": 132,
+                "device__attribute_compute_capability_major": 9, "device__attribute_compute_capability_minor": 0}
+    tables = read(save(tmp_path, [launch(metrics=counters)]))
+    wanted = {"cluster_x": 2, "cluster_y": 1, "registers_per_thread": 56, "shared_bytes": 1068, "passes": 9}
+    assert wanted.items() <= tables["kernels"][0].items()
+    assert {"name": "NVIDIA H200", "sm_count": 132, "compute_capability": "9.0"}.items() <= tables["devices"][0].items()
+
+
+def test_results_of_ranges_are_counted(tmp_path: Path) -> None:
+    path = save(tmp_path, [launch()])
+    path.write_bytes(path.read_bytes() + writer.sized(writer.whole(7, 2)))
+    assert codes(read(path))["range_results"] == 2
+    path.write_bytes(writer.report([]) + writer.sized(writer.whole(7, 2)))
+    with pytest.raises(ReadError, match="results of ranges"):
+        read(path)
+
+
 def test_sections_are_named_by_their_titles(tmp_path: Path) -> None:
     (kernel,) = read(save(tmp_path, [launch(sections=(("Occ", "Occupancy"), ("Sol", "Speed Of Light")))]))["kernels"]
     assert kernel["section_set"] == "Occupancy, Speed Of Light"
