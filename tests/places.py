@@ -4,6 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NSYS_CAPTURES = ROOT.parent / "shared" / "data" / "nsys"
+NCU_REPORTS = sorted((ROOT.parent / "shared" / "data" / "ncu" / "rep").glob("*.ncu-rep"))
 
 
 def sqlite_captures() -> list[Path]:

@@ -333,7 +333,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
     counted = store.sql(query).to_pylist()
     if not counted:
         timed = store.sql("SELECT DISTINCT tool FROM timeline_kernels ORDER BY tool DESC")["tool"].to_pylist()
-        return ("the store has no kernel that ncu profiled: ingest an ncu report (--set roofline --csv --page raw)"
+        return ("the store has no kernel that ncu profiled: ingest an ncu report (ncu --set roofline --export FILE)"
                 + (f"; from operator shapes alone: --time {timed[0]}" if timed and time == "ncu" else ""))
     here = [row for row in counted if all(row[column] in values for column, values in wanted.items())]
     if not here:

@@ -1,4 +1,4 @@
-"""Files that are converted before they are read: NVIDIA's binary reports by the vendor's own command, packed SQLite by us."""
+"""Files that are converted before they are read: binary reports of nsys by nsys itself, packed SQLite by us."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class VendorReport:
 
 REPORTS = (
     VendorReport("nsys report (binary)", "nsys", ".sqlite", b"NVIDIA Tegra Profiler Report "),
-    VendorReport("ncu report (binary)", "ncu", ".csv", b"NVR\0"),
 )
 
 
@@ -54,19 +53,14 @@ def packed(path: Path, head: bytes) -> VendorReport | None:
 
 
 def command(report: VendorReport, path: Path, output: Path) -> list[str]:
-    """Return the command line that converts `path`; ncu's goes to standard output, nsys's into `output`."""
-    if report.tool == "nsys":
-        return ["nsys", "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
-    return ["ncu", "--import", str(path), "--csv", "--page", "raw", "--print-units", "base"]
+    """Return the command line that converts `path` into `output`."""
+    return [report.tool, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
 
 
 def advice(report: VendorReport, path: Path) -> str:
     """Return the sentence that says how to convert `path` by hand."""
     output = path.with_suffix(report.suffix)
-    line = shlex.join(command(report, path, output))
-    if report.tool == "ncu":
-        line = f"LC_ALL=C {line} > {shlex.quote(str(output))}"
-    return f"Run where {report.tool} is installed: {line}   and ingest again"
+    return f"Run where {report.tool} is installed: {shlex.join(command(report, path, output))}   and ingest again"
 
 
 def advice_for_all(paths: Sequence[Path]) -> str:
@@ -75,9 +69,6 @@ def advice_for_all(paths: Sequence[Path]) -> str:
     endings = sorted({path.suffix for path in paths})
     names = " -o ".join(f"-name '*{ending}'" for ending in endings)
     named = names if len(endings) == 1 else f"\\( {names} \\)"
-    if endings == [".ncu-rep"]:
-        script = 'LC_ALL=C ncu --import "$1" --csv --page raw --print-units base > "${1%.*}.csv"'
-        return f"Run where ncu is installed: find {folder} {named} -exec sh -c '{script}' _ {{}} \\;   and ingest again"
     return (f"Run where nsys is installed: find {folder} {named} -exec nsys export --type sqlite --force-overwrite true {{}} \\;"
             "   and ingest again")
 
@@ -109,8 +100,6 @@ def _run(report: VendorReport, path: Path, part: Path) -> None:
     arguments = command(report, path, part)
     try:
         done = subprocess.run(arguments, env=environment, capture_output=True, check=False)
-        if report.tool == "ncu" and done.returncode == 0:
-            part.write_bytes(done.stdout)
     except OSError as exc:
         raise ReadError(path, f"{report.tool} could not be started: {exc}", advice(report, path), "export_failed") from exc
     if done.returncode != 0 or not part.is_file():

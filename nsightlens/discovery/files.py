@@ -28,13 +28,14 @@ from nsightlens.discovery.ranks import (
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
+from nsightlens.readers.ncu_rep.stream import MAGIC, codec_of, unpacked_head
 from nsightlens.readers.reader import HEAD_BYTES, Probe, Reader
 
 _GZIP = b"\x1f\x8b"
 _APPLE_DOUBLE = b"\x00\x05\x16\x07"
 _LFS_POINTER = b"version https://git-lfs"
 _BLOCK = 1 << 20
-_CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep")
+_CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
 _CATALOG = "nsightlens.duckdb"
 
 
@@ -264,6 +265,8 @@ def _head(path: Path) -> bytes:
             return isal_zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
         except isal_zlib.error:  # type: ignore[misc]  # its stub says it is an instance
             return head
+    if codec_of(head) == "zstd" and (unpacked := unpacked_head(path, HEAD_BYTES)).startswith(MAGIC):
+        return unpacked
     return head
 
 
@@ -300,7 +303,7 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
         kind, why, what_to_do = foreign
         return kind, None, None, None, ReadError(path, why, what_to_do, "foreign_format")
     if is_capture:
-        why = "it is no nsys export, ncu CSV, PyTorch-profiler trace or log of step times"
+        why = "it is no nsys export, ncu report or CSV, PyTorch-profiler trace or log of step times"
         return "unknown", None, None, None, ReadError(path, why, "Leave it, or see docs/formats.md", "unknown_format")
     return "other", None, None, None, None
 

@@ -16,6 +16,7 @@ from nsightlens.discovery.ranks import natural_key
 
 _WHOLE = 0.99
 """A copy of less than this share of the largest is cut."""
+_NCU_REPORT = "ncu report"
 _PREFERRED = ("nsys sqlite", "nsys parquetdir")
 
 
@@ -88,13 +89,18 @@ def _without_exported_reports(files: list[Found], result: Grouping) -> list[Foun
     for file in files:
         if file in exports:
             continue
-        stem = file.path.name.rsplit(".", 1)[0]
         for export in exports:
-            beside = export.tool == file.tool and export.path.parent == file.path.parent
-            if beside and (export.path.name == stem or export.path.name.startswith((f"{stem}.", f"{stem}_pqtdir"))):
+            if export.tool == file.tool and _is_named_after(export, file):
                 result.duplicates[file.run, file.path] = (export.path, "its export lies beside it")
                 break
     return [f for f in files if (f.run, f.path) not in result.duplicates]
+
+
+def _is_named_after(export: Found, report: Found) -> bool:
+    """Return whether an export lies beside a report and has its name with another ending."""
+    stem = report.path.name.rsplit(".", 1)[0]
+    named = export.path.name == stem or export.path.name.startswith((f"{stem}.", f"{stem}_pqtdir"))
+    return named and export.path.parent == report.path.parent
 
 
 Agree = Callable[[Sequence[Path]], bool]
@@ -122,16 +128,20 @@ class _Pages:
 
 
 def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """Files of one rank and execution that share launches and do not contradict each other are pages of one report."""
+    """Files of one rank and execution that share launches and do not contradict each other are pages of one report.
+
+    So are CSV pages of the same process that are named after the report that they lie beside, whatever they print.
+    """
     reports: list[_Pages] = []
-    for file in files:
+    for file in sorted(files, key=lambda f: f.kind != _NCU_REPORT):
         names = file.probe.identity if file.probe else frozenset()
         alone = _Pages([file])
         for report in reports:
             shares = any(f.probe and names & f.probe.identity for f in report.files)
-            if not (shares and all(_same_start(file, f) for f in report.files)):
+            printed = _is_printed_from(file, report.files[0])
+            if not ((shares or printed) and all(_same_start(file, f) for f in report.files)):
                 continue
-            if agree([*(f.path for f in report.files), file.path]):
+            if printed or agree([*(f.path for f in report.files), file.path]):
                 report.notes += [("merge_is_doubtful", doubt) for doubt in _doubts(file, report.files)]
                 report.files.append(file)
                 break
@@ -145,8 +155,16 @@ def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
         yield Group(report.files[0].run, "ncu", (tuple(report.files),), tuple(report.notes))
 
 
+def _is_printed_from(page: Found, report: Found) -> bool:
+    """Return whether CSV pages are named after a report of the same process."""
+    one, other = ({p.pid for p in f.probe.processes} if f.probe else set() for f in (page, report))
+    return report.kind == _NCU_REPORT != page.kind and _is_named_after(page, report) and bool(one & other)
+
+
 def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
     """Yield what speaks against a file being another page of the report that `pages` are of."""
+    if pages[0].kind == _NCU_REPORT:
+        return  # the reader says what pages print beyond the report
     here, there = (frozenset[str]().union(*(p.probe.identity for p in some if p.probe)) for some in ([page], pages))
     versions = {p.probe.tool_version for p in [page, *pages] if p.probe and p.probe.tool_version}
     if len(versions) > 1:

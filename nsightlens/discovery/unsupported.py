@@ -20,8 +20,8 @@ from typing import NamedTuple
 from nsightlens.errors import ReadError
 
 _EXPORT = "Export the report it was made from: nsys export --type sqlite REPORT.nsys-rep, and ingest the .sqlite file"
-_CSV = "Export the report it was made from: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv, and ingest that"
-_CAPTURES = re.compile(r"\.(sqlite|nsys-rep|qdrep|ncu-rep|csv|json)(\.gz)?$", re.IGNORECASE)
+_NCU = "Ingest the report it was made from (.ncu-rep), or print it again as CSV: ncu --csv --page raw"
+_CAPTURES = re.compile(r"\.(sqlite|nsys-rep|qdrep|ncu-repz?|csv|json)(\.gz)?$", re.IGNORECASE)
 _JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
 _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
 _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
@@ -195,5 +195,5 @@ def _ncu_text(text: str) -> Unsupported | None:
     """Return that it is what ncu prints for people: sections with ruled tables of three columns."""
     ruled = r"^\s+Metric Name\s+Metric Unit\s+Metric Value"
     if re.search(r"^\s+Section: \S", text, re.MULTILINE) and re.search(ruled, text, re.MULTILINE):
-        return Unsupported("ncu text page", "what ncu prints for people, not CSV", _CSV, "not_csv")
+        return Unsupported("ncu text page", "what ncu prints for people, not CSV", _NCU, "not_csv")
     return None

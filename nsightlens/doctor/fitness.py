@@ -23,7 +23,7 @@ _TOOL_FOLDERS = {
 }
 _TOOL_NAMES = {"nsys": "Nsight Systems", "ncu": "Nsight Compute"}
 _NAMES = {"kineto": "torch.profiler", "steps": "step times"}
-_REPORTS = {"nsys": "nsys-rep", "ncu": "ncu-rep"}
+_HERE = {"nsys": "Here it would only export .nsys-rep files for nsightlens", "ncu": "Its reports are read without it"}
 _TORCH = """
 import json, torch
 nvtx = True
@@ -125,10 +125,8 @@ def tool_finding(tool: str, machine: Machine, has_gpu: bool) -> Finding:
             return Finding(tool, BAD, f"{name} is installed in {beside[0]}, but not on PATH", f'export PATH="{beside[0]}:$PATH"',
                            usable=False)
         if not has_gpu:
-            return Finding(tool, NOTE, f"{name} is not on PATH",
-                           f"Recording needs it on the machine with the GPU. Here it would only export .{_REPORTS[tool]} files "
-                           "for "
-                           "nsightlens", usable=False)
+            return Finding(tool, NOTE, f"{name} is not on PATH", f"Recording needs it on the machine with the GPU. {_HERE[tool]}",
+                           usable=False)
         return Finding(tool, BAD, f"{name} is not on PATH",
                        "Load its module (module avail nsight, cuda, nvhpc), or install it: it is part of the CUDA toolkit "
                        "and needs no root", usable=False)

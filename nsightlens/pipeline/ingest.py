@@ -250,7 +250,7 @@ def read_one(path: str | Path) -> dict[str, pa.Table]:
     """Return the tables of one capture by name, as `ingest` would store them. Raises ReadError (or UsageError: no such file)."""
     file = find([path])[0]
     if file.refused or not file.tool:
-        what_to_do = "Give an nsys export, an ncu CSV or a PyTorch-profiler trace"
+        what_to_do = "Give an nsys export, an ncu report or CSV, or a PyTorch-profiler trace"
         raise file.refused or UnknownFormatError(path, f"it is no capture ({file.kind})", what_to_do)
     one = Group(file.run, file.tool, ((file,),))
     with TemporaryDirectory(prefix="nsightlens-") as folder:

@@ -316,7 +316,7 @@ def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "rank0.json")
     nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
     assert refused(tmp_path / "store").endswith(
-        "ingest an ncu report (--set roofline --csv --page raw); from operator shapes alone: --time kineto")
+        "ingest an ncu report (ncu --set roofline --export FILE); from operator shapes alone: --time kineto")
     assert refused(tmp_path / "store", "--time", "kineto").endswith(
         "; nor is their work known from operator shapes (record_shapes=True)")
 

@@ -8,7 +8,7 @@ import pytest
 from nsightlens.discovery.export import REPORTS, advice, convert, recognise
 from nsightlens.errors import ReadError
 
-NSYS, NCU = REPORTS
+(NSYS,) = REPORTS
 
 
 def _stub(folder: Path, name: str, body: str) -> None:
@@ -28,7 +28,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_recognised_by_content() -> None:
     assert recognise(b"NVIDIA Tegra Profiler Report 1.2") is NSYS
-    assert recognise(b"NVR\0\2\0\0\0") is NCU
+    assert recognise(b"NVR\0\2\0\0\0") is None
     assert recognise(b"SQLite format 3\0") is None
 
 
@@ -44,12 +44,6 @@ def test_nsys_writes_into_the_cache_and_only_once(tools: Path, tmp_path: Path) -
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.nsys-rep", "bin", "converted", "log"]
 
 
-def test_ncu_prints_raw_base_units_in_the_c_locale(tools: Path, tmp_path: Path) -> None:
-    _stub(tools, "ncu", 'echo "$LC_ALL: $*"')
-    text = convert(NCU, tmp_path / "a.ncu-rep", tmp_path / "c" / "x.csv").read_text()
-    assert text == f"C: --import {tmp_path}/a.ncu-rep --csv --page raw --print-units base\n"
-
-
 def test_a_failing_tool_leaves_nothing_and_says_what_it_said(tools: Path, tmp_path: Path) -> None:
     _stub(tools, "nsys", "echo 'version too old' >&2; exit 3")
     with pytest.raises(ReadError, match="version too old") as caught:
@@ -60,6 +54,6 @@ def test_a_failing_tool_leaves_nothing_and_says_what_it_said(tools: Path, tmp_pa
 
 def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> None:
     with pytest.raises(ReadError) as caught:
-        convert(NCU, Path("/d/my run.ncu-rep"), tmp_path / "c" / "x.csv")
-    assert "LC_ALL=C ncu --import '/d/my run.ncu-rep' --csv --page raw --print-units base > '/d/my run.csv'" in str(caught.value)
+        convert(NSYS, Path("/d/my run.nsys-rep"), tmp_path / "c" / "x.sqlite")
+    assert "--output '/d/my run.sqlite' '/d/my run.nsys-rep'" in str(caught.value)
     assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type sqlite")

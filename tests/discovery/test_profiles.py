@@ -7,7 +7,7 @@ from nsightlens.discovery.export import REPORTS
 from nsightlens.discovery.files import Fingerprint, Found
 from nsightlens.discovery.profiles import Grouping, group, profile_id
 from nsightlens.discovery.ranks import Sidecar
-from nsightlens.readers.reader import Probe
+from nsightlens.readers.reader import Probe, ProcessHint
 
 
 def _found(name: str, tool: str, kind: str = "", **probe: object) -> Found:
@@ -58,12 +58,34 @@ def test_of_traces_with_the_same_beginning_the_first_whole_one_is_read() -> None
 
 
 def test_a_report_beside_its_export_is_one() -> None:
-    nsys, ncu = REPORTS
+    (nsys,) = REPORTS
     files = [replace(_found("a.nsys-rep", "nsys"), report=nsys), _found("a.sqlite", "nsys"),
-             replace(_found("b.nsys-rep", "nsys"), report=nsys), replace(_found("k.ncu-rep", "ncu"), report=ncu),
-             _found("k.raw.csv", "ncu"), replace(_found("k2.ncu-rep", "ncu"), report=ncu)]
+             replace(_found("b.nsys-rep", "nsys"), report=nsys)]
     found = _group(files)
-    assert sorted(path.name for _, path in found.duplicates) == ["a.nsys-rep", "k.ncu-rep"]
+    assert sorted(path.name for _, path in found.duplicates) == ["a.nsys-rep"]
+
+
+def _report(name: str, *launches: str, pid: int = 7) -> Found:
+    return _found(name, "ncu", "ncu report", identity=frozenset(launches), processes=(ProcessHint(pid),))
+
+
+def _page(name: str, *launches: str, pid: int = 7) -> Found:
+    return _found(name, "ncu", identity=frozenset(launches), processes=(ProcessHint(pid),))
+
+
+def test_pages_join_the_report_that_they_were_printed_from() -> None:
+    report = _report("k.ncu-rep", "a")
+    for agree in (True, False):  # what contradicts the report is told by the reader
+        assert _names(_group([_page("k.details.csv", "renamed"), report, _page("k.csv", "renamed")], agree=agree)) == [
+            [["k.ncu-rep", "k.csv", "k.details.csv"]]]
+    assert _names(_group([_page("other.csv", "a"), report])) == [[["k.ncu-rep", "other.csv"]]]
+    assert _names(_group([_page("other.csv", "a"), report], agree=False)) == [[["k.ncu-rep"]], [["other.csv"]]]
+
+
+def test_pages_of_another_process_do_not_join_a_report_by_its_name() -> None:
+    assert _names(_group([_page("k.csv", "b", pid=8), _report("k.ncu-rep", "a")])) == [[["k.ncu-rep"]], [["k.csv"]]]
+    elsewhere = replace(_page("k.csv", "b"), path=Path("/r/other/k.csv"))
+    assert len(_group([elsewhere, _report("k.ncu-rep", "a")]).groups) == 2
 
 
 def test_two_exports_of_one_report() -> None:

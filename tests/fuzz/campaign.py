@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from nsightlens.errors import ReadError
-from tests.fuzz import kineto, ncu, nsys
+from tests.fuzz import kineto, ncu, ncu_rep, nsys
 from tests.fuzz.mutation import Mutation, Target, applied, minimised, mutation
 
-TARGETS: tuple[Target, ...] = (nsys, ncu, kineto)
+TARGETS: tuple[Target, ...] = (nsys, ncu, ncu_rep, kineto)
 HANG_S, WAIT_S = 20, 300
 MOST_BYTES = 1 << 30
 _BATCH = 200

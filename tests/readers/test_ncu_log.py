@@ -33,7 +33,7 @@ PROFILING = '==PROF== Profiling "gemm_kernel": 0%....50%....100% - 9 passes'
         ([CONNECTED, "==PROF== Disconnected from process 7"], "no_kernels", ["--launch-skip"]),
         (["==WARNING== No metrics to collect found in sections."], "no_metrics", ["--set"]),
         (["==ERROR== Failed to initialize the counter library"], "tool_error", ["Failed to initialize the counter library"]),
-        ([PROFILING, "==PROF== Report: /data/r1.ncu-rep"], "report_elsewhere", ["/data/r1.ncu-rep", "--import"]),
+        ([PROFILING, "==PROF== Report: /data/r1.ncu-rep"], "report_elsewhere", ["Ingest", "/data/r1.ncu-rep"]),
         ([PROFILING, "[69516] transpose@127.0.0.1", "  transpose(float *), 2023-Mar"], "not_csv", ["--csv"]),
         ([PROFILING], "no_table", ["--log-file"]),
     ],
@@ -174,7 +174,7 @@ def test_other_text_is_not_named(text: str) -> None:
 
 @pytest.mark.parametrize(
     "head",
-    [b"", b"NVR\0\x02\0\0\0", b"SQLite format 3\0", b'{"schemaVersion": 1}', b"\xff\xfe", b"\x1f\x8b\x08", b"ID,Name\n1,2"],
+    [b"", b"SQLite format 3\0", b'{"schemaVersion": 1}', b"\xff\xfe", b"\x1f\x8b\x08", b"ID,Name\n1,2"],
 )
 def test_other_files_are_not_sniffed(head: bytes) -> None:
     assert not ncu.sniff(Path("x"), head)

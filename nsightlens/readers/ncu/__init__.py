@@ -1,47 +1,66 @@
-"""ncu CSV -> tables: every page that `ncu --csv` prints (details, details-all, metrics, raw, print-summary).
+"""ncu -> tables: its reports (.ncu-rep), and every page that `ncu --csv` prints (details, details-all, metrics, raw, summary).
 
-A file is text with tables in it (`text`, `lines`); a table is long, wide or a summary (`long`, `wide`, `summary`), and gives
-a page (`page`); the pages of a report are united (`merge`) and become rows (`kernels`, `tables`).
+A CSV file is text with tables in it (`text`, `lines`); a table is long, wide or a summary (`long`, `wide`, `summary`), and gives
+a page (`page`), as a report does by itself (the folder `ncu_rep`). Pages are united (`merge`, `pairing`) and become rows
+(`kernels`, `tables`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
 from nsightlens.readers.ncu import tables
-from nsightlens.readers.ncu.content import Content, content_of
+from nsightlens.readers.ncu.content import Content, content_of, is_report
 from nsightlens.readers.ncu.counters import Counters
 from nsightlens.readers.ncu.identity import look
 from nsightlens.readers.ncu.kernels import kernels
 from nsightlens.readers.ncu.log import LogFacts, facts, speaks_ncu
-from nsightlens.readers.ncu.merge import merge
 from nsightlens.readers.ncu.notes import Notes
+from nsightlens.readers.ncu.page import Page
+from nsightlens.readers.ncu.pairing import united
 from nsightlens.readers.ncu.summary import unite
 from nsightlens.readers.ncu.text import decode, find_header
 from nsightlens.readers.ncu.unsupported import recognise_foreign_csv
+from nsightlens.readers.ncu_rep.page import KIND, printed_name
+from nsightlens.readers.ncu_rep.stream import MAGIC
 from nsightlens.readers.reader import Probe, ProcessHint
 
 __all__ = ["RULES_VERSION", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
 
 TOOL = "ncu"
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Raised whenever the reader makes other rows of the same file."""
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the text holds a header or a message of ncu."""
+    """Return whether it is a report of ncu, or a text with a header or a message of ncu."""
+    if head.startswith(MAGIC):
+        return True
     data = decode(head, Notes())
     return find_header(data)[0] is not None or speaks_ncu(data.split(b"\n"))
 
 
 def probe(path: Path) -> Probe:
-    """Return the facts in the id columns and the log; `identity` names the launches. Raises ReadError."""
+    """Return the facts in a report, or in the id columns and the log; `identity` names the launches. Raises ReadError."""
+    if is_report(path):
+        return _probe_of_report(path)
     seen = look(path)
     hints = tuple(ProcessHint(pid=pid) for pid in seen.pids)
     return Probe(f"ncu {seen.kind} csv", facts(seen.log).version, hints, seen.identity)
+
+
+def _probe_of_report(path: Path) -> Probe:
+    content = content_of(path)
+    launches = [launch for page in content.pages for launch in page.launches]
+    pids = dict.fromkeys(launch.pid for launch in launches if launch.pid is not None)
+    printed = [launch._replace(name=printed_name(launch)) for launch in launches]
+    names = frozenset(launch.identity for launch in [*launches, *printed])
+    return Probe("ncu report", content.recorded.version if content.recorded else None,
+                 tuple(ProcessHint(pid=pid) for pid in pids), names)
 
 
 def mergeable(paths: Sequence[Path]) -> bool:
@@ -55,7 +74,7 @@ def mergeable(paths: Sequence[Path]) -> bool:
     except ReadError:
         return False
     _, lost = unite([summary for content in contents for summary in content.summaries])
-    return not lost and merge([page for content in contents for page in content.pages], Notes()).conflicts == 0
+    return not lost and united(_pages(contents), Notes()).conflicts == 0
 
 
 def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) -> Iterator[Batch]:
@@ -65,9 +84,10 @@ def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) ->
     """
     notes = Notes()
     contents = _contents(paths, decimal, notes, threads=jobs > 1)
-    log_facts = facts([line for content in contents for line in content.log])
-    report = merge([page for content in contents for page in content.pages], notes)
+    log_facts = _facts(contents)
+    report = united(_pages(contents), notes)
     summaries, lost = unite([summary for content in contents for summary in content.summaries])
+    summaries = [] if any(content.recorded for content in contents) else summaries  # their launches are those of the report
     notes.add("metric_conflict", lost[0] if lost else "", len(lost))
     notes.add("pages_merged", f"{len(paths)} files", report.shared if len(paths) > 1 else 0)
     notes.add("summary_only", "", len(summaries))
@@ -103,17 +123,28 @@ def _contents(paths: Sequence[Path], decimal: str | None, notes: Notes, *, threa
     return contents
 
 
+def _pages(contents: Sequence[Content]) -> list[Page]:
+    return [page for content in contents for page in content.pages]
+
+
+def _facts(contents: Sequence[Content]) -> LogFacts:
+    """Return what a report states, else what the logs say; in any case the messages of ncu in these."""
+    logged = facts([line for content in contents for line in content.log])
+    recorded = next((content.recorded for content in contents if content.recorded), None)
+    return replace(recorded, messages=logged.messages) if recorded else logged
+
+
 def _profile(contents: Sequence[Content], log_facts: LogFacts, notes: Notes) -> Batch:
-    kinds = {page.kind for content in contents for page in content.pages}
-    kinds |= {"summary" for content in contents if content.summaries}
+    kinds = {f"ncu {page.kind}" if page.kind == KIND else f"ncu {page.kind} csv" for page in _pages(contents)}
+    kinds |= {"ncu summary csv" for content in contents if content.summaries}
     row: dict[str, object] = {
         "tool_version": log_facts.version,
-        "format": " + ".join(f"ncu {kind} csv" for kind in sorted(kinds)),
+        "format": " + ".join(sorted(kinds)),
         "vendor": "cuda",
-        "events": sum(page.rows for content in contents for page in content.pages)
+        "events": sum(page.rows for page in _pages(contents))
         + sum(len(content.summaries) for content in contents),
-        "events_lost": notes.counts.get("rows_lost", 0) + notes.counts.get("truncated", 0),
-        "truncated": not notes.counts.keys().isdisjoint({"truncated", "endless"}),
-        "first_bad_byte": None,
+        "events_lost": sum(notes.counts.get(code, 0) for code in ("rows_lost", "truncated", "launch_damaged")),
+        "truncated": not notes.counts.keys().isdisjoint({"truncated", "endless", "report_damaged"}),
+        "first_bad_byte": notes.offsets.get("report_damaged"),
     }
     return "profiles", batch_of("profiles", [row])

@@ -8,9 +8,10 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 
+from nsightlens.errors import ReadError
 from nsightlens.readers.ncu import details, wide
 from nsightlens.readers.ncu.lines import tables
-from nsightlens.readers.ncu.log import refusal
+from nsightlens.readers.ncu.log import LogFacts, refusal
 from nsightlens.readers.ncu.long import LongCells, LongRows
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Evidence
@@ -18,6 +19,8 @@ from nsightlens.readers.ncu.page import Page
 from nsightlens.readers.ncu.summary import Summary, SummaryRows, summaries
 from nsightlens.readers.ncu.text import Header, blocks
 from nsightlens.readers.ncu.wide import WideCells, WideRows
+from nsightlens.readers.ncu_rep.page import report_page
+from nsightlens.readers.ncu_rep.stream import MAGIC, unpacked_head
 
 _SMALL = 1 << 18
 """Bytes up to which a file is remembered."""
@@ -27,11 +30,12 @@ Rows = LongRows | WideRows | SummaryRows
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds."""
+    """What a file holds. `recorded`: the facts that a report states, where it is one."""
 
     pages: list[Page] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
+    recorded: LogFacts | None = None
     notes: Notes = field(default_factory=Notes)
 
 
@@ -54,8 +58,20 @@ def _remembered(path: Path, digest: bytes, decimal: str | None) -> Content:
     return _read(path, decimal, threads=False)
 
 
+def is_report(path: Path) -> bool:
+    """Return whether a file is a report of ncu, and no text. Raises ReadError."""
+    try:
+        return unpacked_head(path, len(MAGIC)) == MAGIC
+    except OSError as exc:
+        raise ReadError(path, exc.strerror or "cannot be opened", "Check the path and its permissions.") from exc
+
+
 def _read(path: Path, decimal: str | None, *, threads: bool) -> Content:
     content = Content()
+    if is_report(path):
+        page, content.recorded = report_page(path, content.notes)
+        content.pages.append(page)
+        return content
     found = tables(blocks(path, content.notes), lambda header: _rows_of(header, threads), content.notes, content.log)
     headers = [rows.header.cells for rows in found]
     content.notes.add("repeated_header", "", len(headers) - len(set(headers)))

@@ -67,6 +67,7 @@ def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Se
     columns: dict[str, Any] = {
         "process_index": pa.array(process_of, pa.int32()),
         "name": pa.array([launch.name for launch in launches], pa.string()),
+        "mangled_name": pa.array([launch.mangled for launch in launches], pa.string()),
         "device": pa.array(ordinals(report, counters), pa.int32()),
         "context": pa.array([whole(launch.context) for launch in launches], pa.int64()),
         "stream": pa.array([whole(launch.stream) for launch in launches], pa.int64()),
@@ -87,7 +88,9 @@ def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Se
     for axis in "xyz":
         columns[f"cluster_{axis}"] = _int32(counters.whole(f"launch__cluster_dim_{axis}", least=1))
     sections = ", ".join(section for section in report.sections if section not in ("", COMMAND_LINE)) or None
-    for name, text in (("clock_control", facts.clock_control), ("cache_control", facts.cache_control), ("section_set", sections)):
+    stated = (("clock_control", facts.clock_control), ("cache_control", facts.cache_control), ("replay_mode", facts.replay_mode),
+              ("section_set", sections))
+    for name, text in stated:
         columns[name] = pa.array([text] * len(launches), pa.string())
     return columns
 

@@ -25,13 +25,14 @@ _PERMISSION = (
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The facts in the log: version, controls (None: unknown), and (name, ID, passes) of launches."""
+    """The facts in the log, or in a report: version, controls (None: unknown), and (name, ID, passes) of launches."""
 
     version: str | None
     clock_control: str | None
     cache_control: str | None
     passes: tuple[tuple[str, int, int], ...]
     messages: tuple[str, ...]
+    replay_mode: str | None = None
 
 
 def facts(log: Sequence[bytes]) -> LogFacts:
@@ -76,10 +77,10 @@ def refusal(path: Path, log: Sequence[bytes]) -> ReadError:
 def _other_refusal(path: Path, lines: list[str]) -> ReadError:
     report = next((found[1] for line in lines if (found := _REPORT.match(line))), None)
     if report:
-        todo = f"Read {report} itself, or export it: ncu --import {report} --csv --page raw > report.csv"
+        todo = f"Ingest that file: {report}"
         return ReadError(path, "this is ncu's log; the measurements went to a report file", todo, "report_elsewhere")
     if any(_CONSOLE.match(line) for line in lines):
-        todo = "Run ncu with --csv --page raw, or export a saved report with ncu --import REPORT --csv --page raw."
+        todo = "Ingest a saved report (.ncu-rep, ncu --export), or run ncu with --csv --page raw."
         return ReadError(path, "ncu printed its tables for people, not as CSV", todo, "not_csv")
     if any("No metrics to collect" in line for line in lines):
         todo = "Name a set or metrics that exist on this GPU: --set full, --metrics ...; ncu --list-sets lists the sets."

@@ -11,6 +11,30 @@ CODES: dict[str, tuple[str, str]] = {
     "pages_merged": (
         "info", "launches found in several files of one report: each becomes one row with the metrics of all files ({detail})",
     ),
+    "pages_beside_report": (
+        "info", "launches of CSV pages that the report beside them holds: the values are those of the report, which are exact "
+        "({detail})",
+    ),
+    "pages_beyond_report": (
+        "warning", "launches of CSV pages that the report beside them does not hold: they are kept as the pages print them",
+    ),
+    "report_damaged": (
+        "warning", "the report is cut or damaged: {detail}; launches before that are read",
+    ),
+    "launch_damaged": ("warning", "launches of the report that are damaged and cannot be read: {detail}"),
+    "launch_inconsistent": (
+        "warning", "launches whose configuration is not what their counters say: the report may be damaged ({detail})",
+    ),
+    "session_damaged": ("info", "damaged parts of the session: version, settings or process may be missing ({detail})"),
+    "metric_unnamed": ("warning", "metric values whose names the report does not hold; dropped"),
+    "untested_version": ("info", "the report is of a version that was never tested ({detail}); it is read as the ones before it"),
+    "range_results": (
+        "warning", "results of ranges, which are not read. `--replay-mode kernel` or `application` measures launches",
+    ),
+    "settings_by_default": (
+        "info", "launches for which ncu's command line does not state all of --clock-control, --cache-control and --replay-mode: "
+        "what it leaves out is taken to be ncu's default (base, all, kernel), but a configuration file may have said otherwise",
+    ),
     "page_unreadable": ("error", "files of this report that could not be read; the others were: {detail}"),
     "metric_conflict": (
         "warning", "metric values printed twice that differ by more than the printed digits; the first is kept ({detail}). "
@@ -33,7 +57,7 @@ CODES: dict[str, tuple[str, str]] = {
     "unknown_unit": ("warning", "values in an unknown unit ({detail}); kept as printed, not scaled"),
     "no_units": (
         "warning", "launches of a table without the row of units that ncu prints below its header: values are kept as printed, "
-        "not scaled ({detail}, ...), and durations are NULL. Export it again: ncu --import REPORT --csv --page raw",
+        "not scaled ({detail}, ...), and durations are NULL. Ingest the report itself (.ncu-rep)",
     ),
     "number_locale_guessed": (
         "warning", "it is ambiguous whether the separator in {detail} marks thousands or decimals. The reading that fits the "

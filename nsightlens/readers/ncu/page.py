@@ -25,7 +25,10 @@ Codes = np.ndarray[Any, np.dtype[np.int32]] | Ints
 
 
 class Launch(NamedTuple):
-    """One kernel launch as its id columns print it; None where the file has no such column or cell."""
+    """One kernel launch as its id columns print it; None where the file has no such column or cell.
+
+    mangled, function: the symbol and the bare name, which only reports have.
+    """
 
     pid: int | None
     ncu_id: int | None
@@ -39,6 +42,8 @@ class Launch(NamedTuple):
     device: str | None = None
     cc: str | None = None
     nvtx: str | None = None
+    mangled: str | None = None
+    function: str | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -97,7 +102,7 @@ class Entries:
 
 @dataclass(slots=True)
 class Page:
-    """One table of a file. `steps` returns the value of the last printed digit of each entry (computed when asked).
+    """One table of a file, or a report. `steps` returns the value of the last printed digit of each entry (computed when asked).
 
     untimed: launches whose gpu__time_duration is printed in a unit that is none of time.
     """
@@ -150,7 +155,7 @@ class IdColumns:
         if (pid is None and self.positions[0] >= 0) or (ncu_id is None and self.positions[1] >= 0):
             return None
         nvtx = " | ".join([row[p] for p in self.ranges if p < size and row[p]]) or None if self.ranges else None
-        return Launch._make((pid, ncu_id, *found, nvtx))
+        return Launch._make((pid, ncu_id, *found, nvtx, None, None))
 
 
 def is_untimed(metric: Name | None, unit: str) -> bool:

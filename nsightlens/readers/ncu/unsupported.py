@@ -9,8 +9,8 @@ _NSYS_TODO = (
     "Read the report itself, which has every kernel: nsys export --type sqlite REPORT.nsys-rep, then ingest the .sqlite file."
 )
 _NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
-_HAND_TODO = "Ingest ncu's own output: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv."
-_RESAVED_TODO = "Ingest the file as ncu wrote it, or export it again: ncu --import REPORT.ncu-rep --csv --page raw > FILE.csv."
+_HAND_TODO = "Ingest ncu's own report (.ncu-rep), or what it prints with --csv --page raw."
+_RESAVED_TODO = "Ingest the report that it was printed from (.ncu-rep), or the file as ncu wrote it."
 _OTHER_SEPARATORS = ";\t|"
 _NSYS_FIRST = {"Time (%)", "Time(%)", "Start (ns)", "Start(nsec)", "Start Time (ns)", "Total (MB)", "Total", "Duration (ns)"}
 _NSYS_OTHER = re.compile(

@@ -72,8 +72,8 @@ SELECT
             || 'that its CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
                 WHEN '7.0' THEN 'sm__inst_executed_pipe_tensor.sum' ELSE 'sm__ops_path_tensor_src_{bf16_dst_fp32,fp16,'
                 || 'fp16_dst_fp16,fp16_dst_fp32,tf32_dst_fp32,fp64,int8}.sum (a name that the GPU lacks prints n/a)' END
-        WHEN precision IS NULL THEN 'no operations were counted: collect --set roofline (and export the details page with '
-            || '--print-details all, or the raw page)'
+        WHEN precision IS NULL THEN 'no operations were counted: collect --set roofline (and ingest the report, .ncu-rep, or '
+            || 'print the details page with --print-details all)'
         WHEN work_flop IS NULL AND rate_flop_per_s IS NULL THEN precision || ' ' || coalesce(missing, 'add, mul, fma')
             || ' not counted: collect --set roofline, or .sum of smsp__sass_thread_inst_executed_op_{'
             || CASE precision WHEN 'fp64' THEN 'dadd,dmul,dfma' WHEN 'fp16' THEN 'hadd,hmul,hfma' ELSE 'fadd,fmul,ffma' END
