@@ -17,7 +17,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
     for rank in range(2):
         kineto(folder / "base" / f"rank{rank}.json", [("gemm_kernel", 10.0, 5.0), ("add_kernel", 20.0, 1.0)], rank=rank)
-    ingest([folder / "base"], folder / "store")
+    ingest([folder / "base"], folder / "store", jobs=1)
     return folder / "store"
 
 

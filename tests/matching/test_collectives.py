@@ -266,7 +266,7 @@ def test_waits_are_the_true_waits(simulated: Store) -> None:
 
 def test_a_wrong_host_label_is_seen_through(tmp_path: Path) -> None:
     generator.make(tmp_path / "run", seed=3, wrong_host_rank=1)
-    store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
+    store = nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1)
     rows = [row for row in store.view("rank_clock").to_pylist() if row["rank"] == 1]
     assert rows and all(row["same_host"] and not row["shares_clock"] for row in rows)
 
