@@ -97,6 +97,11 @@ def test_one_and_three_dimensions() -> None:
     assert found.flop == 2 * (5 * 8) * 2 * 8
 
 
+def test_a_depthwise_convolution_reads_its_bias() -> None:
+    found = call("_conv_depthwise2d", [2, 4, 8, 8], [4, 1, 3, 3], "[3, 3]", [4], "[1, 1]", "[1, 1]", "[1, 1]")
+    assert (found.flop, found.bytes) == (2 * 512 * 9, 4 * (512 + 36 + 4 + 512))
+
+
 def test_a_stride_wider_than_the_kernel_passes_over_the_rest_of_the_input() -> None:
     found = call("conv2d", [2, 4, 8, 8], [6, 4, 1, 1], "", "[2, 2]", "[0, 0]", "[1, 1]", "1")
     assert found.bytes == 4 * (2 * 4 * 16 + 24 + 2 * 6 * 16)
