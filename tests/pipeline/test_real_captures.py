@@ -146,7 +146,10 @@ def _ncu_launches(path: Path) -> set[tuple[str, str]] | None:
     return {(row[1], row[0]) for row in csv.reader(lines[start + 1 :]) if len(row) > 11 and row[0].isdigit()}
 
 
-@pytest.mark.parametrize("path", sorted((DATA / "ncu").glob("*.csv")), ids=lambda p: p.stem[-60:])
+NCU_PAGES = sorted((DATA / "ncu").glob("*.csv"))
+
+
+@pytest.mark.parametrize("path", NCU_PAGES, ids=[path.stem[-60:] for path in NCU_PAGES])
 def test_ncu_agrees_with_a_csv_walk(real: Ingested, path: Path) -> None:
     expected, file = _ncu_launches(path), real.row(path)
     if expected is None:
