@@ -134,14 +134,15 @@ def test_what_could_not_be_matched_is_said(tmp_path: Path) -> None:
     assert "2 communication kernels, 4.0 % of communication time, could not be matched." in page
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
     for run, duration in (("before", 10.0), ("after", 12.0)):
         launches = [("gemm", 1000.0 * k, duration + k % 3) for k in range(1, 101)]
         launches += [("same", 1000.0 * k + 500, 5.0 + k % 2) for k in range(1, 101)]
-        kineto(tmp_path / run / "rank0.json", launches, rank=0, host=f"node-{run}")
-    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store", jobs=1).close()
-    return tmp_path / "store"
+        kineto(folder / run / "rank0.json", launches, rank=0, host=f"node-{run}")
+    nl.ingest([folder / "before", folder / "after"], store=folder / "store", jobs=1).close()
+    return folder / "store"
 
 
 def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
