@@ -38,6 +38,7 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("_softmax", ([4, 6], "-1", "False"), 96, 192),
     ("_softmax", (([4, 6], HALF), "-1", "True"), 96, 48 + 96),
     ("_log_softmax_backward_data", ([4, 6], [4, 6], "1", "6"), 96, 288),
+    ("_softmax_backward_data", (([4, 6], HALF), ([4, 6], "float"), "1", "5"), 96, 48 + 96 + 48),  # 5: half precision
     ("native_layer_norm", ([4, 6], "[6]", [6], [6], "1e-5"), 8 * 24, 96 + 48 + 96 + 32),
     ("native_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "True", "0.1", "1e-5"), 8 * 96, 768 + 48 + 24 + 24),
     ("cudnn_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "False", "0.1", "1e-5"), 4 * 96, 768 + 48),
