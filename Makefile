@@ -11,6 +11,9 @@ STATE ?= fuzz-state
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11
 
+# Tests start many processes: each would compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-captures test-long test-workloads test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks bench clean
 .DELETE_ON_ERROR:
 
@@ -54,11 +57,11 @@ demo: $(VENV)/.core
 
 ## Lint, types and all tests but those of the targets below.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not captures"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures"
 
 ## Every figure against real captures and what other tools print for them; skipped where these are not at hand.
 test-captures: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile -m captures
+	$(BIN)/python -m pytest -n auto --dist worksteal -m captures
 
 ## Tests that take minutes: 200 killed ingests, full disks, upgrades, the suite without the roofline, the wheel in an empty venv.
 test-long: $(VENV)/.test
@@ -93,7 +96,7 @@ test-view: $(VENV)/.test
 
 ## All tests but those of real captures under the lowest versions that pyproject.toml allows, in a venv of their own.
 test-lowest: $(LOWEST_VENV)/.lowest
-	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist loadfile -m "not captures"
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -m "not captures"
 
 $(LOWEST_VENV)/.lowest: pyproject.toml tests/lower_bounds.py
 	@command -v $(LOWEST_PYTHON) >/dev/null || { echo "the lowest versions are for Python 3.11: make test-lowest LOWEST_PYTHON=/path/to/python3.11"; exit 1; }

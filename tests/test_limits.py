@@ -12,6 +12,7 @@ import nsightlens as nl
 from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
+from tests.conftest import Shared
 from tests.places import ROOT
 
 SIMULATED, RECORDED = ROOT / "fixtures" / "simulated_resnet18_ddp", ROOT / "fixtures" / "resnet18_cpu"
@@ -31,10 +32,15 @@ def _table() -> dict[str, dict[str, str]]:
 TABLE = _table()
 
 
+def _ingest(folder: Path) -> None:
+    for name, path in CAPTURES.items():
+        nl.ingest(path, store=folder / name, jobs=1).close()
+
+
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Store]:
-    root = tmp_path_factory.mktemp("limits")
-    return {name: nl.ingest(path, store=root / name) for name, path in CAPTURES.items()}
+def stores(shared: Shared) -> dict[str, Store]:
+    made = shared("limits", _ingest)
+    return {name: nl.open(made / name) for name in CAPTURES}
 
 
 def _answer(store: Store, name: str) -> pa.Table | None:
@@ -97,10 +103,10 @@ def test_what_needs_two_tools_answers_with_two(bundled_store: Path) -> None:
                 assert any(tool in (r.get("tool", tool), r.get("other_tool", tool)) for r in rows), (name, capture)
 
 
-def test_what_was_not_recorded_has_no_rows(tmp_path: Path) -> None:
+def test_what_was_not_recorded_has_no_rows(stores: dict[str, Store], tmp_path: Path) -> None:
     """The recording of two ranks has neither memory nor stacks; that of one process has both."""
-    one = nl.ingest(RECORDED / "torch", store=tmp_path / "one")
-    two = nl.ingest(ROOT / "fixtures" / "resnet18_cpu_ddp" / "torch", store=tmp_path / "two")
+    one = stores["CPU"]
+    two = nl.ingest(ROOT / "fixtures" / "resnet18_cpu_ddp" / "torch", store=tmp_path / "two", jobs=1)
     for name in ("memory_curve", "memory_peak", "memory_by_operator", "module_summary"):
         assert one.view(name).num_rows > 0, name
         assert two.view(name).num_rows == 0, name

@@ -124,7 +124,7 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
     """Rank 2 is late in ten collectives; the two others wait for it, 1.4 % or 10 % of the time of all."""
     for rank in range(3):
         exchange(tmp_path / "run" / f"{rank}.json", rank, late_us if rank == 2 else 0.0)
-    rows = nl.ingest(tmp_path / "run", store=tmp_path / "store").view("findings").to_pylist()
+    rows = nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).view("findings").to_pylist()
     late = [(row["rank"], row["total_ns"]) for row in rows if row["rule"] == "straggler"]
     assert late == ([] if waited is None else [(2, waited)])
     by_rank = {row["rank"]: row["total_ns"] for row in rows if row["rule"] == "communication"}
@@ -177,7 +177,7 @@ def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, 
     capture = DATA / path
     if not capture.exists():
         pytest.skip(f"needs {path}")
-    rows = nl.ingest(capture, store=tmp_path / "store").view("findings").to_pylist()
+    rows = nl.ingest(capture, store=tmp_path / "store", jobs=1).view("findings").to_pylist()
     assert [rows[0][name] for name in ("rule", "rank", "total_ns")] == [rule, rank, total] and words in rows[0]["what"]
     assert not any("larger batches" in row["why"] or "accumulate" in row["why"] for row in rows)
     if rule == "straggler":

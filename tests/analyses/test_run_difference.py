@@ -92,7 +92,7 @@ def test_a_certain_but_small_change_is_below_the_threshold() -> None:
 def test_two_runs_of_a_store(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=8, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=8, evaluate_after=())
-    store = nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store")
+    store = nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1)
     table = store.view("run_difference", base="base", other="other", skip_steps=1)
     rows = table.to_pylist()
     assert {(row["tool"], row["unit"], row["base_replicates"]) for row in rows} == {("nsys", "per step", 8)}
@@ -134,7 +134,7 @@ def test_a_rank_without_a_step_halves_nothing_and_what_has_no_operator_is_a_row(
 def test_runs_without_steps_are_compared_in_blocks(tmp_path: Path) -> None:
     for run, duration in (("a", 10.0), ("b", 20.0)):
         kineto(tmp_path / run / "rank0.json", [("gemm", 1000.0 * k, duration + k % 3) for k in range(1, 101)], rank=0)
-    store = nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store")
+    store = nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store", jobs=1)
     rows = store.view("run_difference", by="key").to_pylist()
     said = [(row["item"], row["unit"], row["verdict"], row["in_recordings"], row["base_replicates"]) for row in rows]
     assert said == [("gemm", "per launch", "undecided", "longer", 10)]
@@ -200,7 +200,7 @@ def test_two_real_recordings_of_one_setting_are_no_change_of_the_run(tmp_path: P
         (tmp_path / name).mkdir()
         for file in files:
             (tmp_path / name / file.name).symlink_to(file)
-    store = nl.ingest([tmp_path / name for name in ("one", "two", "none", "four")], store=tmp_path / "store")
+    store = nl.ingest([tmp_path / name for name in ("one", "two", "none", "four")], store=tmp_path / "store", jobs=1)
     (alike,) = store.view("run_difference", base="one", other="two", by="step").to_pylist()
     assert [alike[name] for name in ("change_pct", "verdict", "in_recordings", "low_ns")] == [
         -12.77, "undecided", "shorter", None]
@@ -222,7 +222,7 @@ def test_numbers_that_mean_nothing_are_refused(numbers: dict[str, Any]) -> None:
 
 def test_runs_that_are_not_there_are_refused(tmp_path: Path) -> None:
     kineto(tmp_path / "a" / "rank0.json", rank=0)
-    store = nl.ingest(tmp_path / "a", store=tmp_path / "store")
+    store = nl.ingest(tmp_path / "a", store=tmp_path / "store", jobs=1)
     with pytest.raises(UsageError, match="name two runs"):
         store.view("run_difference")
     with pytest.raises(UsageError, match="no run z"):

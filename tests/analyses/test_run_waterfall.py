@@ -239,7 +239,7 @@ def test_items_sum_to_the_categories_of_step_breakdown(bundled_store: Path) -> N
 def test_captures_without_steps_through_a_store(tmp_path: Path) -> None:
     for name, duration in (("a", 10.0), ("b", 20.0)):
         kineto(tmp_path / name / "rank0.json", [("gemm", 1000.0 * k, duration) for k in range(1, 11)], rank=0)
-    store = nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store")
+    store = nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store", jobs=1)
     rows = store.view("run_waterfall").to_pylist()
     assert {row["unit"] for row in rows} == {"of the capture"}
     assert store.view("run_waterfall", only_kind="compute")["base_ns"].to_pylist() == [100_000]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 import nsightlens as nl
 from nsightlens.cli.compare import command
 from nsightlens.store.store import Store
+from tests.conftest import Shared
 from tests.fixtures.simulated_run import FIXTURES
 
 sys.path.insert(0, str(FIXTURES))
@@ -21,13 +23,16 @@ LATE, DELAY_NS = 1, 200_000_000
 STEPS = range(1, 4)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def _make(folder: Path) -> None:
     """ResNet-18 on four GPUs; the host of rank 1 is held up for 200 ms in the backward pass of every step but the first."""
-    path = tmp_path_factory.mktemp("late")
-    generator.make(path / "run", world_size=4, batch=1056, steps=len(STEPS), late=(), evaluate_after=(),
+    generator.make(folder / "run", world_size=4, batch=1056, steps=len(STEPS), late=(), evaluate_after=(),
                    stalled=tuple((step, LATE, DELAY_NS) for step in STEPS))
-    return nl.ingest(path / "run", store=path / "store")
+    nl.ingest(folder / "run", store=folder / "store", jobs=1).close()
+
+
+@pytest.fixture(scope="module")
+def store(shared: Shared) -> Store:
+    return nl.open(shared("straggler", _make) / "store")
 
 
 @pytest.mark.parametrize("tool", ["nsys", "kineto"])

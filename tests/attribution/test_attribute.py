@@ -56,7 +56,7 @@ def _store(folder: Path, events: Iterable[dict[str, Any]]) -> Store:
     trace = {"schemaVersion": 1, "deviceProperties": [], "baseTimeNanoseconds": 1_750_000_000 * 10**9, "traceEvents": [*events]}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "trace.json").write_text(json.dumps(trace))
-    return nl.ingest(folder / "trace.json", store=folder / "store")
+    return nl.ingest(folder / "trace.json", store=folder / "store", jobs=1)
 
 
 def _rows(store: Store, query: str = WORK) -> list[tuple[Any, ...]]:
@@ -212,7 +212,7 @@ def test_windows_of_one_process_are_apart(tmp_path: Path) -> None:
                  "host_name": "node1", "traceEvents": [
             _note(f"ProfilerStep#{window}", 0, 100), _op(f"op{window}", 2, 9), memory, *_launch(window + 1, 4)]}
         (tmp_path / f"trace{window}.json").write_text(json.dumps(trace))
-    store = nl.ingest([tmp_path / "trace0.json", tmp_path / "trace1.json"], store=tmp_path / "store", run="one")
+    store = nl.ingest([tmp_path / "trace0.json", tmp_path / "trace1.json"], store=tmp_path / "store", run="one", jobs=1)
     assert _rows(store, "SELECT windows FROM profiles") == [(2,)]
     assert _rows(store, "SELECT window_index, step, op FROM kernels ORDER BY start_ns") == [(0, 0, "op0"), (1, 1, "op1")]
     assert _rows(store, """
@@ -240,7 +240,7 @@ def _nsys(folder: Path, ranges: list[dict[str, Any]], calls: list[dict[str, Any]
     path = write(folder / "report.sqlite", base(
         StringIds=strings("k", "k", "cudaLaunchKernel_v7000"), CUPTI_ACTIVITY_KIND_KERNEL=kernels,
         CUPTI_ACTIVITY_KIND_RUNTIME=calls, NVTX_EVENTS=ranges))
-    return nl.ingest(path, store=folder / "store")
+    return nl.ingest(path, store=folder / "store", jobs=1)
 
 
 def test_ids_that_two_processes_use_lead_to_neither(tmp_path: Path) -> None:

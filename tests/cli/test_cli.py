@@ -16,13 +16,7 @@ from click.testing import CliRunner
 from nsightlens.cli.views import command as list_views
 from nsightlens.views import registry
 from tests.captures import kineto
-
-
-def _run(*arguments: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "nsightlens", *map(str, arguments)], capture_output=True, text=True,
-                          check=False, input=stdin)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+from tests.cli.command_line import run
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +25,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank in range(2):
         kineto(folder / "base" / f"rank{rank}.json", [("gemm_kernel", 10.0, 5.0), ("\x1b[31mred\nkernel", 20.0, 1.0)], rank=rank)
     (folder / "base" / "broken.json").write_text("{")
-    done = _run("ingest", folder / "base", "--store", folder / "store")
-    assert done.returncode == 0 and done.stdout == ""
+    command = [sys.executable, "-m", "nsightlens", "ingest", str(folder / "base"), "--store", str(folder / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
     assert "4 kernels" in done.stderr and "ranks 0,1" in done.stderr and "broken.json" in done.stderr
     return folder / "store"
 
@@ -40,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
     base = store.parent / "base"
     before = sorted(base.parent.rglob("*"))
-    done = _run("scan", base, "--format", "json")
+    done = run("scan", base, "--format", "json")
     rows = {row["path"]: row for row in json.loads(done.stdout)}
     assert (rows["rank1.json"]["kind"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
     assert rows["rank1.json"]["rank_source"] in ("content:distributedInfo", "filename")
@@ -49,19 +44,19 @@ def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
 
 
 def test_show_in_every_format(store: Path, tmp_path: Path) -> None:
-    text = _run("show", "kernel_summary", "--store", store)
+    text = run("show", "kernel_summary", "--store", store)
     assert "gemm_kernel" in text.stdout and "\x1b" not in text.stdout
-    rows = list(csv.DictReader(io.StringIO(_run("show", "kernel_summary", "--store", store, "-f", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(run("show", "kernel_summary", "--store", store, "-f", "csv").stdout)))
     assert [(r["instances"], r["total_ns"]) for r in rows] == [("2", "10000"), ("2", "2000")]
-    assert json.loads(_run("show", "kernel_summary", "--store", store, "-f", "json").stdout)[0]["total_ns"] == 10000
-    assert _run("show", "kernel_summary", "--store", store, "-o", tmp_path / "x.parquet").returncode == 0
+    assert json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)[0]["total_ns"] == 10000
+    assert run("show", "kernel_summary", "--store", store, "-o", tmp_path / "x.parquet").returncode == 0
     assert pq.read_table(tmp_path / "x.parquet")["total_ns"].to_pylist() == [10000, 2000]
 
 
 def test_parameters_and_filters(store: Path) -> None:
-    rows = json.loads(_run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)
+    rows = json.loads(run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)
     assert len(rows) == 1
-    done = _run("show", "kernel_by_rank", "only_rank=1", "--store", store, "-f", "json")
+    done = run("show", "kernel_by_rank", "only_rank=1", "--store", store, "-f", "json")
     assert {row["rank"] for row in json.loads(done.stdout)} == {1}
 
 
@@ -73,24 +68,24 @@ def test_parameters_and_filters(store: Path) -> None:
 ])
 def test_wrong_requests_exit_2_with_a_hint(store: Path, arguments: tuple[str, ...], hint: str) -> None:
     options = ["--store", str(store)] if arguments[0] in ("show", "sql", "ingest") else []
-    done = _run(*arguments, *options)
+    done = run(*arguments, *options)
     assert done.returncode == 2 and done.stdout == ""
     assert hint in done.stderr
 
 
 def test_no_store_exits_1_and_says_how_to_make_one(tmp_path: Path) -> None:
-    done = _run("show", "kernel_summary", "--store", tmp_path / "none")
+    done = run("show", "kernel_summary", "--store", tmp_path / "none")
     assert done.returncode == 1 and "nsightlens ingest" in done.stderr
 
 
 def test_nothing_readable_exits_1(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.json").write_text("{")
-    assert _run("ingest", tmp_path / "run", "--store", tmp_path / "store").returncode == 1
+    assert run("ingest", tmp_path / "run", "--store", tmp_path / "store").returncode == 1
 
 
 def test_sql_from_standard_input(store: Path) -> None:
-    done = _run("sql", "-", "--store", store, "-f", "csv", stdin="SELECT count(*) AS n FROM kernels")
+    done = run("sql", "-", "--store", store, "-f", "csv", stdin="SELECT count(*) AS n FROM kernels")
     assert done.stdout == "n\n4\n"
 
 
@@ -108,22 +103,22 @@ def test_a_closed_pipe_is_no_error(store: Path) -> None:
     ("FROM kernel", 'DuckDB: Catalog Error: Table with name kernel does not exist!\nDid you mean "kernels"?'),
 ])
 def test_sql_says_how_to_ask_for_a_view(store: Path, query: str, told: str) -> None:
-    done = _run("sql", query, "--store", store)
+    done = run("sql", query, "--store", store)
     assert done.returncode == 2 and told in done.stderr
 
 
 def test_a_view_of_python_goes_on_in_sql(store: Path, tmp_path: Path) -> None:
-    assert _run("show", "critical_path", "--store", store, "-o", tmp_path / "path.parquet").returncode == 0
+    assert run("show", "critical_path", "--store", store, "-o", tmp_path / "path.parquet").returncode == 0
     query = f"SELECT count(DISTINCT rank) AS n FROM '{tmp_path / 'path.parquet'}'"
-    assert _run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n2\n"
+    assert run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n2\n"
 
 
 def test_views_lists_and_explains() -> None:
-    listed = _run("views").stdout
+    listed = run("views").stdout
     assert "kernel_summary" in listed and "\n_" not in listed
-    one = _run("views", "top_kernels").stdout
+    one = run("views", "top_kernels").stdout
     assert "how_many := 20" in one and "CREATE MACRO" in one
-    assert "nsightlens/analyses/" in _run("views", "straggler").stdout
+    assert "nsightlens/analyses/" in run("views", "straggler").stdout
     assert "\nAssumes\n- A name is a kernel" in one and len(listed.splitlines()) == len(registry.known())
 
 
@@ -136,6 +131,6 @@ def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_dates_beyond_those_of_python_are_printed(store: Path, form: str) -> None:
     query = "SELECT 'infinity'::DATE AS a, '-infinity'::TIMESTAMP AS b, DATE '20000-01-01' AS c, DATE '2026-01-02' AS d"
-    done = _run("sql", query, "--store", store.parent / "store", "--format", form)
+    done = run("sql", query, "--store", store.parent / "store", "--format", form)
     assert done.returncode == 0
     assert all(text in done.stdout for text in ("infinity", "-infinity", "20000-01-01", "2026-01-02"))

@@ -54,7 +54,7 @@ def test_a_tool_can_be_chosen(store: Path) -> None:
 
 def test_one_rank_cannot_be_compared(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "rank0.json", rank=0)
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 80)
     assert isinstance(done.exception, NsightlensError)
     assert "two ranks" in str(done.exception)
@@ -107,7 +107,7 @@ def test_ranks_left_out_are_named(tmp_path: Path) -> None:
     for number, rank in enumerate((0, 0, 1, 2)):
         exchange(tmp_path / "run" / f"{number}.json", rank, pid=70 + number, late_us=100.0 if rank == 2 else 0.0)
     kineto(tmp_path / "run" / "4.json", rank=3, pid=90, world_size=4)
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
     assert "Straggler: rank 2." in done.stdout
     assert "Left out: rank 0: 2 processes claim it." in done.stdout
@@ -118,7 +118,7 @@ def test_ranks_left_out_are_named(tmp_path: Path) -> None:
 def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing(tmp_path: Path) -> None:
     for number in range(4):
         exchange(tmp_path / "run" / f"{number}.json", number % 2, pid=70 + number)
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
     assert "Who was late is not known: no collective could be matched over the ranks." in done.stdout
     assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
@@ -129,19 +129,20 @@ def test_what_could_not_be_matched_is_said(tmp_path: Path) -> None:
     """Two sends and receives of one rank alone, 200 of its 2,600 us."""
     for rank in range(2):
         exchange(tmp_path / "run" / f"{rank}.json", rank, pid=70 + rank, extra=2 * rank)
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     page = compared(tmp_path / "store", 120).stdout
     assert "2 communication kernels, 4.0 % of communication time, could not be matched." in page
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
     for run, duration in (("before", 10.0), ("after", 12.0)):
         launches = [("gemm", 1000.0 * k, duration + k % 3) for k in range(1, 101)]
         launches += [("same", 1000.0 * k + 500, 5.0 + k % 2) for k in range(1, 101)]
-        kineto(tmp_path / run / "rank0.json", launches, rank=0, host=f"node-{run}")
-    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store").close()
-    return tmp_path / "store"
+        kineto(folder / run / "rank0.json", launches, rank=0, host=f"node-{run}")
+    nl.ingest([folder / "before", folder / "after"], store=folder / "store", jobs=1).close()
+    return folder / "store"
 
 
 def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
@@ -158,7 +159,7 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
     for run, duration in (("be fore", 10.0), ("after", 12.0), ("third", 13.0)):
         launches = [(f"kernel_{i}", 1000.0 * (20 * k + i), duration) for k in range(40) for i in range(14)]
         kineto(tmp_path / run / "rank0.json", launches)
-    nl.ingest([tmp_path / run for run in ("be fore", "after", "third")], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / run for run in ("be fore", "after", "third")], store=tmp_path / "store", jobs=1).close()
     done = CliRunner().invoke(command, ["runs", "be fore", "after", "--by", "key", "--store", str(tmp_path / "store")],
                               env={"COLUMNS": "160"})
     line = next(line for line in done.stdout.splitlines() if "2 more: " in line)
@@ -198,7 +199,7 @@ def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
         kineto(tmp_path / run / "rank0.json", rank=0)
         told = {"run": run, "command": ["train.py", "--batch", str(batch)], "driver_version": "550.1"}
         (tmp_path / run / "rank0.run.json").write_text(json.dumps(told))
-    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store", jobs=1).close()
     asked = ["runs", "before", "after", "--store", str(tmp_path / "store")]
     page = CliRunner().invoke(command, asked, env={"COLUMNS": "120"}).stdout
     assert re.search(r"command +kineto +train.py --batch 32 +train.py --batch 64", page), page
@@ -208,7 +209,7 @@ def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
 def test_where_the_step_time_went(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=6, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))
-    nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1).close()
     asked = ["runs", "base", "other", "--store", str(tmp_path / "store")]
     page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
     tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)

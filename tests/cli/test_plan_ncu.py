@@ -76,7 +76,7 @@ def test_a_budget_leaves_out_and_says_so(store: Path) -> None:
 
 def test_a_trace_alone_says_what_it_does_not_know(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "t.json", [(GEMM, 1000.0 * i, 10.0) for i in range(1, 4)])
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = asked(tmp_path / "store")
     assert f"-k {GEMM} " in done.stdout and "the trace does not show what ran before it" in done.stderr
 
@@ -97,9 +97,9 @@ def test_what_cannot_be_planned(store: Path, words: tuple[str, ...], error: type
 def test_several_runs_and_none(tmp_path: Path) -> None:
     for name in ("one", "two"):
         kineto(tmp_path / name / "t.json")
-    nl.ingest([tmp_path / "one", tmp_path / "two"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "one", tmp_path / "two"], store=tmp_path / "store", jobs=1).close()
     assert "--run one or --run two" in str(asked(tmp_path / "store").exception)
-    nl.ingest(RUN / "ncu", store=tmp_path / "counted").close()
+    nl.ingest(RUN / "ncu", store=tmp_path / "counted", jobs=1).close()
     assert "no kernel timeline" in str(asked(tmp_path / "counted").exception)
 
 

@@ -18,7 +18,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plot")
     for rank in range(2):
         kineto(folder / "base" / f"rank{rank}.json", rank=rank)
-    nl.ingest([folder / "base"], store=folder / "store").close()
+    nl.ingest([folder / "base"], store=folder / "store", jobs=1).close()
     return folder / "store"
 
 

@@ -34,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ncu(folder / "base" / "b.csv", COUNTERS, name="ampere_bf16_s16816gemm_bf16_128x256_ldg8", pid=2)
     ncu(folder / "base" / "c.csv", {"gpu__time_duration.sum": ("us", "10.00")}, name="copy_kernel", pid=3)
     kineto(folder / "base" / "rank0.json", [("only_in_the_timeline", 10.0, 5.0)])
-    nl.ingest([folder / "base"], store=folder / "store").close()
+    nl.ingest([folder / "base"], store=folder / "store", jobs=1).close()
     return folder / "store"
 
 
@@ -95,7 +95,7 @@ def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(
         name: cell for name, cell in COUNTERS.items() if "peak" in name or "per_second" in name}, **{
         CORE.format(op) + ".per_second": ("inst/s", "1,000,000,000") for op in ("fadd", "fmul", "ffma")}}
     ncu(tmp_path / "run" / "d.csv", rates, name="d", pid=9)
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
     assert [row["kernel"] for row in rows] == ["b", "c", "a", "d"]
     copy, _, _, untimed = rows
@@ -106,7 +106,7 @@ def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(
 def test_several_launches_have_a_range(tmp_path: Path) -> None:
     ncu(tmp_path / "run" / "a.csv", COUNTERS, name="a", pid=1, launches=2)
     ncu(tmp_path / "run" / "b.csv", COUNTERS | {"gpu__time_duration.sum": ("us", "20.00")}, name="a", pid=2)
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     (row,) = csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines())
     assert [float(row[f"{end}_gflop_per_s"]) for end in ("min", "max")] == [250, 500]
     assert [float(row[f"{end}_gbyte_per_s"]) for end in ("min", "max")] == [100, 200]
@@ -126,7 +126,7 @@ def test_nearest_names_come_from_full_names(tmp_path: Path) -> None:
     named = "void Kernel<Gemm<MmaPipelined<Shape<128, 256>, Iterator<A>>, Epilogue>>(P)"
     ncu(tmp_path / "run" / "a.csv", COUNTERS, name=named, pid=1)
     ncu(tmp_path / "run" / "b.csv", COUNTERS, name="mma_pipes", pid=2)
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     assert "similar names: Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
 
 
@@ -140,7 +140,7 @@ def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
     for number, functor in enumerate(("AddFunctor", "MulFunctor")):
         name = f"void at::elementwise_kernel<4, at::{functor}<float>>(int)"
         ncu(tmp_path / "run" / f"{number}.csv", COUNTERS, name=name, pid=number)
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     rows = list(csv.DictReader(ask(tmp_path / "store", "--format", "csv").stdout.splitlines()))
     assert [row["kernel"] for row in rows] == ["elementwise_kernel<AddFunctor<float>>", "elementwise_kernel<MulFunctor<float>>"]
     assert {row["block"] for row in rows} == {"128x1x1"} and {row["run"] for row in rows} == {"run"}
@@ -150,7 +150,7 @@ def test_a_missing_roof_says_how_to_give_one(tmp_path: Path) -> None:
     peakless = {name: value for name, value in COUNTERS.items() if "peak_sustained" not in name}
     peakless["l1tex__t_bytes.sum"] = ("Mbyte", "3.00")
     ncu(tmp_path / "run" / "a.csv", peakless, name="some_kernel", pid=1)
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     hint = "no roof for fp32, dram: the report does not name its GPU: use --gpu NAME"
     assert hint in ask(tmp_path / "store").stderr
     assert "no roof" not in ask(tmp_path / "store", "--gpu", "NVIDIA A100-SXM4-40GB").stderr
@@ -163,7 +163,7 @@ def counted(folder: Path, **devices: tuple[str, str | None]) -> Path:
     for number, (run, (capability, gpu)) in enumerate(devices.items()):
         more = {"device__attribute_display_name": ("", gpu)} if gpu else {}
         ncu(folder / run / "a.csv", {**COUNTERS, **more}, name=f"kernel_of_{run}", pid=number, cc=capability)
-    nl.ingest([folder / run for run in devices], store=folder / "store").close()
+    nl.ingest([folder / run for run in devices], store=folder / "store", jobs=1).close()
     return folder / "store"
 
 
@@ -261,7 +261,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kineto(folder / "base" / "rank0.json", [  # the n-th launch has grid n
         *(("filler", 10.0 * i, 5.0) for i in range(3)), ("ampere_sgemm_128x64_nn", 40.0, TIMED),
         ("volta_sgemm_64x64_nn", 50.0, 4.0)])
-    nl.ingest([folder / "base"], store=folder / "store").close()
+    nl.ingest([folder / "base"], store=folder / "store", jobs=1).close()
     return folder / "store"
 
 
@@ -287,7 +287,7 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
 
 def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "t.json", [("a_kernel", 10.0, 5.0)])
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     assert "from operator shapes alone: --time kineto" in refused(tmp_path / "store")
     assert "--time" not in refused(tmp_path / "store", "--time", "kineto")
 
@@ -314,7 +314,7 @@ def test_options_of_undisturbed_times_need_one(timed: Path, option: list[str]) -
 
 def test_a_store_without_ncu_says_what_to_ingest(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "rank0.json")
-    nl.ingest([tmp_path / "run"], store=tmp_path / "store").close()
+    nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
     assert refused(tmp_path / "store").endswith(
         "ingest an ncu report (ncu --set roofline --export FILE); from operator shapes alone: --time kineto")
     assert refused(tmp_path / "store", "--time", "kineto").endswith(
@@ -336,7 +336,7 @@ def shaped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "args": {"External id": number + 1, "Input Dims": [[64 + number, 64], [64, 32]],
                      "Input type": ["c10::Half", "c10::Half"]}})
     path.write_text(json.dumps(trace))
-    nl.ingest([folder / "run"], store=folder / "store").close()
+    nl.ingest([folder / "run"], store=folder / "store", jobs=1).close()
     return folder / "store"
 
 

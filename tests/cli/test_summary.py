@@ -145,5 +145,5 @@ def test_the_name_of_one_gpu_does_not_stand_for_unnamed_ones(tmp_path: Path) -> 
     kineto(first)
     trace = json.loads(first.read_text())
     second.write_text(json.dumps(trace | {"deviceProperties": []}))
-    nl.ingest(tmp_path / "run", store=tmp_path / "store").close()
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     assert re.search(r"NVIDIA A100, unknown\b", ask(tmp_path / "store", width=160).stdout)

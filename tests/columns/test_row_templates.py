@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from nsightlens.columns.spool import Spool
 from nsightlens.schema import TABLES, TEXT
 from nsightlens.store import catalog, fact_tables
 from nsightlens.views import registry
+from tests.captures import GEMM, kineto, ncu
 from tests.places import ROOT
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -93,29 +93,28 @@ def test_expand_gives_the_columns_of_the_templates() -> None:
         "a": [2, 1, 2], "b": [None] * 3, "c": ["y", "x", "y"], "d": [None, 0.5, None]}
 
 
-def test_the_catalog_holds_what_the_parts_hold(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    nl.ingest([RUN], store=store)
-    with nl.open(store) as opened:
+def test_the_catalog_holds_what_the_parts_hold(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as opened:
         opened.allow_files()
         for name, table in TABLES.items():
             described = opened.sql(f"DESCRIBE {name}").to_pylist()
             assert [row["column_name"] for row in described] == [c.name for c in table.columns]
-            if table.varying and (store / "parts" / name).is_dir():
+            if table.varying and (bundled_store / "parts" / name).is_dir():
                 columns = ", ".join(f'"{c.name}"' for c in table.columns)
                 stored = f"SELECT {columns} FROM {name}"
-                parts = f"SELECT {columns} FROM read_parquet('{store.resolve()}/parts/{name}/*/*.parquet')"
+                parts = f"SELECT {columns} FROM read_parquet('{bundled_store.resolve()}/parts/{name}/*/*.parquet')"
                 assert opened.sql(f"SELECT count(*) FROM ({stored} EXCEPT ALL {parts})").to_pylist() == [{"count_star()": 0}]
                 assert opened.sql(f"SELECT count(*) FROM ({parts} EXCEPT ALL {stored})").to_pylist() == [{"count_star()": 0}]
 
 
-def test_parts_of_many_profiles_in_one_statement_keep_their_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_many_profiles_in_one_statement_keep_their_templates(
+    bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert fact_tables._PARTS > 5, "the parts of the bundled run go into its catalog in one statement"
     monkeypatch.setattr(fact_tables, "_PARTS", 2)
-    nl.ingest([RUN], store=tmp_path / "few")
-    monkeypatch.setattr(fact_tables, "_PARTS", 100)
-    nl.ingest([RUN], store=tmp_path / "many")
+    nl.ingest([RUN], store=tmp_path / "few", jobs=1)
     count = "SELECT count(*) AS n, sum(hash(k)) AS digest FROM kernels AS k"
-    with nl.open(tmp_path / "few") as few, nl.open(tmp_path / "many") as many:
+    with nl.open(tmp_path / "few") as few, nl.open(bundled_store) as many:
         assert few.sql(count).to_pylist() == many.sql(count).to_pylist() != [{"n": 0, "digest": None}]
         assert few.sql("SELECT count(*) AS n FROM _parts WHERE table_name = 'kernels'").to_pylist()[0]["n"] > 2
 
@@ -131,7 +130,7 @@ def test_a_catalog_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: p
 
 def test_views_are_made_anew_when_they_changed_and_only_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run"
-    shutil.copytree(RUN / "ncu", run)
+    ncu(run / "counters.csv", {"gpu__time_duration.sum": ("us", "10.00")})
     made: list[duckdb.DuckDBPyConnection] = []
     create = registry.create
 
@@ -141,27 +140,25 @@ def test_views_are_made_anew_when_they_changed_and_only_then(tmp_path: Path, mon
 
     monkeypatch.setattr(registry, "create", counted)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    nl.ingest([run], store=tmp_path / "store")
-    shutil.copytree(RUN / "nsys", run / "nsys")
-    nl.ingest([run], store=tmp_path / "store")  # it brings columns that the view of kernels did not have
-    shutil.copytree(RUN / "nsys", run / "other")
-    nl.ingest([run], store=tmp_path / "store")
-    nl.ingest([run], store=tmp_path / "beside")
+    nl.ingest([run], store=tmp_path / "store", jobs=1)
+    kineto(run / "rank0.json", rank=0)
+    nl.ingest([run], store=tmp_path / "store", jobs=1)  # it brings columns that the view of kernels did not have
+    kineto(run / "rank1.json", rank=1, pid=78)
+    nl.ingest([run], store=tmp_path / "store", jobs=1)
+    nl.ingest([run], store=tmp_path / "beside", jobs=1)
     assert len(made) == 1
     known = registry.load()
     monkeypatch.setattr(catalog, "signature_of_views", lambda: "of other views")
     monkeypatch.setattr(registry, "load", lambda: {name: view for name, view in known.items() if name != "top_kernels"})
-    shutil.copytree(RUN / "torch", run / "torch")
-    nl.ingest([run], store=tmp_path / "store")
+    kineto(run / "later.json", [(GEMM, 3000.0, 10.0)], pid=79)
+    nl.ingest([run], store=tmp_path / "store", jobs=1)
     with nl.open(tmp_path / "store") as opened:
         names = {row["function_name"] for row in opened.sql("SELECT function_name FROM duckdb_functions()").to_pylist()}
         assert "top_kernels" not in names and "busy_time" in names
 
 
-def test_the_views_of_tables_are_documented(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    nl.ingest([RUN], store=store)
-    with nl.open(store) as opened:
+def test_the_views_of_tables_are_documented(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as opened:
         for table in (t for t in TABLES.values() if t.varying):
             found = opened.sql(f"SELECT column_name, comment FROM duckdb_columns() WHERE table_name = '{table.name}'").to_pylist()
             assert {row["column_name"] for row in found if row["comment"]} == {c.name for c in table.columns}

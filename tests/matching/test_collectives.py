@@ -117,13 +117,19 @@ def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
     assert {rank: (clock.reference, round(clock.offset)) for rank, clock in found.items()} == {0: (0, 0), 1: (0, 50), 2: (0, -20)}
 
 
+@cache
+def script(steps: int, evaluate_after: tuple[int, ...]) -> object:
+    """Return the job's actions, which neither the seed nor the clocks change."""
+    return job(Knobs(steps=steps, evaluate_after=evaluate_after))
+
+
 def variant(seed: int) -> tuple[dict[int, tuple[int, int, int, int]], float]:
     """Return ({rank: (fitted, true offset, uncertainty, drift error)}, jitter of the ends) of one random variant of the job."""
     rng = random.Random(seed)
     tool = rng.choice(("nsys", "kineto"))
     knobs = Knobs(seed=seed, world_size=rng.choice((2, 4)), clock_offset_ns=rng.choice((10_000, 2_000_000, 10**9)),
                   clock_drift_ppb=rng.choice((0, 3_000, 30_000)) or 3, steps=rng.choice((3, 6)), evaluate_after=(2,))
-    records = execute(tool, knobs, job(knobs))
+    records = execute(tool, knobs, script(knobs.steps, knobs.evaluate_after))
     missing = {rng.randrange(knobs.world_size)} if knobs.world_size > 2 else set()
     shown, ranks = {}, {}
     for record in records:
@@ -162,21 +168,13 @@ def in_microseconds(call: Call) -> Call:
     return Call(call.row, start, start + (call.end - call.start) // 1000 * 1000, call.token, call.stream, resolution=1000)
 
 
-SHORT = {"steps": 3, "evaluate_after": ()}
-
-
-@cache
-def short_script() -> object:
-    return job(Knobs(**SHORT))
-
-
 def few_calls(seed: int) -> dict[int, bool]:
     """Return whether the true offset of the clocks lies within the stated bound, by the number of calls, of one simulated job."""
     knobs = Knobs(seed=seed, clock_offset_ns=random.Random(seed).choice((10, 3_000, 2_000_000)),
-                  clock_drift_ppb=3 + seed % 5 * 5_000, **SHORT)
+                  clock_drift_ppb=3 + seed % 5 * 5_000, steps=3, evaluate_after=())
     shown = {rank: simulated_clocks.clock("kineto", knobs, rank) for rank in (0, 1)}
     ranks = {}
-    for record in execute("kineto", knobs, short_script()):
+    for record in execute("kineto", knobs, script(knobs.steps, knobs.evaluate_after)):
         local = shown[record.rank].local
         moved = [w for w in record.work if w.work.collective]
         ranks[record.rank] = [in_microseconds(Call(row, local(w.start), local(w.end), "allreduce", 7))
@@ -268,7 +266,7 @@ def test_waits_are_the_true_waits(simulated: Store) -> None:
 
 def test_a_wrong_host_label_is_seen_through(tmp_path: Path) -> None:
     generator.make(tmp_path / "run", seed=3, wrong_host_rank=1)
-    store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
+    store = nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1)
     rows = [row for row in store.view("rank_clock").to_pylist() if row["rank"] == 1]
     assert rows and all(row["same_host"] and not row["shares_clock"] for row in rows)
 

@@ -85,7 +85,7 @@ def test_a_pair_is_one_to_one(simulated: Store) -> None:
 
 def test_dropped_and_swapped_launches_make_no_wrong_pair(tmp_path: Path) -> None:
     generator.make(tmp_path / "run", seed=1, dropped=0.05, swapped=8)
-    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1), tmp_path / "run")
     assert wrong == []
     assert right["nsys", "kineto"] > 1000
     assert right["nsys", "ncu"] == true["nsys", "ncu"] == 10
@@ -116,7 +116,7 @@ OTHER_CHOICES = (("layer1.0.conv1", "layer2.0.conv2"), ("layer2.1.conv1", "layer
 ])
 def test_ncu_is_placed_by_what_it_tells_and_not_without(tmp_path: Path, seed: int, knobs: dict[str, Any], told: bool) -> None:
     generator.make(tmp_path / "run", seed=seed, **knobs)
-    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1), tmp_path / "run")
     assert wrong == []
     for pair in (("nsys", "ncu"), ("kineto", "ncu")):
         assert right[pair] >= 0.95 * true[pair] > 0 if told else right[pair] == 0, (pair, right, true)
@@ -132,7 +132,7 @@ def test_steps_alone_tell_the_place_where_all_in_them_fits(
     generator.make(tmp_path / "run", seed=11, dropped=0.0, filter=(filtered, 0, 400), borrowed=borrowed, late_nsys=True)
     page = tmp_path / "run/ncu/rank0.raw.csv"
     page.write_text(re.sub(r'  ""<default domain>:(?!step )[^"]*""', "", page.read_text()))
-    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store"), tmp_path / "run")
+    right, wrong, true = judged(nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1), tmp_path / "run")
     assert wrong == []
     assert right["nsys", "ncu"] > 0.3 * true["nsys", "ncu"] > 20 if found else right["nsys", "ncu"] == 0
 
@@ -154,8 +154,8 @@ def test_launches_of_two_runs_meet(simulated: Store, tmp_path: Path) -> None:
     for run, folders in (("a", ("nsys", "torch")), ("b", ("ncu",))):
         for folder in folders:
             shutil.copytree(RUN / folder, tmp_path / run / folder)
-    nl.ingest(tmp_path / "a", store=tmp_path / "store", run="a")
-    store = nl.ingest(tmp_path / "b", store=tmp_path / "store", run="b")
+    nl.ingest(tmp_path / "a", store=tmp_path / "store", run="a", jobs=1)
+    store = nl.ingest(tmp_path / "b", store=tmp_path / "store", run="b", jobs=1)
     assert store.sql("FROM matches WHERE other_tool = 'ncu'").num_rows == 0
     found = store.view("run_match").to_pylist()
     assert {(row["run"], row["other_run"], row["other_tool"]) for row in found} == {("a", "b", "ncu")}
@@ -170,7 +170,7 @@ def test_launches_of_two_runs_meet(simulated: Store, tmp_path: Path) -> None:
 def test_the_same_capture_in_two_runs_meets_itself(tmp_path: Path) -> None:
     for run in ("a", "b"):
         shutil.copytree(RUN / "torch", tmp_path / run)
-        store = nl.ingest(tmp_path / run, store=tmp_path / "store", run=run)
+        store = nl.ingest(tmp_path / run, store=tmp_path / "store", run=run, jobs=1)
     found = store.view("run_match", base="b", other="a").to_pylist()
     kernels = store.sql("SELECT run, rank, correlation_id, start_ns, kernel_id FROM kernels").to_pylist()
     at = {row["kernel_id"]: (row["rank"], row["correlation_id"], row["start_ns"]) for row in kernels}

@@ -45,6 +45,10 @@ def test_products(name: str, arguments: tuple[Any, ...], flop: int, elements: in
     assert (found.flop, found.bytes, found.kind, found.element, found.reason) == (flop, 4 * elements, "gemm", "float", None)
 
 
+def test_the_argument_that_lacks_a_shape_is_counted_from_one() -> None:
+    assert call("mm", [3, 5], "").reason == "no shape of argument 2"
+
+
 def test_a_product_of_half_precision_moves_half_the_bytes() -> None:
     assert call("mm", ([3, 5], HALF), ([5, 7], HALF)).bytes == 2 * (15 + 35 + 21)
 
@@ -93,6 +97,11 @@ def test_one_and_three_dimensions() -> None:
     assert found.flop == 2 * (5 * 8) * 2 * 8
 
 
+def test_a_depthwise_convolution_reads_its_bias() -> None:
+    found = call("_conv_depthwise2d", [2, 4, 8, 8], [4, 1, 3, 3], "[3, 3]", [4], "[1, 1]", "[1, 1]", "[1, 1]")
+    assert (found.flop, found.bytes) == (2 * 512 * 9, 4 * (512 + 36 + 4 + 512))
+
+
 def test_a_stride_wider_than_the_kernel_passes_over_the_rest_of_the_input() -> None:
     found = call("conv2d", [2, 4, 8, 8], [6, 4, 1, 1], "", "[2, 2]", "[0, 0]", "[1, 1]", "1")
     assert found.bytes == 4 * (2 * 4 * 16 + 24 + 2 * 6 * 16)
@@ -105,6 +114,11 @@ def test_a_transposed_convolution_counts_over_its_input() -> None:
     found = call("conv_transpose2d", [2, 4, 5, 5], [4, 6, 3, 3], "", "[2, 2]", "[1, 1]", "[1, 1]", "1", "[1, 1]")
     assert found.flop == 2 * (2 * 4 * 25) * 6 * 9
     assert found.bytes == 4 * (200 + 216 + 2 * 6 * 100)  # (5 - 1) x 2 - 2 + 3 + 1 = 10
+
+
+def test_a_dilated_transposed_convolution_of_miopen() -> None:
+    found = call("miopen_convolution_transpose", [2, 4, 5, 5], [4, 6, 3, 3], "", "[1, 1]", "[1, 1]", "[2, 2]", "[2, 2]", "1")
+    assert found.bytes == 4 * (200 + 216 + 2 * 6 * 144)  # (5 - 1) x 2 - 2 + 5 + 1 = 12
 
 
 def test_without_arguments_the_linked_backward_call_tells_the_result() -> None:
@@ -133,6 +147,18 @@ def test_a_backward_convolution_without_arguments_tells_what_each_gradient_costs
     shapes = json.dumps([*(list(dims) for dims in (BACKWARD[1], BACKWARD[0], BACKWARD[2])), [], []])
     found = work("aten::cudnn_convolution_backward", shapes, '["float", "float", "float", "Int", "GenericList"]', None)
     assert found.flop is None and [part.flop for part in found.parts] == [2 * RESULT * 3 * 49] * 2
+
+
+def test_a_backward_convolution_of_one_dimension() -> None:
+    found = call("convolution_backward", [2, 6, 7], [2, 4, 9], [6, 4, 3], "[0]", "[1]", "[0]", "[1]", "False", "[0]", "1",
+                 "[True, True, False]")
+    assert found.flop == 2 * 2 * (2 * 6 * 7) * 4 * 3
+
+
+def test_channels_that_are_all_alike_do_not_tell_which_side_is_transposed() -> None:
+    shapes = json.dumps([[2, 4, 7, 7], [2, 4, 9, 9], [4, 4, 3, 3]])
+    found = work("aten::convolution_backward", shapes, '["float", "float", "float"]', None)
+    assert found.parts == () and found.reason == "whether the convolution is transposed was not recorded"
 
 
 def test_attention_counts_the_pairs_that_no_causal_mask_leaves_out() -> None:

@@ -15,6 +15,7 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("mul", (([4, 6], HALF), ([4, 6], "float")), 24, 48 + 96 + 96),  # the result is float
     ("mul", ([4, 1], [1, 6]), 24, 16 + 24 + 96),
     ("mul", (([4], HALF), ([], "double")), 4, 16),  # a number is an argument, not a tensor
+    ("mul", (([4], "bool"), ([], "bool")), 0, 8),
     ("div", ([4], "2"), 4, 32),
     ("eq", ([4], [4]), 0, 36),
     ("relu_", ([4],), 0, 32),
@@ -37,11 +38,13 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("_softmax", ([4, 6], "-1", "False"), 96, 192),
     ("_softmax", (([4, 6], HALF), "-1", "True"), 96, 48 + 96),
     ("_log_softmax_backward_data", ([4, 6], [4, 6], "1", "6"), 96, 288),
+    ("_softmax_backward_data", (([4, 6], HALF), ([4, 6], "float"), "1", "5"), 96, 48 + 96 + 48),  # 5: half precision
     ("native_layer_norm", ([4, 6], "[6]", [6], [6], "1e-5"), 8 * 24, 96 + 48 + 96 + 32),
     ("native_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "True", "0.1", "1e-5"), 8 * 96, 768 + 48 + 24 + 24),
     ("cudnn_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "False", "0.1", "1e-5"), 4 * 96, 768 + 48),
     ("max_pool2d_with_indices", ([1, 2, 5, 5], "[3, 3]", "[2, 2]", "[0, 0]", "[1, 1]", "False"), 0, 200 + 8 * 12),
     ("max_pool2d_with_indices", ([1, 2, 6, 6], "[3]", "[2]", "[0]", "[1]", "True"), 0, 288 + 18 * 12),
+    ("max_pool2d_with_indices", ([1, 2, 2, 2], "[2]", "[3]", "[1]", "[1]", "True"), 0, 32 + 2 * 12),  # no window begins past it
     ("avg_pool2d", ([1, 2, 4, 4], "[2, 2]", "[]", "[0, 0]", "False", "True", ""), 32, 128 + 32),
     ("embedding", (([100, 8], HALF), ([5], "long int"), "-1", "False", "False"), 0, 40 + 80 + 80),
     ("embedding", (([3, 8], HALF), ([5], "long int"), "-1", "False", "False"), 0, 40 + 48 + 80),

@@ -105,7 +105,7 @@ def test_kineto_epoch(real: Ingested, oracle: dict[str, Any], name: str) -> None
     assert origin is None or (origin + first - oracle[name]["first_gpu_ts_ns"]) % _QUARTER_NS == 0
 
 
-@pytest.mark.parametrize("path", sqlite_captures(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sqlite_captures(), ids=[path.stem for path in sqlite_captures()])
 def test_nsys_agrees_with_sql_on_the_file(real: Ingested, path: Path) -> None:
     expected = {}
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as database:
@@ -146,7 +146,10 @@ def _ncu_launches(path: Path) -> set[tuple[str, str]] | None:
     return {(row[1], row[0]) for row in csv.reader(lines[start + 1 :]) if len(row) > 11 and row[0].isdigit()}
 
 
-@pytest.mark.parametrize("path", sorted((DATA / "ncu").glob("*.csv")), ids=lambda p: p.stem[-60:])
+NCU_PAGES = sorted((DATA / "ncu").glob("*.csv"))
+
+
+@pytest.mark.parametrize("path", NCU_PAGES, ids=[path.stem[-60:] for path in NCU_PAGES])
 def test_ncu_agrees_with_a_csv_walk(real: Ingested, path: Path) -> None:
     expected, file = _ncu_launches(path), real.row(path)
     if expected is None:
@@ -189,7 +192,7 @@ def _expected() -> list[dict[str, str]]:
     return list(csv.DictReader(path.open(), delimiter="\t")) if path.is_file() else []
 
 
-@pytest.mark.parametrize("expected", _expected(), ids=lambda row: row["file"])
+@pytest.mark.parametrize("expected", _expected(), ids=[row["file"] for row in _expected()])
 def test_broken_traces_give_what_is_expected(expected: dict[str, str]) -> None:
     path = DATA / "kineto" / "derived" / expected["file"]
     if expected["outcome"] == "refused":

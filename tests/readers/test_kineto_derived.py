@@ -37,7 +37,11 @@ def known(number: int | None, unknown: str) -> str:
     return unknown if number is None else str(number)
 
 
-@pytest.mark.parametrize("expected", [e for e in expectations() if e["outcome"] == "refused"], ids=lambda e: e["file"])
+REFUSED = [one for one in expectations() if one["outcome"] == "refused"]
+READ = [one for one in expectations() if one["outcome"] != "refused"]
+
+
+@pytest.mark.parametrize("expected", REFUSED, ids=[one["file"] for one in REFUSED])
 def test_refused(expected: dict[str, str]) -> None:
     for look in (kineto.probe, lambda path: list(kineto.read([path]))):
         with pytest.raises(ReadError) as refused:
@@ -46,7 +50,7 @@ def test_refused(expected: dict[str, str]) -> None:
         assert len(refused.value.what_to_do) > 10
 
 
-@pytest.mark.parametrize("expected", [e for e in expectations() if e["outcome"] != "refused"], ids=lambda e: e["file"])
+@pytest.mark.parametrize("expected", READ, ids=[one["file"] for one in READ])
 def test_as_expected(expected: dict[str, str]) -> None:
     found = read(expected["file"])
     profile = found["profiles"][0]

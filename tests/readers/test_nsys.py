@@ -43,7 +43,7 @@ def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
             raise
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CAPTURES, ids=[path.stem for path in CAPTURES])
 def test_counts_and_total_durations(path: Path) -> None:
     found = read(path, jobs=2)
 
@@ -65,7 +65,7 @@ def test_counts_and_total_durations(path: Path) -> None:
     assert not [row for row in found["diagnostics"] if row["severity"] == "error"]
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CAPTURES, ids=[path.stem for path in CAPTURES])
 def test_kernel_rows_are_those_of_the_file(path: Path) -> None:
     """Names, launch configurations and the join to the launching call agree with SQL's own joins, process by process."""
     if not query(path, f"SELECT count(*) FROM {K}")[0][0]:
@@ -200,7 +200,7 @@ def test_times_and_streams_agree_with_another_reader() -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CAPTURES, ids=[path.stem for path in CAPTURES])
 def test_probe_agrees_with_what_is_read(path: Path) -> None:
     head = path.open("rb").read(HEAD_BYTES)
     assert nsys.sniff(path, head)

@@ -36,7 +36,7 @@ def told(found: dict[str, list[Row]]) -> list[tuple[object, ...]]:
 
 @pytest.mark.captures
 @pytest.mark.skipif(not CAPTURES, reason="the real captures are not here")
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CAPTURES, ids=[path.stem for path in CAPTURES])
 def test_the_same_rows_as_sqlite(path: Path, tmp_path: Path) -> None:
     directory = write_parquetdir(tmp_path / "report_pqtdir", path, unsigned=("globalPid", "globalTid", "correlationId"))
     assert nsys.sniff(directory, b"")

@@ -80,7 +80,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return nl.ingest([*alone, *folders, DATA / "nsys"], store=tmp_path_factory.mktemp("hta") / "store")
 
 
-@pytest.fixture(scope="module", params=ORACLES, ids=lambda path: path.stem.removeprefix("hta050__"))
+@pytest.fixture(scope="module", params=ORACLES, ids=[path.stem.removeprefix("hta050__") for path in ORACLES])
 def case(request: pytest.FixtureRequest, store: Store) -> Case:
     return Case(store, request.param)
 

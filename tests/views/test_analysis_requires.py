@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.store.store import Store
 from nsightlens.views import registry, signature
+from tests.conftest import Shared
 from tests.places import ROOT
 
 ASKABLE = {*registry.load(), *registry.TABLES}
@@ -34,13 +36,15 @@ def _queries(source: str) -> list[str]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings]
 
 
-@pytest.fixture(scope="module")
-def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp("requires")
+def _two_runs(folder: Path) -> None:
     for run in ("base", "other"):
-        shutil.copytree(ROOT / "fixtures" / "simulated_resnet18_ddp", folder / run)
-        store = nl.ingest(folder / run, store=folder / "store", run=run)
-    return store
+        captures = shutil.copytree(ROOT / "fixtures" / "simulated_resnet18_ddp", folder / run)
+        nl.ingest(captures, store=folder / "store", run=run, jobs=1).close()
+
+
+@pytest.fixture(scope="module")
+def two_runs(shared: Shared) -> Store:
+    return nl.open(shared("two-runs", _two_runs) / "store")
 
 
 @pytest.mark.parametrize("name", registry.analyses())

@@ -52,7 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("store")
     for rank in range(2):
         kineto(path / "run" / f"rank{rank}.json", [("gemm_kernel", 10.0, 5.0 + rank)], rank=rank, pid=rank + 1)
-    nl.ingest(path / "run", store=path / "store")
+    nl.ingest(path / "run", store=path / "store", jobs=1)
     return path / "store"
 
 

@@ -14,6 +14,7 @@ from nsightlens.store.store import Store
 from nsightlens.views import registry
 from nsightlens.views.header import View
 from tests.captures import kineto, ncu
+from tests.conftest import Shared
 from tests.places import ROOT
 
 FIXTURES = ROOT / "fixtures"
@@ -24,44 +25,48 @@ Rows = dict[str, list[str]]
 """By profile: its rows as text, sorted."""
 
 
-@pytest.fixture(scope="module")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """Return {run: files}: the simulated job under three tools, and small captures that share ranks and kernels."""
-    small = tmp_path_factory.mktemp("small")
+def _ingest(folder: Path) -> None:
+    """Make the store `full` of the simulated job under three tools, of recordings, and of small captures that share ranks and
+    kernels; and in `alone`, by its name, a store of each profile of the full one, with nothing else in it."""
+    small = folder / "small"
     overlapping = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1005.0, 20.0)
     for rank in range(2):
         kineto(small / f"rank{rank}.json", [("gemm_kernel", 1000.0, 10.0), overlapping], rank=rank, pid=70 + rank)
     kineto(small / "later.json", [("gemm_kernel", 3000.0 + 40 * i, 10.0) for i in range(9)], rank=0, pid=70)
     counters = {"dram__bytes.sum": ("byte", "64"), "sm__inst_executed_pipe_tensor.sum": ("inst", "5")}
     ncu(small / "counters.csv", counters, name="gemm_kernel")
-    return {
-        "simulated": [*(FIXTURES / "simulated_resnet18_ddp").glob("*/rank*.*")],
-        "cpu": [*(FIXTURES / "resnet18_cpu" / "torch").iterdir()],
-        "cpu_ddp": [*(FIXTURES / "resnet18_cpu_ddp" / "torch").iterdir()],
-        "small": [*small.iterdir()],
+    runs = {
+        "simulated": (FIXTURES / "simulated_resnet18_ddp").glob("*/rank*.*"),
+        "cpu": (FIXTURES / "resnet18_cpu" / "torch").iterdir(),
+        "cpu_ddp": (FIXTURES / "resnet18_cpu_ddp" / "torch").iterdir(),
+        "small": small.iterdir(),
     }
-
-
-@pytest.fixture(scope="module")
-def full(captures: dict[str, list[Path]], tmp_path_factory: pytest.TempPathFactory) -> Store:
-    path = tmp_path_factory.mktemp("full") / "store"
-    for run, files in captures.items():
-        store = nl.ingest(sorted(files), store=path, run=run)
-    return store
-
-
-@pytest.fixture(scope="module")
-def alone(full: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Store]:
-    """Return a store for each profile of the full one, with nothing else in it."""
+    for run, captures in runs.items():
+        full = nl.ingest(sorted(captures), store=folder / "full", run=run, jobs=1)
     files = defaultdict(list)
     for row in full.sql("SELECT profile_id, run, path FROM files WHERE profile_id IS NOT NULL ORDER BY path").to_pylist():
         files[row["profile_id"], row["run"]].append(row["path"])
-    folder = tmp_path_factory.mktemp("alone")
-    stores = {name: nl.ingest(paths, store=folder / name, run=run) for (name, run), paths in files.items()}
-    for name, store in stores.items():
+    for (name, run), paths in files.items():
+        nl.ingest(paths, store=folder / "alone" / name, run=run, jobs=1).close()
+
+
+@pytest.fixture(scope="module")
+def stores(shared: Shared) -> Path:
+    return shared("scope", _ingest)
+
+
+@pytest.fixture(scope="module")
+def full(stores: Path) -> Store:
+    return nl.open(stores / "full")
+
+
+@pytest.fixture(scope="module")
+def alone(stores: Path) -> dict[str, Store]:
+    found = {path.name: nl.open(path) for path in (stores / "alone").iterdir()}
+    for name, store in found.items():
         assert store.sql("SELECT profile_id FROM profiles").to_pylist() == [{"profile_id": name}]
-    assert len(stores) > 10
-    return stores
+    assert len(found) > 10
+    return found
 
 
 def _arguments(view: View, store: Store) -> Iterator[dict[str, object]]:

@@ -60,7 +60,7 @@ def _durations(row: dict[str, str]) -> list[int] | None:
 
 
 @pytest.mark.skipif(not PRINTED, reason="no captures here")
-@pytest.mark.parametrize("path", PRINTED, ids=lambda path: str(path.stem))
+@pytest.mark.parametrize("path", PRINTED, ids=[path.stem for path in PRINTED])
 def test_agrees_with_what_nsys_printed(path: Path) -> None:
     """Shares of every row; all other figures of the rows whose single durations follow from what was printed."""
     with path.open(newline="", encoding="utf-8") as file:

@@ -89,7 +89,7 @@ def test_real_captures_lose_nothing(tmp_path: Path) -> None:
     for name in ("nsys/GindaChen__nsys-ai__mfu_2gpu_after.sqlite", "kineto/AMD-AGI__TraceLens__h100__bert-small.json.gz",
                  "ncu/brycelelbach__nsightful__copy_blocked.csv"):
         shutil.copy(DATA / name, tmp_path / "run")
-    store = nl.ingest(tmp_path / "run", store=tmp_path / "store")
+    store = nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1)
     total = "SELECT count(*) AS launches, count(DISTINCT kernel_id) AS ids, sum(duration_ns)::BIGINT AS ns FROM "
     joined = store.sql(f"{total} kernels_joined").to_pylist()
     assert joined == store.sql(f"{total} timeline_kernels").to_pylist() and joined[0]["launches"] > 1000
