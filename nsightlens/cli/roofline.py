@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.kernel_patterns import choice, cut, known_names, unlike
+from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.output import emit, format_options, store_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import labels
@@ -286,7 +286,7 @@ def _report_problems(table: pa.Table) -> None:
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
-                kernels[row[column]][cut(named[row["name"]])] = None
+                kernels[row[column]][named[row["name"]]] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)

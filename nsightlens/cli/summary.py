@@ -36,7 +36,7 @@ def command(store: Path | None, **filters: Any) -> None:
     import nsightlens as nl
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import SECTIONS, Page
-    from nsightlens.cli.tables import printable
+    from nsightlens.names import printable
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
