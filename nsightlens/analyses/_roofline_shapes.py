@@ -25,18 +25,18 @@ _PAIRS = "SELECT kernel_id, other_kernel_id FROM matches WHERE tool = 'nsys' AND
 # A slice of a GPU has a share of these peaks that no capture states.
 _SHEETS = """
 WITH gpus AS (
-    SELECT run, name AS gpu, CASE WHEN ? THEN coalesce(?, name) ELSE coalesce(name, ?) END AS product,
-        max(compute_capability) AS compute_capability, max(sm_count) AS sm_count
-    FROM devices GROUP BY ALL
+    SELECT run, name AS gpu, CASE WHEN a.force THEN coalesce(a.assumed, name) ELSE coalesce(name, a.assumed) END AS product,
+        a.force, max(compute_capability) AS compute_capability, max(sm_count) AS sm_count
+    FROM devices CROSS JOIN (SELECT CAST(? AS VARCHAR) AS assumed, CAST(? AS BOOLEAN) AS force) AS a
+    GROUP BY ALL
 ), named AS (
     SELECT *, (SELECT datasheet FROM _datasheet(product := gpus.product)) AS sheet FROM gpus
 )
 SELECT n.run, n.gpu, n.compute_capability, n.sheet, k.peak_key, k.clock_hz, k.source,
     coalesce(n.sm_count = k.sm_count, n.product NOT ILIKE '%mig%') AS is_whole, k.flop_per_s, k.dram_bytes_per_s
 FROM named AS n JOIN _gpu_peak AS k ON k.name = n.sheet
-JOIN gpu_peaks AS g ON g.name = n.sheet
-WHERE n.gpu IS NOT NULL OR ? OR (coalesce(TRY_CAST(n.compute_capability AS DECIMAL(4, 1)) = TRY_CAST(g.compute_capability AS
-    DECIMAL(4, 1)), true) AND coalesce(n.sm_count = g.sm_count, true))
+WHERE n.gpu IS NOT NULL OR n.force OR (SELECT misfit FROM _datasheet_misfit(sheet := n.sheet, product := n.product,
+    measured_cc := n.compute_capability, measured_sms := n.sm_count)) IS NULL
 ORDER BY ALL"""
 
 _PLACED = """
@@ -112,7 +112,7 @@ def rows(
     shaped = shape_work.analyse(ask)
     tables = {
         "work": shaped, "counted": counted, "pairs": ask(_PAIRS, []),
-        "sheets": ask(_SHEETS, [force_gpu, assume_gpu, assume_gpu, force_gpu]),
+        "sheets": ask(_SHEETS, [assume_gpu, force_gpu]),
         "launched": ask(_LAUNCHED, [time, kernel, kernel, kernel, kernel_regex, kernel_regex, kernel_regex]),
     }
     with duckdb.connect() as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -36,14 +36,25 @@ FROM timeline_kernels WHERE duration_ns >= 0 AND coalesce(overrun_ns, 0) = 0 GRO
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
 _KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
 _DATASHEET = "SELECT datasheet FROM _datasheet(product := ?) WHERE datasheet IS NOT NULL"
-_NAMES = "SELECT device_id, any_value(gpu) AS gpu FROM timeline_kernels GROUP BY device_id"
 _PEAKS = """
 WITH gpus AS (
-    SELECT k.device_id, coalesce(?, k.gpu) AS gpu, max(d.sm_count) AS sm_count
-    FROM (SELECT DISTINCT device_id, gpu FROM timeline_kernels) AS k LEFT JOIN devices AS d USING (device_id) GROUP BY ALL
+    SELECT k.device_id, k.gpu, CASE WHEN a.force THEN coalesce(a.assumed, k.gpu) ELSE coalesce(k.gpu, a.assumed) END AS product,
+        a.force, a.assumed IS NOT NULL AS is_assumed, max(d.compute_capability) AS compute_capability, max(d.sm_count) AS sm_count
+    FROM (SELECT DISTINCT device_id, gpu FROM timeline_kernels) AS k
+    CROSS JOIN (SELECT CAST(? AS VARCHAR) AS assumed, CAST(? AS BOOLEAN) AS force) AS a
+    LEFT JOIN devices AS d USING (device_id)
+    GROUP BY ALL
+), sheets AS (
+    SELECT *, (SELECT datasheet FROM _datasheet(product := gpus.product)) AS sheet FROM gpus
+), fitted AS (
+    SELECT s.*, CASE WHEN s.gpu IS NULL AND NOT s.force THEN (SELECT misfit FROM _datasheet_misfit(
+        sheet := s.sheet, product := s.product, measured_cc := s.compute_capability, measured_sms := s.sm_count)) END AS misfit
+    FROM sheets AS s
 )
-SELECT g.device_id, p.peak_key, p.flop_per_s, p.dram_bytes_per_s, g.sm_count, p.sm_count AS whole_sm_count
-FROM gpus AS g JOIN _gpu_peak AS p ON p.name = (SELECT datasheet FROM _datasheet(product := g.gpu))"""
+SELECT f.device_id, f.gpu, f.sheet, f.misfit, p.peak_key, p.flop_per_s, p.dram_bytes_per_s, p.sm_count AS whole_sm_count,
+    CASE WHEN NOT (f.force AND f.is_assumed) THEN f.sm_count END AS sm_count
+FROM fitted AS f LEFT JOIN _gpu_peak AS p ON p.name = f.sheet AND f.misfit IS NULL
+ORDER BY f.device_id, f.gpu NULLS LAST, p.peak_key"""
 
 
 class Work(NamedTuple):
@@ -73,12 +84,13 @@ class Roof(NamedTuple):
 class Roofs:
     """The roof of each launch of the timeline."""
 
-    def __init__(self, ask: Ask, assume_gpu: str | None) -> None:
+    def __init__(self, ask: Ask, assume_gpu: str | None, force_gpu: bool) -> None:
         if assume_gpu is not None and ask(_DATASHEET, [assume_gpu]).num_rows == 0:
             names = ask("SELECT name FROM gpu_peaks ORDER BY name", [])["name"].to_pylist()
             raise UsageError(f"no datasheet for {assume_gpu!r}; there are: {', '.join(names)}")
-        self._peaks = _peaks(ask(_PEAKS, [assume_gpu]))
-        self._names = {row["device_id"]: row["gpu"] for row in ask(_NAMES, []).to_pylist()}
+        peaks = ask(_PEAKS, [assume_gpu, force_gpu]).to_pylist()
+        self._peaks = _peaks(peaks)
+        self._why = {row["device_id"]: no_peaks(row["gpu"], row["sheet"], row["misfit"]) for row in peaks}
         known = ask(_WITH_COUNTERS, []).to_pylist()
         self._configuration = {row["kernel_id"]: (row["configuration_id"], row["grade"] == "launch") for row in known}
         self._counted = _counted(ask(_COUNTED, [])) if known else {}
@@ -109,12 +121,11 @@ class Roofs:
         for work in works:
             key = (work, device_id, family in CONTRACTIONS)
             if key not in self._roofs:
-                self._roofs[key] = roof(work, self._peaks.get(device_id), family in CONTRACTIONS, self._names.get(device_id))
+                self._roofs[key] = roof(work, self._peaks.get(device_id), family in CONTRACTIONS, self._why[device_id])
             found = self._roofs[key]
             if found.ns is not None:
                 break
         return found
-
 
     def call_of(self, kernel_id: int, kineto_kernel_id: int | None) -> tuple[int, int] | None:
         """Return the operator's call that a launch is of, and how many launches it has; None where it is not known."""
@@ -123,19 +134,25 @@ class Roofs:
     def of_call(self, call: int, device_id: str | None) -> Roof:
         """Return the roof of a whole call of an operator, by its shapes."""
         work, is_contraction = self._calls[call]
-        return roof(work, self._peaks.get(device_id), is_contraction, self._names.get(device_id))
+        return roof(work, self._peaks.get(device_id), is_contraction, self._why[device_id])
 
 
-def no_peaks(gpu: str | None) -> str:
-    """Return why a GPU of this name (None: unknown) has no roof."""
-    which = f"no datasheet peaks of {gpu}" if gpu else "the GPU is not named in the capture, so its peaks are unknown"
-    return f"{which}: assume_gpu takes those of another, by its name in gpu_peaks"
+def no_peaks(gpu: str | None, sheet: str | None = None, misfit: str | None = None) -> str:
+    """Return why a GPU of this name (None: unknown) has no roof. misfit: why it cannot be that of the assumed datasheet."""
+    if misfit is not None:
+        return f"{sheet} not used: {misfit}; force_gpu=true takes it all the same"
+    if gpu:
+        return f"no datasheet peaks of {gpu}: assume_gpu with force_gpu=true takes those of another, by its name in gpu_peaks"
+    return "the GPU is not named in the capture, so its peaks are unknown: assume_gpu gives its name in gpu_peaks"
 
 
-def roof(work: Work, peak: Peak | None, is_contraction: bool, gpu: str | None = None) -> Roof:
-    """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time."""
+def roof(work: Work, peak: Peak | None, is_contraction: bool, why: str = "its peaks are unknown") -> Roof:
+    """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time.
+
+    why: the reason where there are no peaks.
+    """
     if peak is None:
-        return Roof(None, reason=no_peaks(gpu))
+        return Roof(None, reason=why)
     if work.bytes is None:
         return Roof(None, reason="bytes are unknown")
     if peak.bytes is None:
@@ -148,11 +165,14 @@ def roof(work: Work, peak: Peak | None, is_contraction: bool, gpu: str | None = 
     return Roof(round(max(compute, memory)), "compute" if compute > memory else "memory", work.source)
 
 
-def _peaks(table: pa.Table) -> dict[str | None, Peak]:
+def _peaks(rows: Sequence[dict[str, Any]]) -> dict[str | None, Peak]:
+    """Return the peaks of each device: of a part of a GPU its share, of one with more SMs than the datasheet none."""
     found: dict[str | None, Peak] = {}
-    for row in table.to_pylist():
+    for row in rows:
         whole, own = row["whole_sm_count"], row["sm_count"]
-        share = own / whole if own and whole and own < whole else 1
+        if row["peak_key"] is None or (own and whole and own > whole):
+            continue
+        share = own / whole if own and whole else 1
         peak = found.setdefault(row["device_id"], Peak({}, row["dram_bytes_per_s"] if share == 1 else None))
         peak.flop[row["peak_key"]] = None if row["flop_per_s"] is None else row["flop_per_s"] * share
     return found

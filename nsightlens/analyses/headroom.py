@@ -10,14 +10,15 @@ max_gain_ns is what a faster kernel can shorten the process by at most: the head
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
-@requires _bounded_kernels, _datasheet, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps, _stream_work
-@requires _timeline_tools, kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions, kernels, memory_ops
-@requires processes, ranges, recordings
+@requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps
+@requires _stream_work, _timeline_tools, kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions
+@requires kernels, memory_ops, processes, ranges, recordings
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
 @param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
-@param  assume_gpu    Product name for the peaks, where the capture lacks it.
+@param  assume_gpu    Product name for the peaks, where the capture lacks it and its compute capability and SMs fit.
+@param  force_gpu     Whether assume_gpu is taken for every GPU, unchecked.
 @column run                  Run (one workload in one configuration).
 @column tool                 nsys or kineto: the undisturbed tool of the run.
 @column rank                 Rank of the process; NULL where unknown.
@@ -106,12 +107,17 @@ class Group:
     has_path: bool = False
 
 
-def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None) -> pa.Table:
-    """Return a row per process and item. Raises UsageError for another `by`, and for a GPU that no datasheet is known of."""
+def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None, force_gpu: bool = False) -> pa.Table:
+    """Return a row per process and item.
+
+    Raises UsageError for another `by`, for a GPU that no datasheet is known of, and for force_gpu without one.
+    """
     if by not in _ITEMS:
         raise UsageError(f"headroom: by is one of {', '.join(_ITEMS)}, not {by!r}")
+    if force_gpu and assume_gpu is None:
+        raise UsageError("headroom: force_gpu needs assume_gpu")
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)
-    roofs, path = Roofs(ask, assume_gpu), Path(critical_path.analyse(ask))
+    roofs, path = Roofs(ask, assume_gpu, force_gpu), Path(critical_path.analyse(ask))
     calls: dict[tuple[int, int], list[Piece]] = defaultdict(list)
     for batch in ask(_KERNELS.format(item=_ITEMS[by]), []).to_batches(max_chunksize=_BATCH):
         for row in batch.to_pylist():

@@ -11,7 +11,7 @@ kernel that nothing counted, configuration, operator and shapes, whose operation
 (shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks
 unless each is asked for.
 @scope run
-@requires _datasheet, _gpu_peak, gpu_peaks, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
+@requires _datasheet, _datasheet_misfit, _gpu_peak, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.
 @assumes The SM clock during undisturbed launches is at most the rated one, so that the compute roof drawn is an upper bound.

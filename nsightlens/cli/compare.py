@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options
-from nsightlens.cli.output import emit, emit_json, output_options, store_option
+from nsightlens.cli.output import emit, emit_json, output_options, store_option, views_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,8 @@ def command() -> None:
 @command.command("ranks")
 @filter_options
 @store_option
-def ranks(store: Path | None, **filters: Any) -> None:
+@views_option
+def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
     """Find stragglers, and show how accurate the clocks are, which work is imbalanced, and the top kernels over all ranks.
 
     The figures are those of the views straggler, rank_clock, rank_balance and kernel_summary.
@@ -41,7 +42,7 @@ def ranks(store: Path | None, **filters: Any) -> None:
 
     spare_pandas()
     asked = chosen(filters)
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TIMELINE]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
         compared = 0
@@ -75,10 +76,11 @@ def ranks(store: Path | None, **filters: Any) -> None:
 @click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording to leave out "
                                                                        "(warm-up).")
 @store_option
+@views_option
 @output_options
 def runs(
-    base: str, other: str, by: str | None, per: str, tool: str | None, store: Path | None, form: str | None,
-    output: Path | None, wide: bool, **judging: Any,
+    base: str, other: str, by: str | None, per: str, tool: str | None, store: Path | None, views: Path | None,
+    form: str | None, output: Path | None, wide: bool, **judging: Any,
 ) -> None:
     """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
     time went, then the items.
@@ -98,7 +100,7 @@ def runs(
     spare_pandas()
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         @cache
         def waterfall() -> pa.Table:
             return opened.view("run_waterfall", by=items, per=per, **asked)

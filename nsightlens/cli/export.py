@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def command() -> None:
                                                                         "launched, in these steps.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 @store_option
-def perfetto(output: Path, quiet: bool, store: Path | None, **filters: tuple[str, ...]) -> None:
+@views_option
+def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, **filters: tuple[str, ...]) -> None:
     """Write the timeline of nsys and PyTorch-profiler captures as a trace-event file.
 
     Open it at ui.perfetto.dev or in chrome://tracing. The ranks of one execution share a time axis, aligned by the epoch times
@@ -46,7 +47,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, **filters: tuple[str
     from nsightlens.perfetto import export
 
     asked: dict[str, Any] = chosen({"only_tool": (), "only_family": (), **filters})
-    with nl.open(store) as opened, ExitStack() as stack:
+    with nl.open(store, views=views) as opened, ExitStack() as stack:
         progress = None if quiet else _progress(stack)
         written = export(opened, output, runs=asked.get("run"), ranks=asked.get("rank"), steps=_span(asked.get("step")),
                          on_progress=progress)

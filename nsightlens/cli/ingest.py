@@ -227,6 +227,6 @@ def count(number: int, what: str) -> str:
 
 
 def say(text: str) -> None:
-    from nsightlens.cli.tables import printable
+    from nsightlens.names import printable
 
     click.echo(printable(text), err=True)

@@ -124,7 +124,7 @@ def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
     near = {row["name"]: closest(row["key"]) for row in rows}
     found = labels(near)
     best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
-    return [cut(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
+    return [found[name] + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
 
 
 def _elsewhere(store: Store, kernel: str) -> str:
@@ -132,9 +132,3 @@ def _elsewhere(store: Store, kernel: str) -> str:
     seen = store.sql("SELECT DISTINCT tool FROM kernels WHERE tool <> 'ncu' AND contains(lower(name), lower(?)) ORDER BY tool",
                      [kernel]).column("tool").to_pylist()
     return f". {' and '.join(seen)} recorded such kernels, without counters: profile them with ncu" if seen else ""
-
-
-def cut(name: str) -> str:
-    """Return a name that fits into a message, without control characters."""
-    printable = "".join(c if c.isprintable() else "?" for c in name)
-    return printable if len(printable) <= 60 else f"{printable[:38]}…{printable[-21:]}"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.tables import printable, render, terminal_width
+from nsightlens.cli.tables import render, terminal_width
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.names import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

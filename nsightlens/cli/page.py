@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import click
 
-from nsightlens.cli.tables import MISSING, Column, printable
+from nsightlens.cli.tables import MISSING, Column
+from nsightlens.names import printable
 
 NOT_RECORDED = "not recorded"
 _GAP = "  "
@@ -94,8 +95,7 @@ def heading(text: str, note: str = "") -> None:
 
 def grid(columns: Sequence[Column]) -> None:
     """Print a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
-    columns = [replace(c, cells=[printable(cell) for cell in c.cells]) for c in columns]
-    columns = [c for c in columns if any(cell != MISSING for cell in c.cells) or c.weight > 2]
+    columns = [replace(c) for c in columns if any(cell != MISSING for cell in c.cells) or c.weight > 2]
     room = page_width() - len(_INDENT)
     while len(columns) > 1 and sum(c.least() for c in columns) + len(_GAP) * (len(columns) - 1) > room:
         columns.remove(min(reversed(columns), key=lambda c: c.weight))
@@ -106,6 +106,8 @@ def grid(columns: Sequence[Column]) -> None:
         grown = min(column.natural() - column.width, max(0, spare))
         column.width += grown
         spare -= grown
+    for column in columns:
+        column.fit()
     header = [c.placed(c.name) for c in columns]
     click.echo(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
     for row in range(len(columns[0].cells)):

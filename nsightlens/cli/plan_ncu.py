@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.output import emit, format_options, store_option
+from nsightlens.cli.output import emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
@@ -36,9 +36,10 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 @click.option("--lines", is_flag=True, help="Print the command lines only.")
 @format_options
 @store_option
+@views_option
 def command(
     application: tuple[str, ...], run: str | None, rank: int | None, cover: float, metric_set: str, budget: str | None,
-    wrapper: str, run_dir: str, lines: bool, form: str | None, wide: bool, store: Path | None,
+    wrapper: str, run_dir: str, lines: bool, form: str | None, wide: bool, store: Path | None, views: Path | None,
 ) -> None:
     """Choose the launches worth profiling with ncu, and print the command lines that do it.
 
@@ -56,7 +57,7 @@ def command(
 
     if lines and form is not None:
         raise UsageError("--lines and --format exclude each other")
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         plan = opened.view("ncu_plan", which_run=_chosen(opened, run), which_rank=rank, cover=cover, metric_set=metric_set,
                            budget_s=None if budget is None else seconds(budget))
     rows = [row for row in plan.to_pylist() if row["fits"]]

@@ -10,7 +10,7 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
               help="File to write: FILE.png, .svg or .pdf.")
 @filter_options
 @store_option
-def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store: Path | None, **filters: Any) -> None:
+@views_option
+def command(
+    name: str | None, pairs: tuple[str, ...], output: Path | None, store: Path | None, views: Path | None, **filters: Any,
+) -> None:
     """Draw the view NAME, with its parameters as KEY=VALUE, into --output. Without NAME: list what can be drawn.
 
     \b
@@ -45,7 +48,7 @@ def command(name: str | None, pairs: tuple[str, ...], output: Path | None, store
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))
     if output is None or output.suffix.lower().lstrip(".") not in plots.FORMATS:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
         table = opened.view(name, **asked)
         more = {} if name == "roofline" else {"gpus": gpus_of(opened)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.page import duration, grid, heading, lines, number, share
+from nsightlens.cli.page import duration, grid, heading, lines, number, page_width, share
 from nsightlens.cli.sections import Page, Row, best
 from nsightlens.cli.tables import Column
-from nsightlens.names import label
+from nsightlens.names import labels
 
 TIMELINE = ("nsys", "kineto")
 _MANY, _FEW = 32, 8
@@ -139,12 +139,13 @@ def kernels(page: Page) -> None:
         counts[row["name"]] += row["instances"]
     total = sum(sum(by_rank.values()) for by_rank in sums.values())
     top = sorted(sums, key=lambda name: (-sum(sums[name].values()), name))[:_FEW]
+    names = labels(top, page_width())
     heading("Top kernels over all ranks", tool)
     grid([
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
-        Column("kernel", [label(name) for name in top], 9, text=True, flexible=True),
+        Column("kernel", [names[name] for name in top], 9, text=True, flexible=True),
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.kernel_patterns import choice, cut, known_names, unlike
-from nsightlens.cli.output import emit, format_options, store_option
+from nsightlens.cli.kernel_patterns import choice, known_names, unlike
+from nsightlens.cli.output import emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import labels
 
@@ -69,10 +69,11 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @click.option("--points", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
+@views_option
 def command(
     kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None, force_gpu: bool, time: str,
     grade: str, ranks: str, launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None,
-    store: Path | None, **filters: Any,
+    store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
 
@@ -97,7 +98,7 @@ def command(
     of_time = {"grade": grade, "ranks": ranks, "launches": launches, "work": work}
     if time == "ncu" and of_time != _TRUE_ONLY:
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         wanted = chosen(filters)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
@@ -286,7 +287,7 @@ def _report_problems(table: pa.Table) -> None:
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
             if row[column] is not None:
-                kernels[row[column]][cut(named[row["name"]])] = None
+                kernels[row[column]][named[row["name"]]] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)

@@ -13,7 +13,7 @@ from nsightlens.cli import page
 from nsightlens.cli.findings_page import sentences
 from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, share, size, some, spans
 from nsightlens.cli.tables import MISSING, Column
-from nsightlens.names import label
+from nsightlens.names import labels
 from nsightlens.names.process_label import process_label
 
 if TYPE_CHECKING:
@@ -222,11 +222,12 @@ def kernels(asked: Page) -> None:
         heading("Top kernels", f"{NOT_RECORDED}: no kernels in this run")
         return
     top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    names = labels({row["name"] for row in top}, page.page_width())
     impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
     heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
     grid([
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
-        Column("kernel", [label(row["name"]) for row in top], 9, True, True, shortest=34),
+        Column("kernel", [names[row["name"]] for row in top], 9, True, True, shortest=34),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
         Column("launches", [number(row["instances"]) for row in top], 4),
         Column("as recorded" if impossible else "total", [duration(row["total_ns"]) for row in top], 8),

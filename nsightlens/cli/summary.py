@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nsightlens.cli.filters import chosen, filter_options
-from nsightlens.cli.output import store_option
+from nsightlens.cli.output import store_option, views_option
 from nsightlens.errors import UsageError
 
 _MOST = 3  # runs with a page each; of more, the user chooses
@@ -23,7 +23,8 @@ _MORE = (
 @click.command("summary")
 @filter_options
 @store_option
-def command(store: Path | None, **filters: Any) -> None:
+@views_option
+def command(store: Path | None, views: Path | None, **filters: Any) -> None:
     """Print one page on each run: what was captured, how the GPUs were used, where the steps went, and what to look at next.
 
     Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
@@ -36,12 +37,12 @@ def command(store: Path | None, **filters: Any) -> None:
     import nsightlens as nl
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import SECTIONS, Page
-    from nsightlens.cli.tables import printable
+    from nsightlens.names import printable
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)
-    with nl.open(store) as opened:
+    with nl.open(store, views=views) as opened:
         overview = opened.view("profile_overview")
         for column in ("run", "tool"):
             _check(column, asked.get(column, []), overview[column].to_pylist())

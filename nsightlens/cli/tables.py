@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsightlens.names import shortened
+
 GAP = "   "
 ROWS = 200
 MISSING = "–"
@@ -44,9 +46,13 @@ class Column:
         """Return the width below which the column says nothing: numbers and short texts cannot shrink."""
         return min(self.natural(), self.shortest) if self.flexible else self.natural()
 
+    def fit(self) -> None:
+        """Shorten the cells to the column's width; cells that differ stay different."""
+        shown = shortened(self.cells, self.width)
+        self.cells = [shown[cell] for cell in self.cells]
+
     def placed(self, text: str) -> str:
-        """Return a cell's text at the column's width, cut in its middle where it is longer."""
-        text = cut_middle(text, self.width)
+        """Return a text at the column's width."""
         return text.ljust(self.width) if self.text else text.rjust(self.width)
 
 
@@ -70,6 +76,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         columns = _fit(columns, width)
     for column in columns:
         column.width = column.width or column.natural()
+        if column.name not in _PROSE:
+            column.fit()
     lines = [GAP.join(c.placed(c.name) for c in columns).rstrip(), "─" * _total(columns)]
     for i in range(len(shown)):
         lines.extend(_row(columns, i))
@@ -83,9 +91,12 @@ def _column(name: str, values: list[object], is_text: bool, wide: bool) -> Colum
     decimals = _decimals(values)
     if decimals is None and name.endswith("_pct"):
         decimals = 2
-    limit = None if wide or name in _PROSE else _NAME_WIDTH
     commas = not name.endswith(_PLAIN)
-    cells = [_cell(value, decimals, commas, limit) for value in values]
+    cells = [_cell(value, decimals, commas) for value in values]
+    if is_text:
+        longest = max(map(len, cells), default=0)
+        shown = shortened(cells, longest if wide or name in _PROSE else min(longest, _NAME_WIDTH))
+        cells = [shown[cell] for cell in cells]
     return Column(name, cells, text=is_text, flexible=is_text, shortest=_NARROW_NAME)
 
 
@@ -169,7 +180,7 @@ def _decimals(values: list[object]) -> int | None:
     return next((places for places in range(1, 3) if all(round(v, places) == v for v in floats)), None)
 
 
-def _cell(value: object, decimals: int | None, commas: bool, limit: int | None) -> str:
+def _cell(value: object, decimals: int | None, commas: bool) -> str:
     if value is None:
         return MISSING
     if isinstance(value, bool):
@@ -180,18 +191,4 @@ def _cell(value: object, decimals: int | None, commas: bool, limit: int | None) 
         if decimals is not None:
             return f"{value:,.{decimals}f}"
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
-    text = printable(str(value))
-    return text if limit is None else cut_middle(text, limit)
-
-
-def cut_middle(text: str, width: int) -> str:
-    """Return the text cut in its middle to `width`."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head):]}"
-
-
-def printable(text: str) -> str:
-    """Return the text without control characters: a kernel name must not steer the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return str(value)

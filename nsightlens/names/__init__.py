@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nsightlens.names.demangle import demangle
+from nsightlens.names.distinct import distinct, printable, shortened
 from nsightlens.names.families import FAMILIES, OTHER, classify
 from nsightlens.names.key import Parsed, parse
-from nsightlens.names.label import distinct, shorten
+from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
-__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "label",
-           "labels", "short_name", "tensor_cores"]
+__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "labels",
+           "printable", "short_name", "shortened", "tensor_cores"]
 
 RULES_VERSION = 3
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
@@ -70,11 +71,11 @@ def tensor_cores(name: str, family: str) -> bool | None:
     return used(demangle(name), _parsed(name).short, family)
 
 
-def label(name: str) -> str:
-    """Return the name of a kernel as people want it in a narrow column: no parameters, no plumbing. Two kernels may share it."""
-    return shorten(_parsed(name).key)
-
-
 def labels(names: Iterable[str], longest: int = 60) -> dict[str, str]:
-    """Return {name: label} with labels of about `longest` characters, of which no two are the same."""
-    return distinct({name: _parsed(name).key for name in names}, longest)
+    """Return {name: label}: names as people want them in a narrow column, without parameters and plumbing, no two the same.
+
+    Labels have at most `longest` characters. Kernels that would share one have behind it the word in which their kernel_keys
+    differ, else that of their namespaces, else a number.
+    """
+    parts = {name: _parsed(name) for name in names}
+    return distinct({name: (shorten(part.key), part.key, " ".join(part.dropped), name) for name, part in parts.items()}, longest)

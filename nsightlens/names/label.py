@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
 
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
@@ -17,7 +15,6 @@ _TYPE = re.compile(  # a type of numbers, or a placeholder: says nothing either
     r"(?:const |unsigned |signed )*(?:void|bool|char|short|int|long(?: long)?|float|double|size_t|T\d*|__half2?|half(?:_t)?|Half|"
     r"__nv_bfloat162?|b?float\d+(?:_t)?|BFloat16|Float\d+\w*|tfloat32_t|float_\w+_t|__nv_fp\d\w*|u?int\d+_t|(?:cu)?\w*[cC]omplex(?:<.*>)?)"
     r"(?: ?(?:const|\*|&))*")
-_EXCERPT = 24  # characters of a name, from where it differs
 
 
 class _Odd(Exception):
@@ -35,40 +32,6 @@ def shorten(key: str) -> str:
     except _Odd:
         return key
     return text if end == len(key) else key
-
-
-def distinct(keys: Mapping[str, str], longest: int) -> dict[str, str]:
-    """Return {name: label}, no two the same. keys: the kernel_key of each name. longest: characters.
-
-    Labels that several share are shorter, with the place behind them where their keys begin to differ, or else a number.
-    """
-    found = {name: _cut(shorten(key), longest) for name, key in keys.items()}
-    for name, excerpt in _of_shared(found, lambda names: _excerpts([keys[name] for name in names])):
-        found[name] = f"{_cut(found[name], max(8, longest - _EXCERPT - 2))}: {excerpt}"
-    for name, number in _of_shared(found, lambda names: [str(i + 1) for i in range(len(names))]):
-        found[name] = f"{found[name]} ({number})"
-    return found
-
-
-def _of_shared(labels: Mapping[str, str], texts: Callable[[list[str]], list[str]]) -> list[tuple[str, str]]:
-    """Return (name, its text) of the names that share a label; texts: those of names that share one."""
-    shared: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(labels):
-        shared[labels[name]].append(name)
-    return [pair for names in shared.values() if len(names) > 1 for pair in zip(names, texts(names), strict=True)]
-
-
-def _excerpts(keys: Sequence[str]) -> list[str]:
-    """Return a part of each key, from the beginning of the word in which they begin to differ."""
-    first, last = min(keys), max(keys)
-    same = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
-    start = len(re.sub(r"\w*$", "", first[:same]))
-    return [key[start : start + _EXCERPT] for key in keys]
-
-
-def _cut(text: str, longest: int) -> str:
-    half = (longest - 1) // 2
-    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 class _Reader:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from nsightlens.errors import NsightlensError
+from nsightlens.names import shortened
 from nsightlens.names.process_label import process_label
 
 Row = dict[str, Any]
@@ -30,6 +31,7 @@ FAMILIES = {"gemm": BLUE, "convolution": SKY, "attention": PURPLE, "normalizatio
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16
+NAME_LENGTH = 58  # characters of a name beside a bar
 _CHARACTERS = 15  # of a legend, in an inch
 
 
@@ -153,7 +155,8 @@ def ranked(axes: Axes, names: Sequence[str], values: Sequence[float], colours: S
     for number, (value, colour, note) in enumerate(zip(values, colours, notes, strict=True)):
         axes.barh(number, value, height=0.75, color=colour, label="_bar")
         axes.annotate(note, (value, number), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7, color="0.3")
-    axes.set_yticks(range(len(names)), [short(clean(name), 58) for name in names], fontsize=7)
+    shown = shortened(names, NAME_LENGTH)
+    axes.set_yticks(range(len(names)), [clean(shown[name]) for name in names], fontsize=7)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, (max(values) or 1) * 1.18)
     axes.tick_params(axis="x", labelsize=8)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsightlens.names import label
+from nsightlens.names import labels
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
 
@@ -34,8 +34,9 @@ def top_kernels(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
 def _draw(axes: Axes, rows: list[Row]) -> None:
     factor, unit = frame.time_unit(max(row["total_ns"] or 0 for row in rows))
     shares = ["" if row["time_pct"] is None else f"{row['time_pct']:.1f} %, " for row in rows]
+    names = labels({str(row["name"]) for row in rows}, frame.NAME_LENGTH)
     frame.ranked(
-        axes, [label(str(row["name"])) for row in rows], [(row["total_ns"] or 0) / factor for row in rows],
+        axes, [names[str(row["name"])] for row in rows], [(row["total_ns"] or 0) / factor for row in rows],
         [frame.FAMILIES.get(row["family"], frame.FAMILIES["other"]) for row in rows],
         [f"{share}{row['instances']:,}×" for share, row in zip(shares, rows, strict=True)])
     axes.set_xlabel(f"Total time ({unit})", fontsize=9)

@@ -44,8 +44,9 @@ def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, 
 
 
 def test_a_gpu_without_peaks_and_a_slice_of_one_have_no_roof() -> None:
-    assert (roof(products(1, 1), None, True, "Some GPU").reason or "").startswith("no datasheet peaks of Some GPU: assume_gpu")
-    assert (roof(products(1, 1), None, True).reason or "").startswith("the GPU is not named in the capture")
+    assert roof(products(1, 1), None, True, no_peaks("Some GPU")).reason == (
+        "no datasheet peaks of Some GPU: assume_gpu with force_gpu=true takes those of another, by its name in gpu_peaks")
+    assert no_peaks(None).startswith("the GPU is not named in the capture")
     assert roof(products(1, 1), Peak({"tensor_bf16": 1e12}, None), True).reason == (
         "a slice of a GPU: the bandwidth that it has is unknown")
 
@@ -57,8 +58,8 @@ ROOF = round(1e9 * 2 * 1024**3 / 312e12)  # 6883 ns
 Rows = list[dict[str, Any]]
 
 
-def answered(kernels: Rows, *, copies: Rows | None = None, **parameters: Any) -> Rows:
-    """Return headroom of kernels launched by aten::mm on an A100."""
+def answered(kernels: Rows, *, copies: Rows | None = None, device: dict[str, Any] | None = None, **parameters: Any) -> Rows:
+    """Return headroom of kernels launched by aten::mm on an A100. device: what is known of it besides its name."""
     who = {"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q", "window_index": 0}
     rows = [who | {"kernel_id": i, "launch_index": i, "start_ns": 20_000 * i, "duration_ns": 10_000, "name": f"k{i}",
                    "kernel_key": f"k{i}", "family": "gemm", "tensor_cores": True, "device_id": "g", "stream": 7,
@@ -67,6 +68,7 @@ def answered(kernels: Rows, *, copies: Rows | None = None, **parameters: Any) ->
     ranges = [who | {"range_id": i, "kind": "operator", "name": "aten::mm", "shapes": SHAPES[0], "types": SHAPES[1]}
               for i in range(len(rows))]
     connection = catalog(kernels=rows, ranges=ranges, memory_ops=[who | copy for copy in copies or []],
+                           devices=[{"run": "r", "device_id": "g"} | device] if device else [],
                            processes=[{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q"}])
 
     def ask(sql: str, values: Any) -> pa.Table:
@@ -123,13 +125,36 @@ def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> No
 
 def test_another_gpu_can_be_assumed_and_an_unknown_item_is_refused() -> None:
     assert answered([{"gpu": "Some GPU"}])[0]["reason"] == no_peaks("Some GPU")
-    faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3")[0]
+    faster = answered([{"gpu": "Some GPU"}], assume_gpu="NVIDIA H100 80GB HBM3", force_gpu=True)[0]
     assert faster["at_roof_ns"] == round(1e9 * 2 * 1024**3 / 989.4e12)
-    assert answered([{"gpu": "Some GPU"}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == faster["at_roof_ns"]
+    assert answered([{"gpu": None}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == faster["at_roof_ns"]
+    with pytest.raises(UsageError, match="force_gpu needs assume_gpu"):
+        answered([{}], force_gpu=True)
     with pytest.raises(UsageError, match="no datasheet for 'Voodoo 2'; there are: A10"):
         answered([{"gpu": "Some GPU"}], assume_gpu="Voodoo 2")
     with pytest.raises(UsageError, match="by is one of kernel, key"):
         headroom.analyse(lambda sql, values: pa.table({}), by="colour")
+
+
+def test_an_assumed_gpu_is_for_one_without_a_name_and_must_fit_it() -> None:
+    """As with roofline: a name in the capture wins, compute capability and SMs speak against another, and force is unchecked."""
+    assert answered([{}], assume_gpu="h100 sxm5")[0]["at_roof_ns"] == ROOF  # an A100 is one
+    assert answered([{"gpu": "Some GPU"}], assume_gpu="h100 sxm5")[0]["reason"] == no_peaks("Some GPU")
+    fits, faster = {"compute_capability": "9.0", "sm_count": 132}, round(1e9 * 2 * 1024**3 / 989.4e12)
+    for device, why in [
+        (fits, None), (fits | {"sm_count": 114}, "it has 132 SMs, the report's GPU 114"),
+        (fits | {"compute_capability": "12.0"}, "it has compute capability 9.0, the report's GPU 12.0"),
+    ]:
+        row = answered([{"gpu": None}], device=device, assume_gpu="h100 sxm5")[0]
+        assert row["at_roof_ns"] == (0 if why else faster)
+        assert row["reason"] == (why and f"H100 SXM5 not used: {why}; force_gpu=true takes it all the same")
+        forced = answered([{"gpu": None}], device=device, assume_gpu="h100 sxm5", force_gpu=True)[0]
+        assert (forced["at_roof_ns"], forced["reason"]) == (faster, None)
+
+
+def test_a_gpu_with_more_sms_than_its_datasheet_has_no_roof() -> None:
+    assert answered([{}], device={"sm_count": 132})[0]["unknown_roof_ns"] == 10_000
+    assert answered([{}], device={"sm_count": 108})[0]["at_roof_ns"] == ROOF
 
 
 @pytest.fixture(scope="module")

@@ -82,3 +82,24 @@ def test_without_steps_the_page_covers_the_whole_capture(tmp_path: Path) -> None
     assert "GPUs · nsys, over the whole capture\n" in done
     assert "Where the time went (no steps were recorded) · nsys, 969.4 ms, the whole capture, mean per process\n" in done
     assert "first step's start" not in done
+
+
+def test_grouped_gemms_of_three_namespaces_have_three_labels(tmp_path: Path) -> None:
+    nl.ingest(DATA / "kineto" / "deepseek-ai__profile-data__train.json", store=tmp_path, jobs=1).close()
+    done = CliRunner().invoke(command, ["--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "80"})
+    found = {line.strip().partition("  ")[0] for line in done.stdout.splitlines() if "GemmKernel" in line}
+    assert found == {f"GemmKernel: {space}" for space in ("fp8_dptp128c_acc", "fp8_ptp128c", "m_grouped_fp8_ptp128c")}
+    with nl.open(tmp_path) as opened:
+        figure = nl.plots.top_kernels(opened.view("top_kernels"))
+    drawn = [text.get_text() for part in figure.subfigs for text in part.axes[0].get_yticklabels()]
+    assert found < set(drawn) and len(set(drawn)) == len(drawn)
+
+
+def test_ranks_that_two_pooled_captures_claim_are_named(tmp_path: Path) -> None:
+    """Ranks 0 and 1 of a DLRM job and of a Megatron job, put into one run."""
+    folders = ("facebookresearch__param__dlrm8", "astra-sim__astra-sim__megatron-tp8")
+    traces = [path for folder in folders for path in sorted((DATA / "kineto" / folder).iterdir())[:2]]
+    nl.ingest(traces, store=tmp_path, run="pooled", jobs=1).close()
+    done = CliRunner().invoke(compare, ["ranks", "--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "120"})
+    assert done.exit_code == 0 and "  - Left out: rank 0, 1: 2 processes claim it.\n" in done.stdout
+    assert "184 communication kernels, 100.0 % of communication time, could not be matched" in done.stdout

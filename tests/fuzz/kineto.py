@@ -18,9 +18,10 @@ from tests.readers.kineto_text import event, kernel, trace
 NAME, SUFFIX = "kineto", ".json"
 _VALUES = (b"true", b"false", b"null", b"{}", b"[]", b'{"a": 1}', b"[1, 2]", b'"7"', b'"x"', b"-1", b"-0.0", b"0", b"1e3",
            b"1e400", b"0.0005", b"0.0015", b"NaN", b"-inf", b"9223372036854775807", b"9223372036854775808", b"1" + b"0" * 40,
-           b"1.5e-7", b"123456789012.3456789", b"", b"N/A", b"\xff", b'"\\', b'"\\ud800"', b"1751410836000001.5", b"[" * 200)
+           b"1.5e-7", b"123456789012.3456789", b"", b"N/A", b"\xff", b'"a\xc3"', b'{"\xe2\x82": "\xf0\x9f"}',
+           b'"\\', b'"\\ud800"', b"1751410836000001.5", b"[" * 200)
 _TOKENS = (b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\n", b"\0", b"}, {", b'"ph": "X"', b"/*", b"e", b"-")
-_DAMAGE = {"malformed_json", "events_lost", "truncated", "encoding_replaced"}
+_DAMAGE = {"malformed_json", "events_lost", "truncated", "text_replaced"}
 
 Row = tuple[str, int | None, int | None, int | None]
 
@@ -75,12 +76,23 @@ def differences(path: Path) -> list[str]:
             rows += [(row["name"], row["start_ns"], row["duration_ns"], row["correlation_id"]) for row in batch.to_pylist()]
         elif table == "diagnostics":
             told.update({row["code"]: row["count"] for row in batch.to_pylist()})
+    data = path.read_bytes()
+    if not _is_text(data) and not {"text_replaced", "truncated"} & told.keys():
+        return ["bytes that are no UTF-8 went unsaid"]
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace")
         expected = _expected(json.loads(text, parse_float=Decimal, parse_constant=_refused))
     except (ValueError, RecursionError):
         return [] if _DAMAGE & told.keys() else ["read as if it were JSON"]
     return [] if expected is None else _compared(rows, expected, told["events_lost"])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _compared(rows: list[Row], expected: list[Row], lost: int) -> list[str]:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nsightlens.names import kernel_key, label, labels
+from nsightlens.names import kernel_key, labels, shortened
+from nsightlens.names.label import shorten
 from tests.names.corpus import captures, needed
+
+
+def label(name: str) -> str:
+    return shorten(kernel_key(name))
+
 
 LABELS = {
     "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn": "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn",
@@ -59,11 +68,49 @@ def test_labels_tell_kernels_apart() -> None:
     gemv = "void kernel<int, int, __half, 0, 1, 1, 0, {}, 0, cublasGemvParamsEx<int, float>>(T13)"
     names = [gemv.format(6), gemv.format(7), "void Kernel2<cutlass_80_a>(P)", "void Kernel2<cutlass_80_b>(P)", "volta_sgemm"]
     found = labels(names)
-    assert found[names[0]] == "cublasGemvParamsEx<int, float>: 6, 0, cublasGemvParamsEx"
-    assert labels(names[:2], 40)[names[1]] == "cublas…float>: 7, 0, cublasGemvParamsEx"
+    assert found[names[0]] == "cublasGemvParamsEx<int, float>: 6"
+    assert labels(names[:2], 24)[names[1]] == "cublasGemv…nt, float>: 7"
     assert [found[name] for name in names[2:]] == ["cutlass_80_a", "cutlass_80_b", "volta_sgemm"]
     long = [f"void k<{'A' * 50}{i}{'B' * 50}{j}{'C' * 50}>(P)" for i in range(2) for j in range(2)]
-    assert len(set(labels(long).values())) == 4 and max(map(len, labels(long).values())) < 70
+    assert len(set(labels(long).values())) == 4 and max(map(len, labels(long).values())) <= 60
+
+
+def test_kernels_of_one_key_are_told_apart_by_their_namespaces() -> None:
+    name = "void cutlass::device_kernel<dpsk::gemm::cuda::{0}::GemmKernel>(dpsk::gemm::cuda::{0}::GemmKernel::Params)"
+    spaces = ["fp8_dptp128c_acc", "fp8_ptp128c", "m_grouped_fp8_ptp128c"]
+    found = labels(map(name.format, spaces), 34)
+    assert list(found.values()) == [f"GemmKernel: {space}" for space in spaces]
+
+
+def test_a_word_too_long_gives_way_to_its_part() -> None:
+    name = "sm90_xmma_gemm_bf16f32_bf16f32_f32_{}_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+    assert [text[-4:] for text in labels([name.format("nt"), name.format("tn")]).values()] == [": nt", ": tn"]
+
+
+_PIECES = ["<", ">", "(", ")", ",", " ", "::", "lambda", "#1", "int", "gpu_kernel_impl", "Kernel", "4", "::lambda(int)#2",
+           "a::", "b::", "…", ": ", " (1)", " (2)", "\x1b", "\n", "\N{REPLACEMENT CHARACTER}", "$", "f", "k" * 30, "_x" * 20, "é"]
+_TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(_PIECES), max_size=12).map("".join),
+                   st.lists(st.sampled_from("ab"), min_size=60, max_size=70).map("".join))
+
+
+@given(st.sets(_TEXTS, max_size=40), st.sampled_from([12, 20, 34, 60, 160]))
+def test_no_two_labels_are_the_same(names: set[str], longest: int) -> None:
+    for found in (labels(names, longest), shortened(names, longest)):
+        assert set(found) == names and len(set(found.values())) == len(names)
+        assert all(len(text) <= longest and text.isprintable() for text in found.values())
+    assert all(found[name] == name for name in names if len(name) <= longest and name.isprintable())
+
+
+@given(st.sets(_TEXTS, max_size=12), st.randoms())
+def test_labels_do_not_depend_on_the_order(names: set[str], chooser: random.Random) -> None:
+    mixed = sorted(names)
+    chooser.shuffle(mixed)
+    assert labels(mixed, 34) == labels(sorted(names), 34)
+
+
+def test_many_kernels_of_one_label_are_numbered() -> None:
+    names = [f"k{'é' * 100}{i:06}{'é' * 100}" for i in range(20_000)]
+    assert len(set(labels(names).values())) == len(names)
 
 
 def test_any_text_has_a_label() -> None:
@@ -83,3 +130,15 @@ def test_labels_of_real_kernels_are_short() -> None:
     long = [name for name in templates if len(label(name)) > 300]
     assert len(long) < len(templates) / 50, long[:3]
     assert all(label(name) for name in names if name.strip())
+
+
+@pytest.mark.captures
+def test_labels_tell_the_kernels_of_each_capture_apart() -> None:
+    needed()
+    for capture, names in captures().items():
+        for longest in (34, 60):
+            found = labels(names, longest)
+            assert len(set(found.values())) == len(names), capture
+            assert max(map(len, found.values())) <= longest
+            numbered = [text for text in found.values() if re.search(r" \(\d+\)$", text)]
+            assert len(numbered) <= len(names) / 10, (capture, numbered)

@@ -389,3 +389,29 @@ def test_what_is_no_duration_costs_its_event_and_no_other(tmp_path: Path, first:
     assert [row["name"] for row in found["kernels"] if row["duration_ns"] == 3250] == [f"k{at}" for at in range(40) if at != 20]
     assert [row["duration_ns"] for row in found["kernels"] if row["name"] == "k20"] in ([], [None])
     assert codes(found) & {"missing_time", "events_lost"}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("place", ["head", "name", "argument", "not read", "not stored", "tail"])
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80"])
+def test_bytes_that_are_no_utf8_are_said_wherever_they_stand(tmp_path: Path, place: str, bad: bytes, zipped: bool) -> None:
+    """How many and where; every time and number, and every other name, is as in the trace without them."""
+    def written(text: str) -> bytes:
+        at = {name: text if name == place else "" for name in ("head", "name", "argument", "not read", "not stored", "tail")}
+        found = trace(event("cpu_op", f"é{at['name']}", "7.5", args={"Input type": [at["argument"]], "Other": at["not read"]}),
+                      kernel("9.125", "3.001"), event("python_function", at["not stored"], "11.5"), kernel("13.25", name="ü"),
+                      head=f'"schemaVersion": 1, "host_name": "{at["head"]}", "baseTimeNanoseconds": 0,',
+                      tail=f'"traceName": "{at["tail"]}"')
+        return found.replace("\\u00e9", "é").replace("\\u00fc", "ü").encode()
+
+    marked = written("@@")
+    told, true = (read(tmp_path / "t", gzip.compress(data) if zipped else data, piece_bytes=300)
+                  for data in (marked.replace(b"@@", bad), written("")))
+    said = [row for row in told["diagnostics"] if row["code"] == "text_replaced"]
+    assert [(row["count"], row["byte_offset"]) for row in said] == [(len(bad), marked.index(b"@@"))]
+    assert "text_replaced" not in codes(true)
+    assert told["kernels"] == true["kernels"] and len(true["kernels"]) == 2
+    names = [row["name"] for row in told["ranges"]]
+    assert names[0] == (b"\xc3\xa9" + bad if place == "name" else b"\xc3\xa9").decode("utf-8", "replace")
+    times = [[(row["start_ns"], row["duration_ns"]) for row in found["ranges"]] for found in (told, true)]
+    assert times[0] == times[1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 _MAX_CATEGORIES = 100
+_INVALID = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(slots=True)
@@ -25,6 +27,14 @@ class Places:
         self.kinds[kind] += count
         self.first = at if self.first is None else min(at, self.first)
 
+    def note_invalid(self, data: bytes | memoryview, at: int) -> None:
+        """Count the bytes of `data`, which begins at byte `at`, that are no UTF-8."""
+        try:
+            str(data, "utf-8")
+        except UnicodeDecodeError as exc:
+            invalid = _INVALID.findall(str(data, "utf-8", "surrogateescape"))
+            self.note(at + exc.start, count=len(invalid))
+
     def add(self, other: Places) -> None:
         """Count what `other` has counted."""
         if other.first is not None:
@@ -36,9 +46,9 @@ class Places:
 class Tally:
     """Counts over some events of a trace.
 
-    complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by
-    category (flows) or name. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or repeats the
-    correlation id. pids: of CPU-side rows. cpu_pids: those labelled CPU. ended: the last event was the marker
+    complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by category
+    (flows) or name. replaced: bytes that are no UTF-8. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
+    repeats the correlation id. pids: of CPU-side rows. cpu_pids: those labelled CPU. ended: the last event was the marker
     that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels, which are one number in what Kineto
     writes. labels: the text before the number in pids that are text, where Kineto writes numbers.
     """

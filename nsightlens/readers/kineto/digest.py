@@ -64,6 +64,7 @@ def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Dec
         found, tally = _found(framed, at, last, reader)
         fields = Fields(tally)
         fields.take(found.events)
+    fields.tally.replaced.note_invalid(framed[1 : 1 + found.used], at)
     return Digest(columns.batches(fields, origin_ns), fields.tally, found.used, found.closed, found.cut)
 
 

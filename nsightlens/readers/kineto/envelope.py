@@ -87,10 +87,11 @@ astuple = msgspec.structs.astuple
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Where the array of events begins. header: the bytes before it. empty: there is null in its place."""
+    """Where the array of events begins. header: the bytes before it, from byte header_at. empty: there is null in its place."""
 
     at: int
     header: bytes
+    header_at: int = 0
     bare_list: bool = False
     empty: bool = False
 
@@ -107,12 +108,12 @@ def find_events(buffer: bytes) -> Opening | None:
     found = list(itertools.islice(_unescaped(_EVENTS, buffer, begin), 8))
     for match in found:
         if parsed(buffer[begin : match.start()] + b'"":0}') is not None:
-            return _opening(match, buffer[begin : match.start()])
-    return _opening(found[0], buffer[begin : found[0].start()]) if found else None
+            return _opening(match, buffer, begin)
+    return _opening(found[0], buffer, begin) if found else None
 
 
-def _opening(match: re.Match[bytes], header: bytes) -> Opening:
-    return Opening(match.end(), header, empty=match[1] is None)
+def _opening(match: re.Match[bytes], buffer: bytes, begin: int) -> Opening:
+    return Opening(match.end(), buffer[begin : match.start()], begin, empty=match[1] is None)
 
 
 def parsed(text: bytes) -> Header | None:

@@ -127,11 +127,11 @@ class Reading:
     def _header(self, opening: Opening) -> Header:
         if opening.bare_list:
             return Header()
+        self._tally.replaced.note_invalid(opening.header, opening.header_at)
         text = opening.header + b'"":0}'
         header = envelope.parsed(text)
         if header is None:
-            at = opening.at - len(opening.header) + envelope.bad_byte(text)
-            self._tally.malformed.note(at, "metadata before the events")
+            self._tally.malformed.note(opening.header_at + envelope.bad_byte(text), "metadata before the events")
             return envelope.searched(opening.header)
         return header
 
@@ -139,6 +139,7 @@ class Reading:
         """Return the keys after the events; note where they are malformed or where the file ends within them."""
         if not self._closed:
             return Header()
+        self._tally.replaced.note_invalid(tail, at)
         text = tail.strip()
         if opening.bare_list:
             if text:

@@ -116,8 +116,8 @@ class Trace:
             yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
         if tally.replaced.count:
-            yield diagnostic("warning", "text_replaced", "Invalid UTF-8 in names or arguments of events was replaced.",
-                             tally.replaced.count, tally.replaced.first)
+            yield diagnostic("warning", "text_replaced", "Bytes of the trace are no UTF-8: texts with them are stored with "
+                             "U+FFFD in their place, everything else as it is.", tally.replaced.count, tally.replaced.first)
 
     def _about_the_events(self) -> Iterator[Batch]:
         tally = self.tally

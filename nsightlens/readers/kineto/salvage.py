@@ -228,9 +228,6 @@ class Salvage:
         for kind, count in repairer.repaired.items():
             first = len(text[: repairer.first].encode("utf-8", "surrogateescape"))
             self.tally.malformed.note(self._at + start + first, kind, count)
-        bad = next((i for i, c in enumerate(text) if "\udc80" <= c <= "\udcff"), None)
-        if bad is not None:
-            self.tally.replaced.note(self._at + start + len(text[:bad].encode("utf-8", "surrogateescape")))
 
 
 def _is_whole(event: Event) -> bool:

@@ -64,7 +64,38 @@ def test_datasheet_peaks_agree_with_units_times_clock(row: dict[str, str]) -> No
         tensor = value["sm_count"] * value["tensor16_flop_per_clock_per_sm"] * clock
         assert value["fp16_tensor_flop_per_s"] == pytest.approx(tensor, rel=0.013)
         checked += 1
-    if "tf32_tensor_flop_per_s" in value:
-        assert value["tf32_tensor_flop_per_s"] == pytest.approx(value["fp16_tensor_flop_per_s"] / 2, rel=0.025)
-        checked += 1
-    assert checked
+    for path, times, base in _rates(row):
+        if path in value and base in value:
+            assert value[path] == pytest.approx(times * value[base], rel=0.025), path
+            checked += 1
+    assert checked >= 2
+
+
+def _rates(row: dict[str, str]) -> list[tuple[str, float, str]]:
+    """Return (peak, how many times the other, the other): what an SM does in a clock, from the architectures' white papers."""
+    name, architecture = row["name"], row["architecture"]
+    amd, early = architecture.startswith("CDNA"), architecture in ("CDNA", "CDNA 2")
+    halves = architecture in ("Volta", "Hopper", "CDNA", "CDNA 3", "CDNA 4") or name[:4] in ("A100", "A30", "B200", "GB20")
+    narrow = name.startswith("RTX ") and name != "RTX A6000"  # GeForce: half of the rate where sums are in FP32
+    fp64 = 1 if architecture == "CDNA 2" else 0.5 if halves else 1 / 32 if architecture == "Turing" else 1 / 64
+    tensor64 = 1 if architecture in ("Blackwell", "CDNA 4") else 2
+    whole = 1 if early else 2  # int8 against half precision
+    packed = 4 if name.startswith("A100") else 2
+    return [
+        ("fp64_flop_per_s", fp64, "fp32_flop_per_s"), ("fp64_tensor_flop_per_s", tensor64, "fp64_flop_per_s"),
+        ("fp16_flop_per_s", packed if packed == 4 or architecture in ("Volta", "Turing", "Hopper") else 1, "fp32_flop_per_s"),
+        ("tf32_tensor_flop_per_s", 0.5, "fp16_tensor_flop_per_s"),
+        ("bf16_tensor_flop_per_s", 0.5 if name == "MI100" else 1, "fp16_tensor_flop_per_s"),
+        ("fp16_tensor_acc16_flop_per_s", 2 if narrow else 1, "fp16_tensor_flop_per_s"),
+        ("fp8_tensor_flop_per_s", 2, "fp16_tensor_flop_per_s"),
+        ("fp8_tensor_acc16_flop_per_s", 2 if narrow else 1, "fp8_tensor_flop_per_s"),
+        ("int8_tensor_flop_per_s", whole, "fp16_tensor_flop_per_s" if amd or not narrow else "fp16_tensor_acc16_flop_per_s"),
+        ("int4_tensor_flop_per_s", 1 if amd else 2, "int8_tensor_flop_per_s"),
+        ("fp4_tensor_flop_per_s", 2, "fp8_tensor_acc16_flop_per_s" if narrow else "fp8_tensor_flop_per_s"),
+    ]
+
+
+@pytest.mark.parametrize("row", _gpus(), ids=lambda row: row["name"])
+def test_every_peak_but_memory_is_held_by_the_arithmetic(row: dict[str, str]) -> None:
+    peaks = {name for name, text in row.items() if name.endswith("_flop_per_s") and text}
+    assert peaks <= {path for path, _, _ in _rates(row)} | {"fp32_flop_per_s", "fp16_tensor_flop_per_s"}
