@@ -27,31 +27,34 @@
 CREATE MACRO _step_states(communication_pattern := NULL) AS TABLE
 WITH steps AS MATERIALIZED (
     SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index)::INTEGER AS track,
-        row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
+        row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id)::INTEGER AS place
     FROM _steps
 ), work AS NOT MATERIALIZED (
     SELECT t.track, a.start_ns, a.end_ns, list_position(['kernel', 'memcpy', 'memset', 'communication', 'communication_call',
-        'runtime', 'data_loader', 'cpu_exec'], a.category)::TINYINT AS category
+        'runtime', 'data_loader', 'cpu_exec'], a.category)::INTEGER AS category
     FROM _step_activities(communication_pattern := communication_pattern) AS a
     JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS t
         ON t.profile_id = a.profile_id AND t.process_id IS NOT DISTINCT FROM a.process_id
         AND t.window_index IS NOT DISTINCT FROM a.window_index
 ), edges AS NOT MATERIALIZED (
-    SELECT track, unnest([start_ns, end_ns]) AS at_ns, unnest([category, -category]) AS change, 0::BIGINT AS place FROM work
+    -- 1 to 8 is a category, what is above them a step; below 0 it ends
+    SELECT track, unnest([start_ns, end_ns]) AS at_ns, unnest([category, -category]) AS change FROM work
     UNION ALL
-    SELECT track, unnest([start_ns, end_ns]), 0, unnest([place, -place]) FROM steps
+    SELECT track, unnest([start_ns, end_ns]), unnest([8 + place, -8 - place]) FROM steps
     ORDER BY track, at_ns
 ), sweep AS NOT MATERIALIZED (
     -- a streaming window, as in _gpu_states
     SELECT CASE WHEN lead(track) OVER () = track THEN lead(at_ns) OVER () - at_ns ELSE 0 END AS length_ns,
-        sum(place) OVER (ROWS UNBOUNDED PRECEDING) AS place,
-        sum(CASE WHEN abs(change) BETWEEN 1 AND 4 THEN sign(change) * (1::BIGINT << (15 * (abs(change) - 1))) ELSE 0 END)
+        sum(CASE WHEN change > 8 THEN change - 8 WHEN change < -8 THEN change + 8 ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS place,
+        sum(CASE WHEN change BETWEEN 1 AND 4 THEN 1::BIGINT << (15 * (change - 1))
+            WHEN change BETWEEN -4 AND -1 THEN -(1::BIGINT << (15 * (-change - 1))) ELSE 0 END)
             OVER (ROWS UNBOUNDED PRECEDING) AS device,
-        sum(CASE WHEN abs(change) > 4 THEN sign(change) * (1::BIGINT << (15 * (abs(change) - 5))) ELSE 0 END)
+        sum(CASE WHEN change BETWEEN 5 AND 8 THEN 1::BIGINT << (15 * (change - 5))
+            WHEN change BETWEEN -8 AND -5 THEN -(1::BIGINT << (15 * (-change - 5))) ELSE 0 END)
             OVER (ROWS UNBOUNDED PRECEDING) AS host
     FROM edges
 ), states AS (
-    SELECT place::BIGINT AS place, device & 32767 > 0 AS compute, device & (32767::BIGINT << 15) > 0 AS memcpy,
+    SELECT place::INTEGER AS place, device & 32767 > 0 AS compute, device & (32767::BIGINT << 15) > 0 AS memcpy,
         device & (32767::BIGINT << 30) > 0 AS memset, device & (32767::BIGINT << 45) > 0 AS communication,
         host & 32767 > 0 AS communication_call, host & (32767::BIGINT << 15) > 0 AS runtime,
         host & (32767::BIGINT << 30) > 0 AS data_loader, host & (32767::BIGINT << 45) > 0 AS cpu_exec,
