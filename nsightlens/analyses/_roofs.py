@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from nsightlens import op_cost
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.analyses.run_difference import ITEMS
+from nsightlens.columns.arrays import Int
 from nsightlens.errors import UsageError
 
+Fact = TypeVar("Fact", bound=Hashable)
 CONTRACTIONS = ("gemm", "convolution", "attention")
 """Families whose bytes alone say nothing of how fast they could be: their operations must be known."""
 _WITH_COUNTERS = """
@@ -91,45 +94,63 @@ class Roofs:
         peaks = ask(_PEAKS, [assume_gpu, force_gpu]).to_pylist()
         self._peaks = _peaks(peaks)
         self._why = {row["device_id"]: no_peaks(row["gpu"], row["sheet"], row["misfit"]) for row in peaks}
-        known = ask(_WITH_COUNTERS, []).to_pylist()
-        self._configuration = {row["kernel_id"]: (row["configuration_id"], row["grade"] == "launch") for row in known}
-        self._counted = _counted(ask(_COUNTED, [])) if known else {}
-        uneven = ask(_UNEVEN, []).to_pylist() if known else []
+        known = ask(_WITH_COUNTERS, [])
+        self._counters = ById(known["kernel_id"].to_numpy(), list(zip(
+            known["configuration_id"].to_pylist(), (grade == "launch" for grade in known["grade"].to_pylist()), strict=True)))
+        self._counted = _counted(ask(_COUNTED, [])) if known.num_rows else {}
+        uneven = ask(_UNEVEN, []).to_pylist() if known.num_rows else []
         self._uneven = {(row["run"], row["process_id"], row["configuration"]) for row in uneven}
         works = shape_work.analyse(ask)
-        self._shapes, self._reasons = _by_launch(works)
+        self._shapes = _by_launch(works)
         self._calls, self._call_of = _by_call(works)
-        self._alike = _by_configuration(ask(_KINETO, []), self._shapes)
+        self._alike = _by_configuration(ask(_KINETO, []), self._shapes) if works.num_rows else {}
         self._roofs: dict[tuple[Work, str | None, bool], Roof] = {}
 
     def of(
-        self, kernel_id: int, run: str, process_id: str | None, device_id: str | None, configuration: str, family: str,
-        kineto_kernel_id: int | None,
-    ) -> Roof:
-        """Return the roof of a launch. kineto_kernel_id: the same launch in Kineto, where one is certain."""
-        place, is_same_launch = self._configuration.get(kernel_id, (None, False))
+        self, kernel_ids: Int, kineto_ids: Int, kind: Int, kinds: Sequence[Mapping[str, Any]],
+    ) -> tuple[Int, list[tuple[int, Roof | None]]]:
+        """Return for each launch its place in the list that follows: different pairs of a kind and a roof, None of collectives.
+
+        kineto_ids: the same launches in Kineto, where one is certain. kind: what each launch is, a place in `kinds`: its run,
+        process_id, device_id, family and configuration.
+        """
+        facts = (kind, self._counters.of(kernel_ids), self._shapes.of(kernel_ids), self._shapes.of(kineto_ids))
+        first, alike = _alike(facts)
+        found = [(place, None if kinds[place]["family"] == "collective" else self._of(kinds[place], *told))
+                 for place, *told in zip(*(fact[first].tolist() for fact in facts), strict=True)]
+        return alike, found
+
+    def _of(self, kind: Mapping[str, Any], counters: int, own: int, kineto: int) -> Roof:
+        """Return the roof of launches of a kind, of which these facts are known."""
+        place, is_same_launch = (None, False) if counters < 0 else self._counters.facts[counters]
         # Launches of very different times may differ in work: there the counters count only for the launches they are of.
-        is_doubtful = place is not None and not is_same_launch and (run, process_id, configuration) in self._uneven
+        key = kind["run"], kind["process_id"], kind["configuration"]
+        is_doubtful = place is not None and not is_same_launch and key in self._uneven
         counted = None if is_doubtful else self._counted.get(place)
-        works = [] if counted is None else [counted]
-        shaped = self._shapes.get(kernel_id) or self._shapes.get(kineto_kernel_id or -1) or self._alike.get((run, configuration))
-        works += [shaped] if shaped is not None else []
-        reason = self._reasons.get(kernel_id) or self._reasons.get(kineto_kernel_id or -1) or "neither counters nor shapes"
+        shapes = [self._shapes.facts[fact] for fact in (own, kineto) if fact >= 0]
+        shaped = next((work for work, _ in shapes if work is not None), None) or self._alike.get((key[0], key[2]))
+        reason = next((reason for _, reason in shapes if reason), "neither counters nor shapes")
         if is_doubtful:
             reason = "its launches take different times, and which of them ncu counted is unknown"
         found = Roof(None, reason=reason)
-        for work in works:
-            key = (work, device_id, family in CONTRACTIONS)
-            if key not in self._roofs:
-                self._roofs[key] = roof(work, self._peaks.get(device_id), family in CONTRACTIONS, self._why[device_id])
-            found = self._roofs[key]
+        device_id, is_contraction = kind["device_id"], kind["family"] in CONTRACTIONS
+        for work in (counted, shaped):
+            if work is None:
+                continue
+            asked = (work, device_id, is_contraction)
+            if asked not in self._roofs:
+                self._roofs[asked] = roof(work, self._peaks.get(device_id), is_contraction, self._why[device_id])
+            found = self._roofs[asked]
             if found.ns is not None:
                 break
         return found
 
-    def call_of(self, kernel_id: int, kineto_kernel_id: int | None) -> tuple[int, int] | None:
-        """Return the operator's call that a launch is of, and how many launches it has; None where it is not known."""
-        return self._call_of.get(kernel_id) or self._call_of.get(kineto_kernel_id or -1)
+    def calls_of(self, kernel_ids: Int, kineto_ids: Int) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield the place of each launch whose operator's call is known to have several, with the call and their number."""
+        own, kineto = self._call_of.of(kernel_ids), self._call_of.of(kineto_ids)
+        found = np.where(own >= 0, own, kineto)
+        for place in np.flatnonzero(found >= 0).tolist():
+            yield place, self._call_of.facts[found[place]]
 
     def of_call(self, call: int, device_id: str | None) -> Roof:
         """Return the roof of a whole call of an operator, by its shapes."""
@@ -198,25 +219,19 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _by_launch(table: pa.Table) -> tuple[dict[int, Work], dict[int, str]]:
-    """Return the work of each launch by its shapes, and for the others the reason why it is unknown."""
-    works: dict[int, Work] = {}
-    reasons: dict[int, str] = {}
-    same: dict[Work, Work] = {}
-    columns = (table[name].to_pylist() for name in ("kernel_id", "work_flop", "minimal_bytes", "peak_key", "reason"))
-    for kernel_id, flop, size, key, reason in zip(*columns, strict=True):
-        if size is None:
-            reasons[kernel_id] = reason
-        else:
-            work = Work(((key, flop),), size, "shapes")
-            works[kernel_id] = same.setdefault(work, work)
-    return works, reasons
+def _by_launch(table: pa.Table) -> ById[tuple[Work | None, str | None]]:
+    """Return the work of each launch by its shapes, or the reason why it is unknown."""
+    columns = (table[name].to_pylist() for name in ("work_flop", "minimal_bytes", "peak_key", "reason"))
+    return ById(table["kernel_id"].to_numpy(), [
+        (None, reason) if size is None else (Work(((key, flop),), size, "shapes"), None)
+        for flop, size, key, reason in zip(*columns, strict=True)])
 
 
-def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], dict[int, tuple[int, int]]]:
+def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], ById[tuple[int, int]]]:
     """Return the work of calls with several launches by their shapes, whether they are products, and the call of each launch."""
     calls: dict[int, tuple[Work, bool]] = {}
-    call_of: dict[int, tuple[int, int]] = {}
+    kernel_ids: list[int] = []
+    call_of: list[tuple[int, int]] = []
     keys: dict[int, set[str]] = defaultdict(set)
     names = ("kernel_id", "op_range_id", "op", "call_flop", "call_bytes", "call_launches", "peak_key")
     for kernel_id, call, op, flop, size, launches, key in zip(*(table[name].to_pylist() for name in names), strict=True):
@@ -225,16 +240,43 @@ def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], dict[int, t
         keys[call] |= {key} - {None}
         peak_key = next(iter(keys[call])) if len(keys[call]) == 1 else None
         calls[call] = Work(((peak_key, flop),), size, "shapes"), op in op_cost.CONTRACTIONS
-        call_of[kernel_id] = call, launches
-    return calls, call_of
+        kernel_ids.append(kernel_id)
+        call_of.append((call, launches))
+    return calls, ById(np.array(kernel_ids, np.int64), call_of)
 
 
-def _by_configuration(launches: pa.Table, works: dict[int, Work]) -> dict[tuple[str, str], Work]:
+def _by_configuration(launches: pa.Table, works: ById[tuple[Work | None, str | None]]) -> dict[tuple[str, str], Work]:
     """Return the work of kernels and configurations by their shapes, where all Kineto launches of one agree."""
     found: dict[tuple[str, str], Work | None] = {}
-    columns = (launches[name].to_pylist() for name in ("kernel_id", "run", "configuration"))
-    for kernel_id, run, configuration in zip(*columns, strict=True):
-        work = works.get(kernel_id)
+    facts = works.of(launches["kernel_id"].to_numpy()).tolist()
+    for fact, run, configuration in zip(facts, launches["run"].to_pylist(), launches["configuration"].to_pylist(), strict=True):
+        work = works.facts[fact][0] if fact >= 0 else None
         if found.setdefault((run, configuration), work) != work:
             found[run, configuration] = None
     return {key: work for key, work in found.items() if work is not None}
+
+
+class ById(Generic[Fact]):
+    """What is known of launches, by their ids. facts: the different ones; the later of two of one launch counts."""
+
+    def __init__(self, ids: Int, facts: Sequence[Fact]) -> None:
+        numbers: dict[Fact, int] = {}
+        code = np.array([numbers.setdefault(fact, len(numbers)) for fact in facts], np.int64)
+        order = np.argsort(ids, kind="stable")
+        self._ids, self._code, self.facts = ids[order], code[order], list(numbers)
+
+    def of(self, ids: Int) -> Int:
+        """Return for each launch the place of its fact; -1 where nothing is known."""
+        if not len(self._ids):
+            return np.full(len(ids), -1)
+        place = np.maximum(np.searchsorted(self._ids, ids, "right") - 1, 0)
+        return np.where(self._ids[place] == ids, self._code[place], -1)
+
+
+def _alike(columns: Sequence[Int]) -> tuple[Int, Int]:
+    """Return the places of rows that differ from each other, and for each row which of them it equals."""
+    code, first = columns[0], columns[0][:0]
+    for column in columns:
+        code = code * (int(column.max(initial=0)) + 2) + column + 1
+        _, first, code = np.unique(code, return_index=True, return_inverse=True)  # small again: products must not overflow
+    return first, code.astype(np.int64)

@@ -8,7 +8,7 @@ gap or overlap, so that they sum to the path. HTA's critical path, but in elapse
 weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
 last end of the work launched in it.
 @scope rows
-@requires _stream_work, api_calls, processes, ranges
+@requires _gpu_work, api_calls, processes, ranges
 @assumes A call that synchronises awaits the work that ended last within it, of what was launched before it.
 @assumes cudaStreamWaitEvent orders the next launch of its thread behind all that ended before (no cuda_sync is stored).
 @assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
@@ -35,15 +35,19 @@ last end of the work launched in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from nsightlens.analyses._walk import Activity, Path, walk
+from nsightlens.analyses import Ask
+from nsightlens.analyses._activity import AWAITS_COPY, AWAITS_WORK, BOUNDS, WAITS_FOR_EVENT, Activity
+from nsightlens.analyses._walk import Path, Segments, walk
+from nsightlens.columns.arrays import nullable
 from nsightlens.errors import UsageError
 
-_WHO = ("run", "tool", "profile_id", "window_index", "process_id")
 _SCHEMA = pa.schema([
     *((name, pa.string()) for name in ("run", "tool")), ("rank", pa.int32()), ("profile_id", pa.string()),
     ("window_index", pa.int32()), ("process_id", pa.string()), ("position", pa.int64()), ("bound_by", pa.string()),
@@ -51,55 +55,110 @@ _SCHEMA = pa.schema([
     ("thread", pa.int64()), ("name", pa.string()),
 ])
 # Everything of one process and window: `IS NOT DISTINCT FROM`, as a window may be unknown.
-_HERE = "profile_id = ? AND process_id = ? AND window_index IS NOT DISTINCT FROM ?"
+_HERE = "profile_id = $1 AND process_id = $2 AND window_index IS NOT DISTINCT FROM $3"
 _PROCESSES = """
-SELECT DISTINCT w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id
-FROM _stream_work AS w LEFT JOIN processes AS p ON w.profile_id = p.profile_id AND w.process_id = p.process_id
+SELECT w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id
+FROM (SELECT DISTINCT run, tool, profile_id, window_index, process_id FROM _gpu_work) AS w
+LEFT JOIN processes AS p ON w.profile_id = p.profile_id AND w.process_id = p.process_id
 ORDER BY w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id"""
+# Numbers only: texts of as many rows as there is work would be most of the memory.
 _WORK = f"""
-SELECT kind, family, name, device_id, context, stream, start_ns, end_ns, launch_id, work_id
-FROM _stream_work WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"""
+WITH queues AS (
+    SELECT device_id, context, stream, (row_number() OVER () - 1)::INTEGER AS queue
+    FROM (SELECT DISTINCT device_id, context, stream FROM _gpu_work WHERE {_HERE})
+)
+SELECT (list_position({list(BOUNDS)}, CASE kind WHEN 'memory' THEN 'memory' WHEN 'graph' THEN 'unknown'
+        ELSE CASE family WHEN 'collective' THEN 'communication' ELSE 'compute' END END) - 1)::TINYINT AS bound,
+    queue, start_ns, end_ns, launch_id, work_id
+FROM _gpu_work AS w JOIN queues AS q ON q.device_id IS NOT DISTINCT FROM w.device_id
+    AND q.context IS NOT DISTINCT FROM w.context AND q.stream IS NOT DISTINCT FROM w.stream
+WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"""
+_WORK_TEXTS = f"SELECT name, device_id, stream FROM _gpu_work WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"
+# Calls that return when work on the GPU has ended: a copy awaits itself, the others what was launched before.
 _CALLS = f"""
-SELECT launch_id, coalesce(thread, 0) AS thread, name, start_ns, start_ns + duration_ns AS end_ns
+SELECT launch_id, coalesce(thread, 0) AS thread, start_ns, start_ns + duration_ns AS end_ns, CASE
+    WHEN name IN ('cudaMemcpy', 'cudaMemcpyAsync', 'cudaMemcpy2D', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol', 'cuMemcpyDtoH',
+        'cuMemcpyHtoD', 'cuMemcpyDtoHAsync', 'cuMemcpyHtoDAsync', 'hipMemcpy', 'hipMemcpyAsync', 'hipMemcpyWithStream')
+        THEN {AWAITS_COPY}
+    WHEN name IN ('cudaDeviceSynchronize', 'cudaStreamSynchronize', 'cudaEventSynchronize', 'cuCtxSynchronize',
+        'cuStreamSynchronize', 'cuEventSynchronize', 'hipDeviceSynchronize', 'hipStreamSynchronize', 'hipEventSynchronize')
+        THEN {AWAITS_WORK}
+    WHEN name IN ('cudaStreamWaitEvent', 'cuStreamWaitEvent', 'hipStreamWaitEvent') THEN {WAITS_FOR_EVENT}
+    ELSE 0 END::TINYINT AS waits
 FROM api_calls WHERE {_HERE} AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY start_ns, launch_id"""
 _OPERATORS = f"""
-SELECT coalesce(thread, 0) AS thread, name, start_ns, start_ns + duration_ns AS end_ns
+SELECT {{columns}}
 FROM ranges WHERE {_HERE} AND kind = 'operator' AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY start_ns, range_id"""
+_OPERATOR_TIMES = _OPERATORS.format(columns="coalesce(thread, 0) AS thread, start_ns, start_ns + duration_ns AS end_ns")
 _RANGE = f"""
 SELECT start_ns, start_ns + duration_ns AS end_ns, coalesce(thread, 0) AS thread
 FROM ranges WHERE {_HERE} AND duration_ns >= 0 AND kind <> 'gpu_annotation'
-    AND (?::BIGINT IS NULL OR kind = 'step' AND step = ?) AND (?::VARCHAR IS NULL OR contains(name, ?))
+    AND ($4::BIGINT IS NULL OR kind = 'step' AND step = $4) AND ($5::VARCHAR IS NULL OR contains(name, $5))
 ORDER BY start_ns, range_id LIMIT 1"""
 
 
-def analyse(
-    ask: Callable[[str, Sequence[object]], pa.Table], *, which_step: int | None = None, range_text: str | None = None,
-) -> pa.Table:
-    """Return the critical path of each process and window, a row per segment. Raises UsageError where none has the range."""
-    number = None if which_step is None else int(which_step)
-    parts: list[pa.Table] = []
+class ProcessPath(NamedTuple):
+    """The path of one process in one window. who: its run, tool, rank, ...; work_ids: the rows behind the work of the path."""
+
+    who: dict[str, Any]
+    path: Path
+    work_ids: pa.ChunkedArray
+
+    @property
+    def here(self) -> list[object]:
+        """Return the values that a query takes for the process and window."""
+        return [self.who[name] for name in ("profile_id", "process_id", "window_index")]
+
+
+def paths(ask: Ask, which_step: int | None = None, range_text: str | None = None) -> Iterator[ProcessPath]:
+    """Yield the critical path of each process and window. Raises UsageError where none has the range."""
+    number, found = None if which_step is None else int(which_step), False
+    whole = number is None and range_text is None
     for who in ask(_PROCESSES, []).to_pylist():
         here = [who["profile_id"], who["process_id"], who["window_index"]]
         within = None
-        if number is not None or range_text is not None:
-            ranges = ask(_RANGE, [*here, number, number, range_text, range_text]).to_pylist()
+        if not whole:
+            ranges = ask(_RANGE, [*here, number, range_text]).to_pylist()
             if not ranges:
                 continue
             within = ranges[0]["start_ns"], ranges[0]["end_ns"], ranges[0]["thread"]
-        activity = Activity(ask(_WORK, here), ask(_CALLS, here), ask(_OPERATORS, here))
-        parts.append(_table(who, walk(activity, within), activity))
-    if not parts and (number is not None or range_text is not None):
+        found = True
+        yield _path(ask, who, here, within)
+    if not whole and not found:
         asked = " and ".join([*([f"step {number}"] if number is not None else []), *([repr(range_text)] if range_text else [])])
         raise UsageError(f"no process has {asked}: SELECT DISTINCT kind, step, name FROM ranges")
+
+
+def _path(ask: Ask, who: dict[str, Any], here: list[object], within: tuple[int, int, int] | None) -> ProcessPath:
+    work = ask(_WORK, here)
+    return ProcessPath(who, walk(Activity(work, ask(_CALLS, here), ask(_OPERATOR_TIMES, here)), within), work["work_id"])
+
+
+def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> pa.Table:
+    """Return the critical path of each process and window, a row per segment. Raises UsageError where none has the range."""
+    parts = [_table(ask, process) for process in paths(ask, which_step, range_text)]
     return pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
 
 
-def _table(who: dict[str, Any], path: Path, activity: Activity) -> pa.Table:
+def _table(ask: Ask, process: ProcessPath) -> pa.Table:
     """Return the rows of one path, in order of time."""
-    path = path[::-1]
-    lengths = [segment.end - segment.start for segment in path]
-    columns: dict[str, Any] = {name: [who[name]] * len(path) for name in (*_WHO, "rank")} | {
-        "position": range(1, len(path) + 1), "bound_by": [segment.bound_by for segment in path],
-        "start_ns": [segment.start for segment in path], "duration_ns": lengths, "path_ns": [sum(lengths)] * len(path),
-        **activity.described(path)}
+    segments = [Segments(*(column[::-1] for column in part)) for part in process.path.segments()][::-1]
+    if not segments:
+        return _SCHEMA.empty_table()
+    path = Segments(*(np.concatenate(columns) for columns in zip(*segments, strict=True)))
+    lengths = path.end - path.start
+    columns: dict[str, Any] = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), len(lengths))
+                               for name, value in process.who.items()} | {
+        "position": np.arange(1, len(lengths) + 1), "bound_by": pa.array(BOUNDS).take(pa.array(path.bound)),
+        "start_ns": path.start, "duration_ns": lengths, "path_ns": np.full(len(lengths), lengths.sum()),
+        "thread": nullable(path.thread), **_described(ask, process, path)}
     return pa.table({field.name: columns[field.name] for field in _SCHEMA}, schema=_SCHEMA)
+
+
+def _described(ask: Ask, process: ProcessPath, path: Segments) -> dict[str, pa.ChunkedArray]:
+    """Return the device, the stream and the name of what each segment lies on; delays of work have no name."""
+    work, operators = ask(_WORK_TEXTS, process.here), ask(_OPERATORS.format(columns="name"), process.here)
+    on, of = nullable(path.work), nullable(path.operator)
+    busy = pc.if_else(pa.array(path.bound < BOUNDS.index("cpu")), on, pa.scalar(None, pa.int64()))
+    names = pc.coalesce(*(table["name"].take(rows).cast(pa.string()) for table, rows in ((work, busy), (operators, of))))
+    return {"device_id": work["device_id"].take(on).cast(pa.string()), "stream": work["stream"].take(on), "name": names}

@@ -1,6 +1,6 @@
 """What bound the time of each process: the critical path (see critical_path) by kind of bound. The parts sum to the path.
 @scope profile
-@requires _stream_work, api_calls, processes, ranges
+@requires _gpu_work, api_calls, processes, ranges
 @assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, not recorded.
 @assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.
 @param  which_step  Only this training step; NULL: the whole window.
@@ -21,24 +21,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nsightlens.analyses import critical_path
+from nsightlens.analyses import Ask
+from nsightlens.analyses._activity import BOUNDS
+from nsightlens.analyses.critical_path import ProcessPath, paths
 
-_KEYS = ["run", "tool", "rank", "profile_id", "window_index", "process_id", "bound_by", "path_ns"]
-_ORDER = [(key, "ascending") for key in _KEYS[:6]] + [("total_ns", "descending"), ("bound_by", "ascending")]
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("window_index", pa.int32()),
+    ("process_id", pa.string()), ("bound_by", pa.string()), ("path_pct", pa.float64()), ("total_ns", pa.int64()),
+    ("segments", pa.int64()), ("path_ns", pa.int64()),
+])
 
 
-def analyse(
-    ask: Callable[[str, Sequence[object]], pa.Table], *, which_step: int | None = None, range_text: str | None = None,
-) -> pa.Table:
+def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> pa.Table:
     """Return the time per kind of bound of each process and window, the largest first."""
-    path = critical_path.analyse(ask, which_step=which_step, range_text=range_text)
-    grouped = path.group_by(_KEYS, use_threads=False).aggregate([("duration_ns", "sum"), ("position", "count")])
-    grouped = grouped.rename_columns([*_KEYS, "total_ns", "segments"])
-    share = pc.divide(pc.multiply(grouped["total_ns"].cast(pa.float64()), 100.0), grouped["path_ns"].cast(pa.float64()))
-    grouped = grouped.append_column("path_pct", pc.round(share, 2)).sort_by(_ORDER)
-    return grouped.select([*_KEYS[:7], "path_pct", "total_ns", "segments", "path_ns"])
+    by_process = map(_rows, paths(ask, which_step, range_text))  # holds one process at a time
+    return pa.Table.from_pylist([row for rows in by_process for row in rows], schema=_SCHEMA)
+
+
+def _rows(process: ProcessPath) -> list[dict[str, Any]]:
+    """Return a row for each kind of bound that the path of a process has."""
+    total, number = np.zeros(len(BOUNDS), np.int64), np.zeros(len(BOUNDS), np.int64)
+    for part in process.path.segments():
+        np.add.at(total, part.bound, part.end - part.start)
+        number += np.bincount(part.bound, minlength=len(BOUNDS))
+    path_ns = int(total.sum())
+    found = sorted((-ns, bound, segments) for bound, ns, segments in zip(BOUNDS, total.tolist(), number.tolist(), strict=True)
+                   if segments)
+    return [process.who | {"bound_by": bound, "path_pct": round(100.0 * -ns / path_ns, 2), "total_ns": -ns, "segments": segments,
+                           "path_ns": path_ns} for ns, bound, segments in found]

@@ -10,7 +10,7 @@ memory, tensor_cores (10 % of the kernel time), ddp_without_nccl and data_parall
 recommendations, which has its other rules as they are; they come last. A run in which no rule fires has one row, nothing. A
 process without GPU work on record has none: whether its GPU was idle is not known.
 @scope run
-@requires execution_summary, memory_ops, api_calls, _gpu_work, recommendations, kernels, profiles
+@requires execution_summary, memory_ops, _gpu_work, _idle_by_call, recommendations, kernels, profiles
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
@@ -59,34 +59,7 @@ SELECT profile_id, process_id, window_index, coalesce(direction, kind) AS direct
 FROM memory_ops
 WHERE tool <> 'ncu' AND kind <> 'memset' AND duration_ns > 0 AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
 """
-# How much of each call the GPU idled: its length without the union of the GPU work, as far as that had come at either end. A call
-# within another one of its thread is part of that.
-_CALLS = """
-WITH calls AS (
-    SELECT profile_id, process_id, window_index, name, start_ns, start_ns + duration_ns AS end_ns
-    FROM api_calls WHERE duration_ns > 0 AND profile_id IN (SELECT unnest($1))
-    QUALIFY coalesce(max(start_ns + duration_ns) OVER (PARTITION BY profile_id, process_id, window_index, thread
-        ORDER BY start_ns, duration_ns DESC, launch_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) <= start_ns, true)
-), work AS (
-    SELECT profile_id, process_id, window_index, start_ns, end_ns, max(end_ns) OVER (
-        PARTITION BY profile_id, process_id, window_index ORDER BY start_ns, end_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until_ns
-    FROM _gpu_work WHERE end_ns > start_ns AND profile_id IN (SELECT unnest($1))
-), busy AS (
-    SELECT profile_id, process_id, window_index, begin_ns, end_ns, sum(end_ns - begin_ns) OVER (
-        PARTITION BY profile_id, process_id, window_index ORDER BY begin_ns) - (end_ns - begin_ns) AS before_ns
-    FROM (SELECT *, greatest(start_ns, until_ns) AS begin_ns FROM work) WHERE end_ns > begin_ns
-)
-SELECT c.profile_id, c.process_id, c.window_index, c.name, count(*) AS calls, max(c.end_ns - c.start_ns)::BIGINT AS longest_ns,
-    sum(c.end_ns - c.start_ns - coalesce(b.before_ns + least(c.end_ns, b.end_ns) - b.begin_ns, 0)
-        + coalesce(a.before_ns + least(c.start_ns, a.end_ns) - a.begin_ns, 0))::BIGINT AS idle_ns
-FROM calls AS c
-ASOF LEFT JOIN busy AS a ON c.profile_id = a.profile_id AND c.process_id = a.process_id AND c.window_index = a.window_index
-    AND c.start_ns >= a.begin_ns
-ASOF LEFT JOIN busy AS b ON c.profile_id = b.profile_id AND c.process_id = b.process_id AND c.window_index = b.window_index
-    AND c.end_ns >= b.begin_ns
-GROUP BY ALL ORDER BY idle_ns DESC, c.name
-"""
+_CALLS = "SELECT * FROM _idle_by_call WHERE profile_id IN (SELECT unnest(?)) ORDER BY idle_ns DESC, name"
 _OF_PLUGIN = """
 SELECT * FROM recommendations
 WHERE rule IN (SELECT unnest(?)) AND (rule <> 'tensor_cores' OR value_pct > ?) ORDER BY ALL

@@ -10,8 +10,8 @@ max_gain_ns is what a faster kernel can shorten the process by at most: the head
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
-@requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps
-@requires _stream_work, _timeline_tools, kernels_joined, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions
+@requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _kineto_known, _ncu_by_config, _ncu_known
+@requires _roofline_point, _steps, _timeline_tools, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions
 @requires kernels, memory_ops, processes, ranges, recordings
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
@@ -43,38 +43,56 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, critical_path
+from nsightlens.analyses import Ask
+from nsightlens.analyses._activity import BOUNDS
 from nsightlens.analyses._roofs import Roof, Roofs
+from nsightlens.analyses.critical_path import ProcessPath, paths
 from nsightlens.analyses.run_difference import ITEMS
+from nsightlens.columns.arrays import MISSING, Int, integers
 from nsightlens.errors import UsageError
 
 _ITEMS = {
-    "kernel": ITEMS["kernel"], "key": "kernel_key", "family": "family", "op": "known_op", "module": "known_module",
-    "phase": "known_phase", "step": "CAST(known_step AS VARCHAR)",
+    "kernel": ITEMS["kernel"], "key": "kernel_key", "family": "family", "op": "known", "module": "known", "phase": "known",
+    "step": "known",
 }
+_KNOWN = {
+    "op": "CASE WHEN j.tells_op THEN j.known.op ELSE k.op END", "module": "coalesce(k.module, j.known.module)",
+    "phase": "coalesce(k.phase, j.known.phase)", "step": "CAST(coalesce(k.step, j.known.step) AS VARCHAR)",
+}
+"""What is known of a launch, as in kernels_joined: by its own tool, else by Kineto."""
 _OTHER_ITEMS = {
     "kernel": "concat_ws(' ', kind, direction)", "key": "concat_ws(' ', kind, direction)", "family": "'memory operations'",
     "op": "op", "module": "module", "phase": "phase", "step": "CAST(step AS VARCHAR)",
 }
 _OF_CALLS = ("op", "module", "phase", "step")
 """Items that hold whole calls of operators."""
-_KERNELS = f"""
-SELECT run, tool, rank, profile_id, process_id, window_index, device_id, stream, start_ns,
-    duration_ns - coalesce(overrun_ns, 0) AS duration_ns, name, kernel_id, family, kineto_kernel_id,
-    {ITEMS['kernel']} AS configuration, {{item}} AS item
-FROM timeline_kernels AS k JOIN (
-    SELECT kernel_id AS known_id, op AS known_op, module AS known_module, phase AS known_phase, step AS known_step,
-        kineto_kernel_id
-    FROM kernels_joined
-) AS j ON k.kernel_id = j.known_id
-WHERE duration_ns >= 0"""
+_ALIKE = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_id", "family", "kernel_key",
+          "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "known")
+# Launches that agree in all of these are of one kind, numbered by the least of their ids: texts are read once per kind.
+_LAUNCHES = f"""
+WITH launches AS (
+    SELECT k.* REPLACE (k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns), {{known}} AS known,
+        CASE WHEN k.tool = 'kineto' THEN k.kernel_id ELSE j.kineto_kernel_id END AS kineto_kernel_id
+    FROM timeline_kernels AS k LEFT JOIN _kineto_known AS j ON k.kernel_id = j.kernel_id
+    WHERE k.duration_ns >= 0
+), kinds AS (
+    SELECT {', '.join(_ALIKE)}, min(kernel_id) AS kind FROM launches GROUP BY ALL
+)"""
+_KINDS = f"""{_LAUNCHES}
+SELECT kind, run, tool, rank, profile_id, process_id, window_index, device_id, family, {ITEMS['kernel']} AS configuration,
+    {{item}} AS item
+FROM kinds ORDER BY kind"""
+_KERNELS = f"""{_LAUNCHES}
+SELECT kernel_id, kineto_kernel_id, kind, duration_ns, start_ns IS NOT NULL AS is_placed
+FROM launches AS l JOIN kinds AS s ON {' AND '.join(f'l.{name} IS NOT DISTINCT FROM s.{name}' for name in _ALIKE)}
+ORDER BY kernel_id"""
 _OTHERS = """
 SELECT m.run, m.tool, p.rank, m.profile_id, m.process_id, CAST(sum(duration_ns) AS BIGINT) AS total_ns, count(*) AS launches, item
 FROM (
@@ -85,8 +103,8 @@ FROM (
 SEMI JOIN _timeline_tools AS t ON m.run = t.run AND m.tool = t.tool
 LEFT JOIN processes AS p ON m.profile_id = p.profile_id AND m.process_id = p.process_id
 GROUP BY ALL"""
-_BATCH = 1 << 14
 _WHO = ("run", "tool", "rank", "profile_id", "process_id", "item")
+_WINDOW = ("profile_id", "process_id", "window_index")
 _SUMS = ("launches", "max_gain_ns", "headroom_ns", "at_roof_ns", "unknown_roof_ns", "no_roof_ns", "gpu_ns", "critical_path_ns",
          "launches_above_roof")
 _SCHEMA = pa.schema([
@@ -117,18 +135,23 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None, forc
     if force_gpu and assume_gpu is None:
         raise UsageError("headroom: force_gpu needs assume_gpu")
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)
-    roofs, path = Roofs(ask, assume_gpu, force_gpu), Path(critical_path.analyse(ask))
-    calls: dict[tuple[int, int], list[Piece]] = defaultdict(list)
-    for batch in ask(_KERNELS.format(item=_ITEMS[by]), []).to_batches(max_chunksize=_BATCH):
-        for row in batch.to_pylist():
-            piece = _piece(groups[tuple(row[name] for name in _WHO)], row, roofs, path)
-            call = roofs.call_of(row["kernel_id"], row["kineto_kernel_id"]) if by in _OF_CALLS else None
-            if call is None or piece.roof is None:
-                _settle(piece)
-            else:
-                calls[call].append(piece)
-    for (call_id, launches), pieces in calls.items():
-        _settle_call(pieces, launches, roofs.of_call(call_id, pieces[0].device_id))
+    roofs, known = Roofs(ask, assume_gpu, force_gpu), _KNOWN.get(by, "NULL")
+    kinds = ask(_KINDS.format(known=known, item=_ITEMS[by]), []).to_pylist()
+    kernels = _kernels(ask(_KERNELS.format(known=known), []), kinds, OnPath(ask))
+    alike, found = roofs.of(kernels.ids, kernels.kineto_ids, kernels.kind, kinds)
+    sorts = [Sort(groups[tuple(kinds[kind][name] for name in _WHO)], roof, kinds[kind]["device_id"]) for kind, roof in found]
+    _count(kernels, alike, sorts)
+    calls: dict[tuple[int, int], list[int]] = defaultdict(list)
+    if by in _OF_CALLS:
+        for place, call in roofs.calls_of(kernels.ids, kernels.kineto_ids):
+            if sorts[alike[place]].roof is not None:
+                calls[call].append(place)
+    alone = np.ones(len(alike), np.bool_)
+    for (call_id, launches), places in calls.items():
+        whole = roofs.of_call(call_id, sorts[alike[places[0]]].device_id)
+        if _settle_call([Piece(sorts[alike[place]], *kernels.times(place)) for place in places], launches, whole):
+            alone[places] = False
+    _settle(kernels, np.flatnonzero(alone), alike, sorts)
     graph = "'CUDA graphs of unknown kernels'" if by in ("kernel", "key", "family") else "NULL"
     for row in ask(_OTHERS.format(item=_OTHER_ITEMS[by], graph=graph), []).to_pylist():
         group = groups[tuple(row[name] for name in _WHO)]
@@ -136,89 +159,132 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None, forc
     return _table(groups)
 
 
-class Piece(NamedTuple):
-    """One kernel and the row it belongs to. roof: None for collectives, which have none."""
+class Sort(NamedTuple):
+    """What launches of one row have in common that have one roof. roof: None for collectives, which have none."""
 
     group: Group
-    spent: int
-    on_path: int | None
     roof: Roof | None
     device_id: str | None
 
 
-def _piece(group: Group, row: dict[str, Any], roofs: Roofs, path: Path) -> Piece:
-    """Return a kernel, counted in its row."""
-    roof = None if row["family"] == "collective" else roofs.of(
-        row["kernel_id"], row["run"], row["process_id"], row["device_id"], row["configuration"], row["family"],
-        row["kineto_kernel_id"])
-    spent, on_path = row["duration_ns"], path.of(row)
-    group.has_path |= on_path is not None
-    group.sums.update(launches=1, gpu_ns=spent, critical_path_ns=on_path or 0)
-    return Piece(group, spent, on_path, roof, row["device_id"])
+class Piece(NamedTuple):
+    """One kernel of a call: its length, and its time on the path (None where there is none); ns."""
+
+    sort: Sort
+    spent: int
+    on_path: int | None
 
 
-def _settle(piece: Piece) -> None:
-    """Divide the time of a kernel by its own roof."""
-    if piece.roof is None:
-        piece.group.sums["no_roof_ns"] += piece.spent
-    elif piece.roof.ns is None:
-        piece.group.sums["unknown_roof_ns"] += piece.spent
-        piece.group.reasons[piece.roof.reason or ""] += piece.spent
-    else:
-        _divide(piece, min(piece.spent, piece.roof.ns), piece.roof, piece.roof.ns > piece.spent)
+class Kernels(NamedTuple):
+    """The kernels, by their ids. kind: place in the list of kinds; spent, on_path: ns, MISSING without a path."""
+
+    ids: Int
+    kineto_ids: Int
+    kind: Int
+    spent: Int
+    on_path: Int
+
+    def times(self, place: int) -> tuple[int, int | None]:
+        """Return the length of a kernel, and its time on the path."""
+        on_path = int(self.on_path[place])
+        return int(self.spent[place]), None if on_path == MISSING else on_path
 
 
-def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> None:
-    """Divide the time of a call's kernels: by their own roofs where all have one, else by that of the call, shared by time."""
-    own = all(piece.roof is not None and piece.roof.ns is not None for piece in pieces)
+def _kernels(table: pa.Table, kinds: list[dict[str, Any]], path: OnPath) -> Kernels:
+    """Return the kernels, with their time on the critical path of their process."""
+    ids, spent = table["kernel_id"].to_numpy(), table["duration_ns"].to_numpy()
+    kind = np.searchsorted(np.array([row["kind"] for row in kinds], np.int64), table["kind"].to_numpy())
+    has_path = np.array([tuple(row[name] for name in _WINDOW) in path.windows for row in kinds], np.bool_)
+    on_path = np.where(has_path[kind] & table["is_placed"].to_numpy(), path.of(ids), MISSING)
+    return Kernels(ids, integers(table["kineto_kernel_id"].combine_chunks()), kind, spent, on_path)
+
+
+class OnPath:
+    """Time of each kernel on the critical path of its process. windows: the processes and windows that have a path."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.windows: set[tuple[Any, ...]] = set()
+        ids, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for who, found, length in map(self._of_process, paths(ask)):  # holds one process at a time
+            self.windows |= who
+            ids += found
+            lengths += length
+        order = np.argsort(np.concatenate(ids))
+        self._ids, self._lengths = np.concatenate(ids)[order], np.concatenate(lengths)[order]
+
+    @staticmethod
+    def _of_process(process: ProcessPath) -> tuple[set[tuple[Any, ...]], list[Int], list[Int]]:
+        ids, lengths, work_ids = [], [], process.work_ids.to_numpy()
+        who: set[tuple[Any, ...]] = set()
+        for part in process.path.segments():
+            who.add(tuple(process.who[name] for name in _WINDOW))
+            kernels = part.bound < BOUNDS.index("memory")
+            ids.append(work_ids[part.work[kernels]])
+            lengths.append((part.end - part.start)[kernels])
+        return who, ids, lengths
+
+    def of(self, kernel_ids: Int) -> Int:
+        """Return how long each kernel is on the path, ns. A path passes through a kernel once."""
+        if not len(self._ids):
+            return np.zeros(len(kernel_ids), np.int64)
+        place = np.minimum(np.searchsorted(self._ids, kernel_ids), len(self._ids) - 1)
+        return np.where(self._ids[place] == kernel_ids, self._lengths[place], 0)
+
+
+def _summed(values: Int, alike: Int, number: int) -> list[int]:
+    """Return the sum of the values of each sort of launches."""
+    found = np.zeros(number, np.int64)
+    np.add.at(found, alike, values)
+    return found.tolist()
+
+
+def _count(kernels: Kernels, alike: Int, sorts: list[Sort]) -> None:
+    """Count the kernels and their times in their rows."""
+    has_path = kernels.on_path != MISSING
+    columns = (np.ones_like(alike), kernels.spent, np.where(has_path, kernels.on_path, 0), has_path.astype(np.int64))
+    for sort, launches, spent, on_path, with_path in zip(
+            sorts, *(_summed(column, alike, len(sorts)) for column in columns), strict=True):
+        sort.group.sums.update(launches=launches, gpu_ns=spent, critical_path_ns=on_path)
+        sort.group.has_path |= with_path > 0
+
+
+def _settle(kernels: Kernels, places: Int, alike: Int, sorts: list[Sort]) -> None:
+    """Divide the time of these kernels, each by its own roof."""
+    alike, spent, on_path = alike[places], kernels.spent[places], kernels.on_path[places]
+    roof = np.array([MISSING if sort.roof is None or sort.roof.ns is None else sort.roof.ns for sort in sorts], np.int64)[alike]
+    at_roof = np.minimum(spent, roof)
+    gain = np.where(on_path == MISSING, spent - at_roof, np.minimum(spent - at_roof, on_path))
+    columns = (np.ones_like(alike), spent, at_roof, gain, (roof > spent).astype(np.int64))
+    for sort, launches, *times in zip(sorts, *(_summed(column, alike, len(sorts)) for column in columns), strict=True):
+        if launches and sort.roof is None:
+            sort.group.sums["no_roof_ns"] += times[0]
+        elif launches and sort.roof is not None and sort.roof.ns is None:
+            sort.group.sums["unknown_roof_ns"] += times[0]
+            sort.group.reasons[sort.roof.reason or ""] += times[0]
+        elif launches and sort.roof is not None:
+            _divide(sort.group, sort.roof, *times)
+
+
+def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> bool:
+    """Divide the time of a call's kernels by the roof of the call, shared by time; return False where each is to have its own."""
+    own = all(piece.sort.roof is not None and piece.sort.roof.ns is not None for piece in pieces)
     if own or whole.ns is None or len(pieces) < launches:
-        for piece in pieces:
-            _settle(piece)
-        return
+        return False
     rest = sum(piece.spent for piece in pieces)
     left, is_above = min(whole.ns, rest), whole.ns > rest
     for piece in pieces:
         share = left * piece.spent // rest if rest else 0
-        _divide(piece, share, whole, is_above)
+        above = piece.spent - share
+        gain = above if piece.on_path is None else min(above, piece.on_path)
+        _divide(piece.sort.group, whole, piece.spent, share, gain, int(is_above))
         left, rest = left - share, rest - piece.spent
+    return True
 
 
-def _divide(piece: Piece, at_roof: int, roof: Roof, is_above: bool) -> None:
-    above = piece.spent - at_roof
-    piece.group.sums.update(at_roof_ns=at_roof, headroom_ns=above, launches_above_roof=int(is_above),
-                            max_gain_ns=above if piece.on_path is None else min(above, piece.on_path))
-    piece.group.bounds[roof.bound or ""] += at_roof
-    piece.group.sources.add(roof.source or "")
-
-
-class Path:
-    """Time of each kernel on the critical path of its process."""
-
-    def __init__(self, segments: pa.Table) -> None:
-        self._processes: set[tuple[Any, ...]] = set()
-        self._starts: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        self._lengths: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        names = ("profile_id", "process_id", "window_index", "device_id", "stream", "name", "start_ns", "duration_ns", "bound_by")
-        for *key, start, length, bound in zip(*(segments[name].to_pylist() for name in names), strict=True):
-            self._processes.add(tuple(key[:3]))
-            if bound in ("compute", "communication", "memory"):
-                self._starts[tuple(key)].append(start)
-                self._lengths[tuple(key)].append(length)
-
-    def of(self, row: dict[str, Any]) -> int | None:
-        """Return how long a kernel is on the path, ns; None where its process has none.
-
-        A path passes through a kernel once, and no two kernels of one name run at once in a stream: the segment is the first
-        that does not begin before the kernel.
-        """
-        who = row["profile_id"], row["process_id"], row["window_index"]
-        if who not in self._processes or row["start_ns"] is None:
-            return None
-        key = (*who, row["device_id"], row["stream"], row["name"])
-        starts = self._starts.get(key, [])
-        place = bisect_right(starts, row["start_ns"] - 1)
-        inside = place < len(starts) and starts[place] < row["start_ns"] + row["duration_ns"]
-        return self._lengths[key][place] if inside else 0
+def _divide(group: Group, roof: Roof, spent: int, at_roof: int, gain: int, above_roof: int) -> None:
+    group.sums.update(at_roof_ns=at_roof, headroom_ns=spent - at_roof, launches_above_roof=above_roof, max_gain_ns=gain)
+    group.bounds[roof.bound or ""] += at_roof
+    group.sources.add(roof.source or "")
 
 
 def _table(groups: dict[tuple[Any, ...], Group]) -> pa.Table:

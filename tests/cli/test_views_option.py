@@ -20,7 +20,7 @@ _OTHERS = {"doctor", "wrappers", "ingest", "refresh", "scan", "views", "reconcil
 
 def _leaves() -> dict[str, click.Command]:
     context = click.Context(root)
-    found = {}
+    found: dict[str, click.Command] = {}
     for name in COMMANDS:
         command = root.get_command(context, name)
         assert command is not None

@@ -1,6 +1,7 @@
 -- How long each device (or process) was in each state, per capture window: which kinds of work were running, and
--- idle. The durations of a window sum to its span. A sweep over the starts and ends of all work: a running sum of
--- +1 and -1 holds, in 31 bits for each kind, how many pieces of that kind run after each edge.
+-- idle. The durations of a window sum to its span. A sweep over the starts and ends of all work: running sums of +1 and -1
+-- hold, in 31 bits for each kind, how many pieces of that kind run after each edge: no profile has as many pieces.
+-- busy_time, comm_compute_overlap, kernel_type_breakdown and temporal_breakdown have their rows from here.
 -- @scope profile
 -- @requires _gpu_work
 -- @param  per                    'device' or 'process': what the intervals are united over.
@@ -19,7 +20,7 @@
 CREATE MACRO _gpu_states(per := 'device', communication_pattern := NULL) AS TABLE
 WITH tracks AS MATERIALIZED (
     -- in a stated order: where DuckDB evaluates a CTE twice (1.2 does), the numbers must come out the same
-    SELECT *, row_number() OVER (ORDER BY profile_id, window_index, owner) AS track
+    SELECT *, row_number() OVER (ORDER BY profile_id, window_index, owner)::INTEGER AS track
     FROM (
         SELECT
             profile_id, window_index, min(run) AS run, min(tool) AS tool,
@@ -30,39 +31,39 @@ WITH tracks AS MATERIALIZED (
         FROM _gpu_work
         GROUP BY profile_id, window_index, owner
     )
-), work AS MATERIALIZED (
-    SELECT
-        t.track, w.start_ns, w.end_ns,
-        CASE
-            WHEN w.end_ns = w.start_ns THEN 0::HUGEINT  -- widens the span and nothing else
-            WHEN w.kind = 'memory' THEN 1::HUGEINT << 62
-            WHEN w.kind = 'graph' THEN 1::HUGEINT << 93
+), work AS NOT MATERIALIZED (
+    SELECT t.track, w.start_ns, w.end_ns, CASE
+            WHEN w.kind = 'memory' THEN 3
+            WHEN w.kind = 'graph' THEN 4
             WHEN CASE WHEN communication_pattern IS NULL THEN w.family = 'collective'
-                ELSE regexp_matches(w.name, communication_pattern) END THEN 1::HUGEINT << 31
-            ELSE 1::HUGEINT
-        END AS weight
+                ELSE regexp_matches(w.name, communication_pattern) END THEN 2
+            ELSE 1
+        END::TINYINT AS kind
     FROM _gpu_work AS w
     JOIN tracks AS t
         ON w.profile_id IS NOT DISTINCT FROM t.profile_id
         AND w.window_index IS NOT DISTINCT FROM t.window_index
         AND CASE per WHEN 'device' THEN w.device_id ELSE w.process_id END IS NOT DISTINCT FROM t.owner
-), sweep AS (
-    -- RANGE: all edges of one instant see the same sum, whichever of them holds the length up to the next
-    SELECT track, sum(weight) OVER edges AS running, lead(at_ns) OVER edges - at_ns AS length_ns
-    FROM (SELECT track, start_ns AS at_ns, weight FROM work UNION ALL SELECT track, end_ns, -weight FROM work)
-    WINDOW edges AS (PARTITION BY track ORDER BY at_ns RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+), edges AS NOT MATERIALIZED (
+    SELECT track, unnest([start_ns, end_ns]) AS at_ns, unnest([kind, -kind]) AS change FROM work ORDER BY track, at_ns
+), sweep AS NOT MATERIALIZED (
+    -- over sorted rows, without partitions: DuckDB streams such a window, and at the end of a track all sums are 0 again;
+    -- of the edges of one instant only the last has a length, and the sums after all of them
+    SELECT track, CASE WHEN lead(track) OVER () = track THEN lead(at_ns) OVER () - at_ns ELSE 0 END AS length_ns,
+        sum(CASE change WHEN 1 THEN 1 WHEN -1 THEN -1 WHEN 2 THEN 2147483648 WHEN -2 THEN -2147483648 ELSE 0 END)
+            OVER (ROWS UNBOUNDED PRECEDING) AS kernels,
+        sum(CASE change WHEN 3 THEN 1 WHEN -3 THEN -1 WHEN 4 THEN 2147483648 WHEN -4 THEN -2147483648 ELSE 0 END)
+            OVER (ROWS UNBOUNDED PRECEDING) AS others
+    FROM edges
 ), states AS (
-    SELECT
-        track,
-        running & (2147483647::HUGEINT) <> 0 AS compute,
-        running & (2147483647::HUGEINT << 31) <> 0 AS communication,
-        running & (2147483647::HUGEINT << 62) <> 0 AS memory,
-        running >= (1::HUGEINT << 93) AS graph,
-        TRY_CAST(sum(length_ns) AS BIGINT) AS total_ns
+    SELECT track, kernels & 2147483647 > 0 AS compute, kernels >= 2147483648 AS communication,
+        others & 2147483647 > 0 AS memory, others >= 2147483648 AS graph, TRY_CAST(sum(length_ns) AS BIGINT) AS total_ns
     FROM sweep
-    WHERE length_ns IS NOT NULL
+    WHERE length_ns > 0
     GROUP BY ALL
 )
-SELECT run, tool, profile_id, window_index, process_id, device_id, compute, communication, memory, graph, total_ns
-FROM states JOIN tracks USING (track)
+SELECT run, tool, profile_id, window_index, process_id, device_id, coalesce(compute, false) AS compute,
+    coalesce(communication, false) AS communication, coalesce(memory, false) AS memory, coalesce(graph, false) AS graph,
+    coalesce(total_ns, 0) AS total_ns
+FROM tracks LEFT JOIN states USING (track)
 ORDER BY track, compute, communication, memory, graph;

@@ -35,7 +35,8 @@ WITH work AS (
 )
 SELECT
     w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id, w.device_id,
-    w.idle_since_ns AS start_ns, w.start_ns - w.idle_since_ns AS gap_ns, w.kind AS next_kind, w.name AS next_name
+    w.idle_since_ns AS start_ns, w.start_ns - w.idle_since_ns AS gap_ns, w.kind AS next_kind,
+    CASE w.kind WHEN 'kernel' THEN w.name END AS next_name
 FROM placed AS w
 LEFT JOIN processes AS p ON w.process_id = p.process_id AND w.profile_id = p.profile_id
 WHERE w.start_ns - w.idle_since_ns >= greatest(min_gap_ns, 1)

@@ -5,7 +5,7 @@
 -- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
 -- ends with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
 -- @scope run
--- @requires _gpu_load, _steps, _occupied_kernels, devices, processes
+-- @requires _gpu_load, _kernel_time, _tensor_core_counters, devices, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
 -- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
@@ -30,31 +30,23 @@
 -- @column tensor_core_unknown_pct   Share of kernel time for which that is unknown.
 -- @column operator_tensor_core_pct  tensor_core_pct of the kernels whose operator is known.
 CREATE VIEW gpu_summary AS
-WITH bounds AS (
-    SELECT run, tool, profile_id, process_id, window_index, min(start_ns) AS first_ns, max(end_ns) AS last_ns
-    FROM _steps GROUP BY run, tool, profile_id, process_id, window_index
-), cut AS (
-    SELECT k.profile_id, k.process_id, k.window_index, k.device_id, k.device, k.gpu, k.duration_ns, k.tensor_used,
-        k.op_range_id, k.estimated_occupancy_pct AS occupancy,
-        greatest(least(k.start_ns + k.duration_ns, b.last_ns) - greatest(k.start_ns, b.first_ns), 0) AS inside_ns
-    FROM _occupied_kernels AS k JOIN bounds AS b ON b.profile_id = k.profile_id
-        AND b.process_id IS NOT DISTINCT FROM k.process_id AND b.window_index IS NOT DISTINCT FROM k.window_index
-    WHERE k.tool <> 'ncu' AND k.start_ns IS NOT NULL AND k.duration_ns >= 0
-), used AS (
+WITH used AS (
     SELECT profile_id, process_id, window_index, device_id, min(device) AS device, min(gpu) AS gpu,
-        round(fsum(occupancy * inside_ns) / nullif(sum(inside_ns) FILTER (occupancy IS NOT NULL), 0), 2) AS occupancy_pct,
-        sum(duration_ns) AS all_ns, sum(duration_ns) FILTER (tensor_used IS NOT NULL) AS known_ns,
-        coalesce(sum(duration_ns) FILTER (tensor_used), 0) AS tensor_ns,
-        sum(duration_ns) FILTER (op_range_id IS NOT NULL) AS op_ns,
-        count(*) FILTER (op_range_id IS NOT NULL AND tensor_used IS NOT NULL) AS op_known,
-        coalesce(sum(duration_ns) FILTER (op_range_id IS NOT NULL AND tensor_used), 0) AS op_tensor_ns
-    FROM cut GROUP BY profile_id, process_id, window_index, device_id
+        round(fsum(occupancy_ns) / nullif(sum(occupied_ns), 0), 2) AS occupancy_pct, sum(total_ns) AS all_ns,
+        sum(total_ns) FILTER (tensor_used IS NOT NULL) AS known_ns, coalesce(sum(total_ns) FILTER (tensor_used), 0) AS tensor_ns,
+        sum(total_ns) FILTER (of_operator) AS op_ns,
+        coalesce(sum(kernels) FILTER (of_operator AND tensor_used IS NOT NULL), 0) AS op_known,
+        coalesce(sum(total_ns) FILTER (of_operator AND tensor_used), 0) AS op_tensor_ns
+    FROM (
+        SELECT k.*, coalesce(c.tensor_cores, k.tensor_cores) AS tensor_used
+        FROM _kernel_time AS k LEFT JOIN _tensor_core_counters AS c ON c.run = k.run AND c.kernel_key = k.kernel_key
+    ) GROUP BY profile_id, process_id, window_index, device_id
 ), gpus AS (
     SELECT profile_id, process_id, device_id, min(device) AS device, min(name) AS name, max(memory_bytes) AS memory_bytes,
         min(compute_capability) AS compute_capability
     FROM devices GROUP BY profile_id, process_id, device_id
 )
-SELECT b.run, b.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id, coalesce(u.device, g.device) AS device,
+SELECT l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id, coalesce(u.device, g.device) AS device,
     coalesce(u.gpu, g.name) AS gpu, g.memory_bytes, g.compute_capability, l.span_ns,
     round(100.0 * l.kernel_ns / nullif(l.span_ns, 0), 2) AS utilization_pct,
     round(100.0 * l.busy_ns / nullif(l.span_ns, 0), 2) AS busy_pct,
@@ -63,10 +55,8 @@ SELECT b.run, b.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.devi
     round(100.0 * (all_ns - coalesce(known_ns, 0)) / nullif(all_ns, 0), 2) AS tensor_core_unknown_pct,
     CASE WHEN op_known > 0 THEN round(100.0 * op_tensor_ns / nullif(op_ns, 0), 2) END AS operator_tensor_core_pct
 FROM _gpu_load AS l
-JOIN bounds AS b ON b.profile_id = l.profile_id AND b.process_id IS NOT DISTINCT FROM l.process_id
-    AND b.window_index IS NOT DISTINCT FROM l.window_index
 LEFT JOIN used AS u ON u.profile_id = l.profile_id AND u.process_id IS NOT DISTINCT FROM l.process_id
     AND u.window_index IS NOT DISTINCT FROM l.window_index AND u.device_id IS NOT DISTINCT FROM l.device_id
 LEFT JOIN gpus AS g ON g.profile_id = l.profile_id AND g.process_id = l.process_id AND g.device_id = l.device_id
 LEFT JOIN processes AS p ON p.process_id = l.process_id AND p.profile_id = l.profile_id
-ORDER BY b.run, b.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id;
+ORDER BY l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id;

@@ -4,7 +4,7 @@
 -- where the launching call was not recorded. A gap ends with the next work of the stream, device or process; work that
 -- overlaps leaves no gap. ncu has no timeline and no row.
 -- @scope profile
--- @requires _gaps
+-- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes A launch in time, and a gap below kernel_wait_below_ns, is the GPU's own overhead: the limit is HTA's, no measurement.
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
@@ -30,24 +30,63 @@
 -- @balance span_ns = busy_ns + idle_ns
 -- @balance idle_ns = host_wait_ns + kernel_wait_ns + other_ns + unlinked_ns
 CREATE MACRO idle_breakdown(per := 'stream', kernel_wait_below_ns := 30000) AS TABLE
-WITH summed AS (
+WITH tracks AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY profile_id, window_index, by_process, by_device, context, stream) AS track
+    FROM (
+        SELECT
+            run, tool, profile_id, window_index,
+            CASE WHEN per IN ('stream', 'process') THEN process_id WHEN per <> 'device'
+                THEN error('per is stream, device or process') END AS by_process,
+            CASE WHEN per IN ('stream', 'device') THEN device_id END AS by_device,
+            CASE WHEN per = 'stream' THEN context END AS context,
+            CASE WHEN per = 'stream' THEN stream END AS stream,
+            CASE WHEN min(process_id) = max(process_id) THEN min(process_id) END AS process_id,
+            CASE WHEN min(device_id) = max(device_id) THEN min(device_id) END AS device_id
+        FROM _gpu_work
+        GROUP BY ALL
+    )
+), work AS NOT MATERIALIZED (
+    SELECT t.track, w.start_ns, w.end_ns, w.call_start_ns
+    FROM _stream_work AS w
+    JOIN tracks AS t ON t.profile_id = w.profile_id AND t.run = w.run AND t.tool = w.tool
+        AND t.window_index IS NOT DISTINCT FROM w.window_index
+        AND t.by_process IS NOT DISTINCT FROM CASE WHEN per IN ('stream', 'process') THEN w.process_id END
+        AND t.by_device IS NOT DISTINCT FROM CASE WHEN per IN ('stream', 'device') THEN w.device_id END
+        AND t.context IS NOT DISTINCT FROM CASE WHEN per = 'stream' THEN w.context END
+        AND t.stream IS NOT DISTINCT FROM CASE WHEN per = 'stream' THEN w.stream END
+    ORDER BY t.track, w.start_ns, w.end_ns, w.kind, w.work_id
+), reached AS NOT MATERIALIZED (
+    -- streaming windows, as in _gpu_states: the track above the end, so that each track begins with a greater one
+    SELECT *, max((track::HUGEINT << 64) + end_ns) OVER (ROWS UNBOUNDED PRECEDING) AS reach FROM work
+), gaps AS NOT MATERIALIZED (
+    SELECT track, start_ns, end_ns, call_start_ns,
+        CASE WHEN lag(track) OVER () = track THEN (lag(reach) OVER () - (track::HUGEINT << 64))::BIGINT END AS busy_until_ns
+    FROM reached
+), reasoned AS NOT MATERIALIZED (
+    SELECT track, start_ns, end_ns, greatest(start_ns - busy_until_ns, 0) AS gap_ns,
+        CASE
+            WHEN busy_until_ns IS NULL OR start_ns <= busy_until_ns THEN NULL
+            WHEN call_start_ns IS NULL THEN 4
+            WHEN call_start_ns > busy_until_ns THEN 1
+            WHEN start_ns - busy_until_ns < kernel_wait_below_ns THEN 2
+            ELSE 3
+        END AS reason
+    FROM gaps
+), summed AS (
     SELECT
-        run, tool, profile_id, window_index, by_context AS context, by_stream AS stream, by_process, by_device,
-        CASE WHEN min(process_id) = max(process_id) THEN min(process_id) END AS process_id,
-        CASE WHEN min(device_id) = max(device_id) THEN min(device_id) END AS device_id,
-        max(end_ns) - min(start_ns) AS span_ns,
-        TRY_CAST(sum(gap_ns) AS BIGINT) AS idle_ns,
-        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'host_wait'), 0) AS BIGINT) AS host_wait_ns,
-        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'kernel_wait'), 0) AS BIGINT) AS kernel_wait_ns,
-        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'other'), 0) AS BIGINT) AS other_ns,
-        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 'unlinked'), 0) AS BIGINT) AS unlinked_ns,
+        track, max(end_ns) - min(start_ns) AS span_ns, TRY_CAST(coalesce(sum(gap_ns), 0) AS BIGINT) AS idle_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 1), 0) AS BIGINT) AS host_wait_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 2), 0) AS BIGINT) AS kernel_wait_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 3), 0) AS BIGINT) AS other_ns,
+        TRY_CAST(coalesce(sum(gap_ns) FILTER (reason = 4), 0) AS BIGINT) AS unlinked_ns,
         count(reason) AS gaps
-    FROM _gaps(per := per, kernel_wait_below_ns := kernel_wait_below_ns)
-    GROUP BY run, tool, profile_id, window_index, by_process, by_device, by_context, by_stream
+    FROM reasoned
+    GROUP BY track
 )
 SELECT
-    s.run, s.tool, p.rank, s.profile_id, s.window_index, s.process_id, s.device_id, s.context, s.stream,
+    t.run, t.tool, p.rank, t.profile_id, t.window_index, t.process_id, t.device_id, t.context, t.stream,
     span_ns, span_ns - idle_ns AS busy_ns, idle_ns, host_wait_ns, kernel_wait_ns, other_ns, unlinked_ns, gaps
 FROM summed AS s
-LEFT JOIN processes AS p ON s.process_id = p.process_id AND s.profile_id = p.profile_id
-ORDER BY s.run, s.tool, p.rank, s.profile_id, s.window_index, s.process_id, s.device_id, s.context, s.stream;
+JOIN tracks AS t USING (track)
+LEFT JOIN processes AS p ON t.process_id = p.process_id AND t.profile_id = p.profile_id
+ORDER BY t.run, t.tool, p.rank, t.profile_id, t.window_index, t.process_id, t.device_id, t.context, t.stream;

@@ -4,7 +4,7 @@
 -- The recipe identifies NCCL kernels by NVTX ranges; here by family, or by a pattern of names: '^nccl'.
 -- Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline and no row.
 -- @scope profile
--- @requires _kernel_overlap
+-- @requires _overlap_by_name
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: they overlap with nothing.
 -- @param  communication_pattern      Regex of the kernel names that communicate; NULL: family `collective`.
@@ -24,23 +24,13 @@
 -- @column compute_overlap_pct        compute_overlap_ns as a share of total_ns, to one decimal.
 -- @column name                       Kernel name as the tool prints it.
 CREATE MACRO nccl_overlap(communication_pattern := NULL) AS TABLE
-WITH grouped AS (
-    SELECT
-        run, tool, rank, profile_id, window_index, process_id, device_id,
-        CASE WHEN communicates THEN 'communication' ELSE 'compute' END AS class,
-        count(*) AS instances,
-        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-        TRY_CAST(sum(beside_communication) AS BIGINT) AS communication_overlap_ns,
-        TRY_CAST(sum(beside_compute) AS BIGINT) AS compute_overlap_ns,
-        name
-    FROM _kernel_overlap(communication_pattern := communication_pattern)
-    GROUP BY run, tool, rank, profile_id, window_index, process_id, device_id, communicates, name
-)
 SELECT
-    run, tool, rank, profile_id, window_index, process_id, device_id, class, instances, total_ns,
-    communication_overlap_ns, compute_overlap_ns,
-    round(100.0 * communication_overlap_ns / total_ns, 1) AS communication_overlap_pct,
-    round(100.0 * compute_overlap_ns / total_ns, 1) AS compute_overlap_pct,
+    run, tool, rank, profile_id, window_index, process_id, device_id,
+    CASE WHEN communicates THEN 'communication' ELSE 'compute' END AS class, lasting AS instances, total_ns,
+    beside_communication AS communication_overlap_ns, beside_compute AS compute_overlap_ns,
+    round(100.0 * beside_communication / total_ns, 1) AS communication_overlap_pct,
+    round(100.0 * beside_compute / total_ns, 1) AS compute_overlap_pct,
     name
-FROM grouped
+FROM _overlap_by_name(communication_pattern := communication_pattern)
+WHERE lasting > 0
 ORDER BY run, tool, rank, profile_id, window_index, process_id, device_id, class, total_ns DESC, name;

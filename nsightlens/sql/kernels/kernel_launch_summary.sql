@@ -2,7 +2,7 @@
 -- plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that were not recorded are
 -- missing, so the kernel totals can be below those of kernel_summary.
 -- @scope run
--- @requires kernel_launch_trace
+-- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes A kernel that began before its call had ended waited for nobody: such launches count in no queue figure.
 -- @column run              Run (one workload in one configuration).
@@ -36,12 +36,12 @@ SELECT
     count(*) AS instances,
     count(queue_ns) AS queued,
     round(avg(total_ns), 1) AS total_avg_ns,
-    quantile_cont(total_ns, 0.5) AS total_median_ns,
+    quantile_cont(total_ns, [0.05, 0.5, 0.95])[2] AS total_median_ns,
     min(total_ns) AS total_min_ns,
     max(total_ns) AS total_max_ns,
     CASE count(total_ns) WHEN 1 THEN 0.0 ELSE round(stddev_samp(total_ns), 1) END AS total_stddev_ns,
-    round(quantile_cont(total_ns, 0.05), 1) AS total_p5_ns,
-    round(quantile_cont(total_ns, 0.95), 1) AS total_p95_ns,
+    round(quantile_cont(total_ns, [0.05, 0.5, 0.95])[1], 1) AS total_p5_ns,
+    round(quantile_cont(total_ns, [0.05, 0.5, 0.95])[3], 1) AS total_p95_ns,
     round(avg(api_ns), 1) AS api_avg_ns,
     quantile_cont(api_ns, 0.5) AS api_median_ns,
     round(avg(queue_ns), 1) AS queue_avg_ns,
@@ -51,6 +51,6 @@ SELECT
     quantile_cont(kernel_ns, 0.5) AS kernel_median_ns,
     TRY_CAST(sum(kernel_ns) AS BIGINT) AS kernel_ns,
     api, name
-FROM kernel_launch_trace
+FROM _kernel_launches
 GROUP BY run, tool, rank, process_id, thread, device, api, name
 ORDER BY run, tool, rank, kernel_ns DESC NULLS LAST, process_id, thread, device, api, name;

@@ -3,6 +3,7 @@
 -- for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was not
 -- recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline and no row.
 -- @scope rows
+-- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same launches.
@@ -22,17 +23,5 @@
 -- @column name          Kernel name as the tool prints it.
 -- @column kernel_id     The kernel; key of `kernels`.
 CREATE VIEW kernel_launch_trace AS
-SELECT
-    k.run, k.tool, k.rank, k.profile_id, k.process_id, a.thread, k.device, k.stream, a.name AS api,
-    a.start_ns AS api_start_ns,
-    a.duration_ns AS api_ns,
-    CASE WHEN k.start_ns >= a.start_ns + a.duration_ns THEN k.start_ns - (a.start_ns + a.duration_ns) END AS queue_ns,
-    k.start_ns,
-    k.duration_ns AS kernel_ns,
-    CASE WHEN a.duration_ns IS NOT NULL AND k.duration_ns IS NOT NULL
-        THEN greatest(a.start_ns + a.duration_ns, k.start_ns + k.duration_ns) - a.start_ns END AS total_ns,
-    k.name, k.kernel_id
-FROM kernels AS k
-JOIN api_calls AS a ON k.launch_id = a.launch_id
-WHERE k.tool <> 'ncu'
-ORDER BY k.run, k.tool, k.profile_id, a.start_ns, k.start_ns, k.kernel_id;
+FROM _kernel_launches
+ORDER BY run, tool, profile_id, api_start_ns, start_ns, kernel_id;

@@ -4,7 +4,7 @@
 -- has one: its whole capture, that is all of its operators, API calls and GPU work; its step and step_id are NULL.
 -- Assumes that a process has one sequence of steps: where steps overlap, the earlier keeps the time.
 -- @scope profile
--- @requires ranges, api_calls, _launched_work
+-- @requires ranges, api_calls, _gpu_work, _stream_work
 -- @column run             Run.
 -- @column tool            nsys or kineto.
 -- @column profile_id      Profile.
@@ -25,7 +25,7 @@ WITH recorded AS (
     SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns
     FROM api_calls WHERE duration_ns >= 0
     UNION ALL
-    SELECT run, tool, profile_id, process_id, window_index, start_ns, end_ns FROM _launched_work
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, end_ns FROM _gpu_work
 ), stepped AS (
     SELECT run, tool, profile_id, process_id, window_index, range_id AS step_id, step,
         start_ns, start_ns + duration_ns AS end_ns
@@ -45,7 +45,7 @@ WITH recorded AS (
     FROM host
 ), launched AS (
     SELECT t.track, w.start_ns, w.end_ns, w.call_start_ns, w.call_end_ns
-    FROM _launched_work AS w
+    FROM _stream_work AS w
     JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM numbered) AS t
         ON t.profile_id = w.profile_id AND t.process_id IS NOT DISTINCT FROM w.process_id
         AND t.window_index IS NOT DISTINCT FROM w.window_index

@@ -9,7 +9,7 @@
 -- dropped; the plugin drops a last step whose GPU work is missing. Where the capture holds no GPU work of the process at all, or
 -- no API call, those figures are NULL.
 -- @scope profile
--- @requires _step_states, _steps, _gpu_work, api_calls, processes
+-- @requires _step_states, _gpu_work, api_calls, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes GPU work belongs to the step that launched it. CUDA graphs whose kernels are unknown count as kernels that compute.
@@ -37,43 +37,37 @@
 -- @column gpu_activities    Pieces of GPU work launched inside the step's range; few where the capture ended.
 -- @balance step_ns = kernel_ns + memcpy_ns + memset_ns + communication_ns + runtime_ns + data_loader_ns + cpu_exec_ns + other_ns
 CREATE MACRO step_breakdown(communication_pattern := NULL) AS TABLE
-WITH ranked AS (
-    SELECT profile_id, process_id, window_index, start_ns, step_id, total_ns,
-        compute OR communication AS any_kernel,
+WITH gpu AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM _gpu_work
+), api AS (
+    SELECT DISTINCT profile_id, process_id, true AS recorded FROM api_calls
+), ranked AS (
+    SELECT run, tool, profile_id, process_id, window_index, step, step_id, start_ns, end_ns, gpu_activities,
+        coalesce(total_ns, 0) AS total_ns, compute OR communication AS any_kernel,
         CASE WHEN compute THEN 'kernel' WHEN memcpy THEN 'memcpy' WHEN memset THEN 'memset'
             WHEN communication OR communication_call THEN 'communication' WHEN runtime THEN 'runtime'
             WHEN data_loader THEN 'data_loader' WHEN cpu_exec THEN 'cpu_exec' ELSE 'other' END AS category
     FROM _step_states(communication_pattern := communication_pattern)
-), gpu AS (
-    SELECT DISTINCT profile_id, process_id, true AS recorded FROM _gpu_work
-), api AS (
-    SELECT DISTINCT profile_id, process_id, true AS recorded FROM api_calls
 ), summed AS (
-    SELECT profile_id, process_id, window_index, start_ns, step_id,
-        sum(total_ns) FILTER (category = 'kernel') AS kernel_ns, sum(total_ns) FILTER (category = 'memcpy') AS memcpy_ns,
-        sum(total_ns) FILTER (category = 'memset') AS memset_ns,
-        sum(total_ns) FILTER (category = 'communication') AS communication_ns,
-        sum(total_ns) FILTER (category = 'runtime') AS runtime_ns,
-        sum(total_ns) FILTER (category = 'data_loader') AS data_loader_ns,
-        sum(total_ns) FILTER (category = 'cpu_exec') AS cpu_exec_ns, sum(total_ns) FILTER (category = 'other') AS other_ns,
-        sum(total_ns) FILTER (any_kernel) AS all_kernels_ns
+    SELECT run, tool, profile_id, process_id, window_index, step, step_id, start_ns, end_ns, gpu_activities,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'kernel'), 0) AS BIGINT) AS kernel_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'memcpy'), 0) AS BIGINT) AS memcpy_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'memset'), 0) AS BIGINT) AS memset_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'communication'), 0) AS BIGINT) AS communication_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'runtime'), 0) AS BIGINT) AS runtime_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'data_loader'), 0) AS BIGINT) AS data_loader_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'cpu_exec'), 0) AS BIGINT) AS cpu_exec_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (category = 'other'), 0) AS BIGINT) AS other_ns,
+        TRY_CAST(coalesce(sum(total_ns) FILTER (any_kernel), 0) AS BIGINT) AS all_kernels_ns
     FROM ranked
-    GROUP BY profile_id, process_id, window_index, start_ns, step_id
+    GROUP BY run, tool, profile_id, process_id, window_index, step, step_id, start_ns, end_ns, gpu_activities
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,
-    s.end_ns - s.start_ns AS step_ns,
-    CASE WHEN g.recorded THEN TRY_CAST(coalesce(kernel_ns, 0) AS BIGINT) END AS kernel_ns,
-    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memcpy_ns, 0) AS BIGINT) END AS memcpy_ns,
-    CASE WHEN g.recorded THEN TRY_CAST(coalesce(memset_ns, 0) AS BIGINT) END AS memset_ns,
-    TRY_CAST(coalesce(communication_ns, 0) AS BIGINT) AS communication_ns,
-    CASE WHEN a.recorded THEN TRY_CAST(coalesce(runtime_ns, 0) AS BIGINT) END AS runtime_ns,
-    TRY_CAST(coalesce(data_loader_ns, 0) AS BIGINT) AS data_loader_ns, TRY_CAST(coalesce(cpu_exec_ns, 0) AS BIGINT) AS cpu_exec_ns,
-    TRY_CAST(coalesce(other_ns, 0) AS BIGINT) AS other_ns,
-    CASE WHEN g.recorded THEN TRY_CAST(coalesce(all_kernels_ns, 0) AS BIGINT) END AS all_kernels_ns, s.gpu_activities
-FROM _steps AS s
-LEFT JOIN summed AS u ON u.profile_id = s.profile_id AND u.process_id IS NOT DISTINCT FROM s.process_id
-    AND u.window_index IS NOT DISTINCT FROM s.window_index AND u.start_ns = s.start_ns
-    AND u.step_id IS NOT DISTINCT FROM s.step_id
+    s.end_ns - s.start_ns AS step_ns, CASE WHEN g.recorded THEN kernel_ns END AS kernel_ns,
+    CASE WHEN g.recorded THEN memcpy_ns END AS memcpy_ns, CASE WHEN g.recorded THEN memset_ns END AS memset_ns, communication_ns,
+    CASE WHEN a.recorded THEN runtime_ns END AS runtime_ns, data_loader_ns, cpu_exec_ns, other_ns,
+    CASE WHEN g.recorded THEN all_kernels_ns END AS all_kernels_ns, s.gpu_activities
+FROM summed AS s
 LEFT JOIN gpu AS g ON g.profile_id = s.profile_id AND g.process_id IS NOT DISTINCT FROM s.process_id
 LEFT JOIN api AS a ON a.profile_id = s.profile_id AND a.process_id IS NOT DISTINCT FROM s.process_id
 LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
