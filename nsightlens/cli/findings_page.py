@@ -19,8 +19,15 @@ def sentences(rows: Iterable[Row]) -> list[str]:
     """Return a sentence for each rule that fired, over the processes and tools that share it, in the order of the view."""
     found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["rule"], row["why"], row["rank"] if row["rule"] == "straggler" else None].append(row)
+        found[row["rule"], row["why"], _apart(row)].append(row)
     return [_sentence(alike) for alike in found.values()]
+
+
+def _apart(row: Row) -> object:
+    """Return what keeps findings of one rule apart: a late rank is one finding, and so is a function of the API."""
+    if row["rule"] == "api_call":
+        return row["what"].partition(" (")[0]
+    return row["rank"] if row["rule"] == "straggler" else None
 
 
 def _sentence(alike: list[Row]) -> str:
@@ -37,7 +44,8 @@ def _who(rows: list[Row]) -> str:
     ranks = {row["rank"] for row in rows} - {None}
     if ranks:
         return f"rank{'s' * (len(ranks) > 1)} {spans(map(str, ranks))}"
-    return f"{len(rows)} processes" if len(rows) > 1 else ""
+    processes = {(row["profile_id"], row["process_id"]) for row in rows}
+    return f"{len(processes)} processes" if len(processes) > 1 else ""
 
 
 def _figures(rows: list[Row]) -> list[str]:

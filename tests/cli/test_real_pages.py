@@ -103,3 +103,13 @@ def test_ranks_that_two_pooled_captures_claim_are_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(compare, ["ranks", "--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "120"})
     assert done.exit_code == 0 and "  - Left out: rank 0, 1: 2 processes claim it.\n" in done.stdout
     assert "184 communication kernels, 100.0 % of communication time, could not be matched" in done.stdout
+
+
+def test_two_functions_of_one_process_are_no_two_processes(tmp_path: Path) -> None:
+    """cuMemHostAlloc keeps the GPU idle for 24,915,329 ns, cuMemAlloc for 13,117,016 of 115,254,427: by sqlite3 alone."""
+    nl.ingest(DATA / "nsys" / "PolPuigPuy__OpenACC_Project_PolPuig__report2.sqlite", store=tmp_path, jobs=1).close()
+    done = CliRunner().invoke(command, ["--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "160"})
+    said = " ".join(done.stdout.split())
+    assert "api call (nsys; 24.92 ms of 115.3 ms; 21.6 %; limit 10 %): the GPU idles during cuMemHostAlloc" in said
+    assert "api call (nsys; 13.12 ms of 115.3 ms; 11.4 %; limit 10 %): the GPU idles during cuMemAlloc" in said
+    assert "2 processes" not in said
