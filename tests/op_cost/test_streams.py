@@ -42,6 +42,8 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("native_layer_norm", ([4, 6], "[6]", [6], [6], "1e-5"), 8 * 24, 96 + 48 + 96 + 32),
     ("native_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "True", "0.1", "1e-5"), 8 * 96, 768 + 48 + 24 + 24),
     ("cudnn_batch_norm", ([2, 3, 4, 4], [3], [3], [3], [3], "False", "0.1", "1e-5"), 4 * 96, 768 + 48),
+    ("native_group_norm_backward", ([2, 4, 3], [2, 4, 3], [2, 2], [2, 2], [4], "2", "4", "3", "2", "[True, True, True]"), 9 * 24,
+     96 + 96 + 16 + 16 + 16 + 96 + 16 + 16),
     ("max_pool2d_with_indices", ([1, 2, 5, 5], "[3, 3]", "[2, 2]", "[0, 0]", "[1, 1]", "False"), 0, 200 + 8 * 12),
     ("max_pool2d_with_indices", ([1, 2, 6, 6], "[3]", "[2]", "[0]", "[1]", "True"), 0, 288 + 18 * 12),
     ("max_pool2d_with_indices", ([1, 2, 2, 2], "[2]", "[3]", "[1]", "[1]", "True"), 0, 32 + 2 * 12),  # no window begins past it

@@ -20,7 +20,7 @@ from tests.readers.ncu_reports import printed
 from tests.readers.ncu_text import Tables, codes, read, save
 
 pytestmark = [pytest.mark.captures, pytest.mark.skipif(not NCU_REPORTS, reason="no ../shared/data/ncu/rep")]
-each_report = pytest.mark.parametrize("path", NCU_REPORTS, ids=lambda path: path.stem)
+each_report = pytest.mark.parametrize("path", NCU_REPORTS, ids=[path.stem for path in NCU_REPORTS])
 
 
 @cache
