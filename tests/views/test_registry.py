@@ -119,7 +119,8 @@ def _below(name: str) -> set[str]:
 @pytest.mark.parametrize(("word", "names"), [
     ("step", [name for name in PUBLIC if "_steps" in _below(name)]),
     ("communicat", [name for name, view in PUBLIC.items() if "communication_pattern" in {p.name for p in view.params}]),
-    ("launch", [name for name in PUBLIC if _below(name) & {"_stream_work", "_kernel_launches"}]),
+    ("launch", ["idle_breakdown", "kernel_launch_summary", "kernel_launch_trace", "launch_statistics", "queue_length",
+                "queue_length_series"]),
     ("work", [name for name in PUBLIC if {"idle_ns", "gap_ns"} & dict(PUBLIC[name].columns).keys()]),
     ("collective", ["collective_match", "rank_clock", "rank_skew", "straggler"]),
     ("program", ["kernels_joined", "match_report", "tool_agreement", "tool_match"]),

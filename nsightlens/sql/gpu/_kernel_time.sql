@@ -31,7 +31,8 @@ WITH bounds AS (
     WHERE k.tool <> 'ncu' AND k.start_ns IS NOT NULL AND k.duration_ns >= 0
 )
 SELECT run, profile_id, process_id, window_index, device_id, kernel_key, tensor_cores, of_operator, min(device) AS device,
-    min(gpu) AS gpu, count(*) AS kernels, sum(duration_ns) AS total_ns, sum(inside_ns) AS occupied_ns,
+    min(gpu) AS gpu, count(*) AS kernels, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+    TRY_CAST(sum(inside_ns) AS BIGINT) AS occupied_ns,
     fsum(occupancy * inside_ns) AS occupancy_ns
 FROM cut
 GROUP BY run, profile_id, process_id, window_index, device_id, kernel_key, tensor_cores, of_operator;

@@ -33,13 +33,11 @@ CREATE MACRO idle_breakdown(per := 'stream', kernel_wait_below_ns := 30000) AS T
 WITH tracks AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY profile_id, window_index, by_process, by_device, context, stream) AS track
     FROM (
-        SELECT
-            run, tool, profile_id, window_index,
+        SELECT run, tool, profile_id, window_index,
             CASE WHEN per IN ('stream', 'process') THEN process_id WHEN per <> 'device'
                 THEN error('per is stream, device or process') END AS by_process,
             CASE WHEN per IN ('stream', 'device') THEN device_id END AS by_device,
-            CASE WHEN per = 'stream' THEN context END AS context,
-            CASE WHEN per = 'stream' THEN stream END AS stream,
+            CASE WHEN per = 'stream' THEN context END AS context, CASE WHEN per = 'stream' THEN stream END AS stream,
             CASE WHEN min(process_id) = max(process_id) THEN min(process_id) END AS process_id,
             CASE WHEN min(device_id) = max(device_id) THEN min(device_id) END AS device_id
         FROM _gpu_work
