@@ -27,7 +27,7 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --editable '.[test,dask,mpi]' --config-settings editable_mode=compat
+	$(BIN)/python -m pip install --quiet --editable '.[test,dask,mpi,engines]' --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.mutants: $(VENV)/.test

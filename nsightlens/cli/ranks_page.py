@@ -127,6 +127,20 @@ def balance(page: Page) -> None:
         least, most = duration(communication["min_ns"]), duration(communication["max_ns"])
         lines([f"Communication, waiting included: {least} to {most}, the most on rank {communication['max_rank']}. "
                "Whoever spends most time in it waits for others."])
+    shared = _shared(page, tool)
+    if shared:
+        listed = f"{', '.join(map(str, shared[:_MANY]))}{' …' if len(shared) > _MANY else ''}"
+        lines([f"Rank {listed}: several processes claim it, and its time is the sum of theirs, here and below. Where they are of "
+               "different jobs, ingest each under a name of its own (--run)."])
+
+
+def _shared(page: Page, tool: str) -> list[int]:
+    """Return the ranks that several processes claim."""
+    processes: dict[int, set[str]] = defaultdict(set)
+    for row in page.ask("kernel_by_rank"):
+        if row["tool"] == tool and row["rank"] is not None:
+            processes[row["rank"]].add(row["process_id"])
+    return sorted(rank for rank, those in processes.items() if len(those) > 1)
 
 
 def kernels(page: Page) -> None:

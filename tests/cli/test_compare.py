@@ -112,6 +112,7 @@ def test_ranks_left_out_are_named(tmp_path: Path) -> None:
     assert "Straggler: rank 2." in done.stdout
     assert "Left out: rank 0: 2 processes claim it." in done.stdout
     assert "Left out: rank 3: no communication kernels." in done.stdout
+    assert "Rank 0: several processes claim it, and its time is the sum of theirs" in done.stdout
     assert "12 communication kernels, 53.3 % of communication time, could not be matched." in done.stdout
 
 

@@ -102,6 +102,7 @@ def test_ranks_that_two_pooled_captures_claim_are_named(tmp_path: Path) -> None:
     nl.ingest(traces, store=tmp_path, run="pooled", jobs=1).close()
     done = CliRunner().invoke(compare, ["ranks", "--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "120"})
     assert done.exit_code == 0 and "  - Left out: rank 0, 1: 2 processes claim it.\n" in done.stdout
+    assert "Rank 0, 1: several processes claim it, and its time is the sum of theirs" in done.stdout
     assert "184 communication kernels, 100.0 % of communication time, could not be matched" in done.stdout
 
 
