@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -30,17 +30,19 @@ Profile = tuple[str, dict[str, Path]]
 def answer(change: Change, known: Known, root: Path, resources: Resources, wanted: bool | None) -> float | None:
     """Add to `change` the answers for all profiles of the store that lack them; return the seconds that took, None for none.
 
-    root: the store. wanted: whether to compute them at all; None: where the store is large enough to need them.
+    root: the store. wanted: True for all that can be kept, False for none; None: where the store is large enough to need them,
+    those that are asked for often.
     """
     profiles, events = _profiles(change, known, root.absolute())
-    lacking = [name for name in profiles if name in known.unanswered or name not in known.signatures or name in change.gone]
+    names = answers.answerable().keys() - (frozenset() if wanted else answers.SELDOM)
+    lacking = [name for name in profiles if name in change.gone or not names <= known.answered.get(name, set())]
     if not lacking or wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
         return None
     began = time.perf_counter()
     batches = [[profiles[name] for name in names] for names in _batches(lacking, events)]
     targets = [root.absolute() / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
     (root / "staging").mkdir(parents=True, exist_ok=True)
-    for done, target in enumerate(_computed(batches, targets, resources), 1):
+    for done, target in enumerate(_computed(batches, names, targets, resources), 1):
         if target is not None:
             change.answers.append(target)
         _show(resources.on_progress, done, len(batches))
@@ -74,18 +76,20 @@ def _batches(names: list[str], events: Mapping[str, int]) -> Iterator[list[str]]
         yield batch
 
 
-def _computed(batches: list[list[Profile]], targets: list[Path], resources: Resources) -> Iterator[Path | None]:
+def _computed(
+    batches: list[list[Profile]], names: Collection[str], targets: list[Path], resources: Resources,
+) -> Iterator[Path | None]:
     """Yield the file of each batch as it is done; None where it could not be computed: those views compute when asked."""
     jobs, executor = resources.jobs, resources.executor
     if executor is None and (jobs == 1 or len(batches) == 1):
         for batch, target in zip(batches, targets, strict=True):
             with suppress(duckdb.Error):
-                compute(batch, target, jobs)
+                compute(batch, names, target, jobs)
             yield target if target.is_file() else None
         return
     with ExitStack() as stack:
         pool: Executor = executor or stack.enter_context(workers.Pool(min(jobs, len(batches))))
-        futures = [pool.submit(compute, batch, target, max(1, jobs // len(batches)))
+        futures = [pool.submit(compute, batch, set(names), target, max(1, jobs // len(batches)))
                    for batch, target in zip(batches, targets, strict=True)]
         for future, target in zip(futures, targets, strict=True):
             yield target if _is_done(future) else None
@@ -103,13 +107,13 @@ def _is_done(future: Future[None]) -> bool:
     return True
 
 
-def compute(batch: list[Profile], target: Path, threads: int) -> None:
-    """Compute the answers of a batch into `target`. Raises duckdb.Error, OSError."""
+def compute(batch: list[Profile], names: Collection[str], target: Path, threads: int) -> None:
+    """Compute the answers of views for a batch into `target`. Raises duckdb.Error, OSError."""
     sources: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for run, parts in batch:
         for table, path in parts.items():
             sources[table][run].append(path)
-    answers.compute(sources, target, threads)
+    answers.compute(sources, names, target, threads)
 
 
 def _show(on_progress: OnProgress | None, done: int, total: int) -> None:

@@ -70,9 +70,9 @@ def ingest(
     """Read every capture below `roots` into the store, and return what was done.
 
     Only what is new or has changed is read. One unreadable file never stops the others. `executor` replaces our own worker
-    processes (say, a cluster's). answers: whether to compute each profile's answers now (store/answers.py); None: where the
-    store is large enough that they are worth it. Rows of other runs stay, also where their captures were recorded over. Raises
-    UsageError for a path that does not exist, StoreError where the store can't be written.
+    processes (say, a cluster's). answers: True computes all views of each profile now (store/answers.py), False none; None:
+    those asked for often, where the store is large enough. Rows of other runs stay, also where their captures were recorded over.
+    Raises UsageError for a path that does not exist, StoreError where the store can't be written.
     """
     roots = list(roots)
     jobs = jobs or workers.available()

@@ -13,7 +13,7 @@ import contextlib
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,8 +27,12 @@ from nsightlens.views import registry
 from nsightlens.views.header import View
 from nsightlens.views.signature import signatures
 
-MEMORY = "256MB"
-"""What DuckDB may take while it computes answers; what does not fit goes to disk."""
+MEMORY = "600MB"
+"""What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
+SELDOM = frozenset({
+    "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "idle_breakdown",
+    "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
+"""Views that neither `summary` nor `compare` reads and that take seconds per million launches: kept where that is asked for."""
 _BY = ("run", "tool", "rank", "profile_id", "_place")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
@@ -49,8 +53,8 @@ def _signatures() -> dict[str, str]:
     return {name: found[name] for name in answerable()}
 
 
-def compute(sources: Sources, target: Path, threads: int) -> None:
-    """Make `target`, a DuckDB file with the answers for all profiles of the parts. Raises duckdb.Error, OSError.
+def compute(sources: Sources, names: Collection[str], target: Path, threads: int) -> None:
+    """Make `target`, a DuckDB file with the answers of views for all profiles of the parts. Raises duckdb.Error, OSError.
 
     A view that DuckDB cannot compute (for want of memory, say) is left out: it is computed when it is asked for. The file appears
     by rename; it is made where DuckDB can lock it.
@@ -62,9 +66,10 @@ def compute(sources: Sources, target: Path, threads: int) -> None:
             connection.execute("SET preserve_insertion_order = true")
             connection.execute(f"SET threads = {threads}")
             _show_parts(connection, sources)
-            for view in answerable().values():
-                with contextlib.suppress(duckdb.Error):
-                    _answer(connection, view)
+            for name, view in answerable().items():
+                if name in names:
+                    with contextlib.suppress(duckdb.Error):
+                        _answer(connection, view)
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
         shutil.copyfile(made, draft)
@@ -208,13 +213,12 @@ def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, fl
     return profiles, rows, seconds
 
 
-def unanswered(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Return the profiles that lack the answer of a view by its definition of today."""
+def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
+    """Return, for each profile of the store, the views that are answered for it by their definition of today."""
     query = """SELECT profile_id, list((view_name, signature)) FROM profiles LEFT JOIN _answers USING (profile_id)
         GROUP BY profile_id"""
     held = connection.execute(query).fetchall()
-    wanted = set(_signatures().items())
-    return {profile for profile, found in held if not wanted <= set(found)}
+    return {profile: {view for view, signature in found if _signatures().get(view) == signature} for profile, found in held}
 
 
 def rows_of(view: View) -> str:

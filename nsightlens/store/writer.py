@@ -35,7 +35,7 @@ class Known:
     older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
     cut: profiles that lack records. broken: the parts that are missing or damaged, each with its profile.
     materialised: False where the catalog has only views of the parts of large tables.
-    parts: all parts. unanswered: the profiles that lack the answer of a view (store/answers.py).
+    parts: all parts. answered: for each profile, the views whose rows are kept (store/answers.py).
     """
 
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Known:
     broken: dict[str, str] = field(default_factory=dict)
     materialised: bool = True
     parts: list[Part] = field(default_factory=list)
-    unanswered: set[str] = field(default_factory=set)
+    answered: dict[str, set[str]] = field(default_factory=dict)
 
 
 class Writing:
@@ -138,13 +138,13 @@ class Writing:
             has_views = store.has_views_of_this_version
             signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
             parts = store.sql("SELECT table_name, run, profile_id, path, row_count FROM _parts").to_pylist()
-            unanswered = answers.unanswered(store._connection)
+            answered = answers.answered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         broken = {part["path"]: part["profile_id"] for part in parts if not damage.is_whole(self.path / part["path"])}
         kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in broken.values()}
         return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
-                     [tuple(part.values()) for part in parts], unanswered)
+                     [tuple(part.values()) for part in parts], answered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -153,6 +154,25 @@ def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(answer, "WORTH_IT", 1)
     with nl.ingest(trace, store=tmp_path / "large") as store:
         assert store.kept("busy_time")
+        assert not store.kept("queue_length"), "seldom asked for, and dear"
+    with nl.ingest(trace, store=tmp_path / "large", answers=True) as store:
+        assert store.kept("queue_length")
+
+
+def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
+    """What summary and compare read stands on no view that is left out by default."""
+    from nsightlens.views import registry
+
+    every = {**registry.load(), **registry.analyses()}
+
+    def below(name: str) -> set[str]:
+        return {name}.union(*(below(other) for other in every[name].requires if other in every))
+
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "nsightlens" / "cli").glob("*.py"))
+    asked = set(re.findall(r'(?:ask|best)\(\s*(?:page\.ask\()?"([a-z_]+)"', pages)) & set(every)
+    assert len(asked) > 12
+    assert {name for view in asked for name in below(view)} & answers.SELDOM == set()
+    assert set(answers.answerable()) >= answers.SELDOM
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
