@@ -85,6 +85,36 @@ def nsys(setting: Setting) -> Iterator[Table]:
         [ours, join, group], [faster(4, ours, join, join.name), faster(1, ours, group, group.name), smaller(MOST_MB, ours)])
 
 
+def answers(setting: Setting) -> Iterator[Table]:
+    """Yield the table of ingest and `summary` with and without kept answers."""
+    made = inputs.nsys(setting.folder, setting.sizes.nsys_kernels, setting.sizes.names)
+    with tempfile.TemporaryDirectory(dir=setting.folder) as scratch:
+        plain, kept = Path(scratch) / "plain", Path(scratch) / "kept"
+        pages: dict[Path, str] = {}
+
+        def ingest(name: str, store: Path, *options: str) -> Candidate:
+            return Candidate(name, [*ingest_command(made.run_dir, store), *options],
+                             lambda: shutil.rmtree(store, ignore_errors=True), lambda run: check_store(store, made.truth))
+
+        def summary(name: str, store: Path) -> Candidate:
+            def check(run: Run) -> None:
+                pages[store] = run.output
+                if len(set(pages.values())) > 1:
+                    raise WrongResultError(f"{name}: another page than from the other store")
+
+            return Candidate(name, [sys.executable, "-m", "nsightlens", "summary", "--store", str(store)], check=check)
+
+        programs = [
+            ingest("ingest --no-answers", plain, "--no-answers"), ingest("ingest --answers", kept, "--answers"),
+            ingest("ingest", kept), summary("summary, computed", plain), summary("summary, from answers", kept)]
+        measure(programs, setting.rounds)
+    yield Table(
+        f"Answers, {made.truth['kernels']:,} kernels",
+        "The export of the table before. `ingest` computes and keeps the views that `summary` reads, `ingest --answers` all of a "
+        "profile. Both pages must be the same.",
+        programs, [quicker(2, programs[-1].wall_s, programs[-1].name), *(smaller(MOST_MB, program) for program in programs[1:])])
+
+
 def ncu(setting: Setting) -> Iterator[Table]:
     """Yield the tables of the wide and the details page."""
     for title, make in (("ncu raw page (wide)", inputs.ncu_wide), ("ncu details page", inputs.ncu_details)):
@@ -134,7 +164,7 @@ def startup(setting: Setting) -> Iterator[Table]:
 
 
 BENCHMARKS: dict[str, Callable[[Setting], Iterator[Table]]] = {
-    "kineto": kineto, "nsys": nsys, "ncu": ncu, "summary": summary, "startup": startup,
+    "kineto": kineto, "nsys": nsys, "answers": answers, "ncu": ncu, "summary": summary, "startup": startup,
 }
 
 
@@ -143,7 +173,8 @@ def _ingest(setting: Setting, made: Input) -> Iterator[Candidate]:
     """Give the ingest of an input into a store that is fresh in each run; afterwards the store must hold what the input holds."""
     with tempfile.TemporaryDirectory(dir=setting.folder) as scratch:
         store = Path(scratch) / "store"
-        yield Candidate(OURS, ingest_command(made.run_dir, store), lambda: shutil.rmtree(store, ignore_errors=True),
+        command = [*ingest_command(made.run_dir, store), "--no-answers"]  # no peer computes them
+        yield Candidate(OURS, command, lambda: shutil.rmtree(store, ignore_errors=True),
                         lambda run: check_store(store, made.truth))
 
 
