@@ -178,6 +178,19 @@ ODD = ("-rf", "a\nb.json", "\x1b[31mred.json", "quote'\".json", "%s.json", "?*[x
        "x" * 240 + ".json", os.fsdecode(b"\xff\xfe.json"), "run=a.json")
 
 
+@row("Bytes that are no UTF-8 in a PyTorch trace")
+def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    text = trace(kernel(name="gemm_QQ_kernel"), kernel(ts="2000011.500"))
+    (run / "rank0.json").write_bytes(text.encode().replace(b"QQ", b"\xff\xfe"))
+    with nl.ingest([run], store=tmp_path / "store", jobs=1) as store:
+        assert outcomes(store) == {"rank0.json": "read"}
+        assert {row["name"] for row in store.sql("SELECT name FROM kernels").to_pylist()} > {"gemm_\ufffd\ufffd_kernel"}
+        said = [row["message"] for row in store.sql("SELECT message FROM diagnostics WHERE severity = 'warning'").to_pylist()]
+        assert any("UTF-8" in message for message in said), said
+
+
 @row("Odd names")
 def test_odd_names(tmp_path: Path) -> None:
     run = tmp_path / "run"
