@@ -1,12 +1,13 @@
 -- Whether each configuration runs on the tensor cores, by the pipe counters, else by its name; NULL where neither shows it.
--- Data-centre Blackwell has two such pipes, tensor and tc: only both idle say that it does not.
+-- Data-centre Blackwell has two such pipes, tensor and tc: only both idle say that it does not. A pipe that is busy for 2 % of the
+-- peak or less may have done nothing but load constants (HFMA2.MMA runs there): then a name that is known decides.
 -- @scope run
 -- @requires _ncu_launch _ncu_metric
 -- @column configuration_id  Configuration; key of ncu_by_config.
 -- @column uses_tensor       True, false, or NULL (a matrix kernel whose name and counters do not show it).
 CREATE VIEW _roofline_tensor_use AS
 WITH pipe AS (
-    SELECT configuration_id, max(value) AS busiest,
+    SELECT configuration_id, max(value) AS busiest, max(value) FILTER (contains(metric, '.pct_of_peak')) AS busiest_pct,
         max(value) FILTER (regexp_matches(metric, '^sm__(pipe_tensor_cycles_active|inst_executed_pipe_tensor)[.]')) AS whole_pipe,
         max(value) FILTER (regexp_matches(metric, '^sm__(pipe_tc_cycles_active|inst_executed_pipe_tc)[.]')) AS second_pipe
     FROM _ncu_metric
@@ -17,7 +18,8 @@ WITH pipe AS (
         max(compute_capability) IN ('10.0', '10.3', '11.0') AS has_two_pipes
     FROM _ncu_launch GROUP BY configuration_id
 )
-SELECT configuration_id, CASE WHEN busiest > 0 THEN true WHEN whole_pipe = 0 AND (second_pipe = 0 OR NOT coalesce(has_two_pipes, false)) THEN false
+SELECT configuration_id, CASE WHEN coalesce(busiest_pct > 2, busiest > 0) THEN true
+    WHEN busiest > 0 THEN coalesce(by_name, true) WHEN whole_pipe = 0 AND (second_pipe = 0 OR NOT coalesce(has_two_pipes, false)) THEN false
     WHEN by_name IS NOT NULL THEN by_name WHEN family IN ('gemm', 'convolution', 'attention') THEN NULL
     ELSE false END AS uses_tensor
 FROM named LEFT JOIN pipe USING (configuration_id);

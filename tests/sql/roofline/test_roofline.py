@@ -173,6 +173,19 @@ def test_volta_instructions_have_512_operations_and_only_there() -> None:
     assert ampere["work_flop"] is None and "sm__ops_path_tensor_src" in ampere["not_plottable_reason"]
 
 
+@pytest.mark.parametrize(("name", "family", "active_pct", "precision"), [
+    ("void at::native::vectorized_elementwise_kernel<4, add>(int)", "elementwise", 0.957, "fp32"),
+    ("void at::native::vectorized_elementwise_kernel<4, add>(int)", "elementwise", 2.1, "tensor"),
+    ("my_kernel", "other", 0.957, "tensor"),
+])
+def test_a_hardly_active_tensor_pipe_may_have_loaded_constants(name: str, family: str, active_pct: float, precision: str) -> None:
+    """HFMA2.MMA runs in that pipe: kernels that are known not to compute there are FP32, and unknown ones are left open."""
+    metrics = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": active_pct, **FP32, **DRAM}
+    rows = ask(catalog(kernels=[launch(metrics, name=name, family=family)], devices=[device("9.0")]), "dram")
+    (main,) = [row for row in rows if row["is_main"]]
+    assert (main["precision"], main["plottable"]) == (precision, precision == "fp32")
+
+
 @pytest.mark.parametrize(("name", "family", "metrics"), [
     ("ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", "gemm", {}),
     ("volta_h884gemm_64x128_ldg8_nn", "gemm", {}),
