@@ -35,7 +35,7 @@ _LINES = 20
               "Only for a new store.")
 @executor_options
 @click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that questions only "
-              "read them [default: those of summary and compare, from 100,000 launches, calls and ranges on].")
+              "read them [default: those of summary and compare, from a million launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,

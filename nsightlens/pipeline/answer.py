@@ -19,7 +19,7 @@ from nsightlens.store import answers
 from nsightlens.store.catalog import Change
 from nsightlens.store.writer import Known
 
-WORTH_IT = 100_000
+WORTH_IT = 1_000_000
 """Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
 all. A profile of as many is a batch of its own."""
 _EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")

@@ -125,7 +125,6 @@ def _read(connection: duckdb.DuckDBPyConnection, view: View) -> None:
         default = " AND ".join(f"{name} IS NOT DISTINCT FROM {default}" for name, default in shown)
         connection.execute(f"CREATE OR REPLACE MACRO {view.name}({face}) AS TABLE FROM {rows_of(view)} WHERE {default} "
                            f"UNION ALL SELECT * FROM {computed}({given}) WHERE NOT ({default})")
-    registry.document(connection, view)
 
 
 def _read_no_more(connection: duckdb.DuckDBPyConnection, view: View) -> None:
@@ -133,7 +132,6 @@ def _read_no_more(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     kind = "MACRO" if view.is_macro else "VIEW"
     connection.execute(f"DROP {kind}{' TABLE' if view.is_macro else ''} {_COMPUTED.format(view.name)}")
     registry.execute(connection, view, view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
-    registry.document(connection, view)
 
 
 def attach(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> list[str]:
@@ -178,10 +176,9 @@ def _show(connection: duckdb.DuckDBPyConnection) -> None:
     kept = complete(connection)
     reading = _reading(connection)
     for name, view in answerable().items():
-        if view.sql and name in kept and name not in reading:
-            _read(connection, view)
-        elif view.sql and name in reading and name not in kept:
-            _read_no_more(connection, view)
+        if view.sql and (name in kept) != (name in reading):
+            (_read if name in kept else _read_no_more)(connection, view)
+            registry.document(connection, view)
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
