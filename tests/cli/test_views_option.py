@@ -13,7 +13,8 @@ from nsightlens.errors import ViewError
 
 _ASKING = {
     "summary": [], "show": ["kernel_summary"], "sql": ["SELECT 1"], "plot": ["top_kernels", "-o", "{}.svg"],
-    "compare ranks": [], "compare runs": ["base", "base"], "roofline": [], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
+    "compare ranks": [], "compare runs": ["base", "base"], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
+    "roofline": [],
 }
 _OTHERS = {"doctor", "wrappers", "ingest", "refresh", "scan", "views", "reconcile", "hta"}  # they ask no view of a store
 

@@ -106,9 +106,6 @@ def test_a_report_and_its_pages_are_one_profile_in_the_store(pages: Path, tmp_pa
         kernels = store.sql("SELECT count(*) AS n, count(DISTINCT profile_id) AS profiles FROM kernels").to_pylist()
         assert kernels == [{"n": 14, "profiles": 1}]
         assert store.view("ncu_metrics", only_metric="dram__bytes.sum").num_rows == 14
-        points = store.view("roofline", kernel="gemm").to_pylist()
-        assert any(row["plottable"] for row in points)
-        assert {row["gpu"] for row in points} == {"NVIDIA A100-SXM4-40GB (simulated)"}
 
 
 def test_pages_found_later_join_the_report(pages: Path, tmp_path: Path) -> None:
@@ -120,18 +117,6 @@ def test_pages_found_later_join_the_report(pages: Path, tmp_path: Path) -> None:
     with nl.ingest([pages], store=tmp_path / "store") as store:
         assert store.sql("SELECT count(*) AS n, count(DISTINCT profile_id) AS profiles FROM kernels").to_pylist() == [
             {"n": 14, "profiles": 1}]
-
-
-def test_a_report_stands_in_for_its_pages_in_every_view(tmp_path: Path) -> None:
-    """Beside the timelines of the simulated run: the true roofline and the plan need neither pages nor the name of a GPU."""
-    run = tmp_path / "run"
-    shutil.copytree(CSV.parent, run, ignore=shutil.ignore_patterns("*.csv", "torch", "truth"))
-    shutil.copyfile(FIXTURE, run / "ncu" / FIXTURE.name)
-    with nl.ingest([run], store=tmp_path / "store") as store:
-        assert {row["tool"] for row in store.sql("SELECT DISTINCT tool FROM kernels").to_pylist()} == {"nsys", "ncu"}
-        points = [row for row in store.view("true_roofline", kernel="gemm", time="nsys").to_pylist() if row["plottable"]]
-        assert points and {row["gpu"] for row in points} == {"NVIDIA A100-SXM4-40GB (simulated)"}
-        assert store.view("ncu_plan").num_rows
 
 
 def test_the_committed_report_is_what_its_generator_writes(tmp_path: Path) -> None:
