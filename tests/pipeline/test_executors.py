@@ -85,12 +85,12 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     found = Cluster(tmp_path)
     from distributed import Client
 
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not found.file.exists():
         assert time.monotonic() < deadline, "the scheduler did not start"
         time.sleep(0.1)
     with Client(scheduler_file=str(found.file)) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=120)
     yield found
     found.stop()
 
