@@ -41,7 +41,7 @@ def command(
     run_dir: tuple[Path, ...], store: Path | None, run: str | None, rank_pattern: str | None, jobs: int | None,
     executor: Kind, scheduler: str | None, scheduler_file: Path | None, no_materialise: bool, answers: bool | None, quiet: bool,
 ) -> None:
-    """Read the nsys exports, ncu CSVs and PyTorch-profiler traces below RUN_DIR into the store.
+    """Read nsys exports, ncu reports and CSVs, and PyTorch-profiler traces below RUN_DIR into the store.
 
     Only new and changed files are read. A file that cannot be read is reported, with what to do, and never stops the
     others. Exit code 1 where captures were found but none could be read.
