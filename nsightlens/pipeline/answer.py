@@ -23,6 +23,8 @@ WORTH_IT = 1_000_000
 """Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
 all. A profile of as many is a batch of its own."""
 _EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
+_WITHOUT = (duckdb.Error, OSError)
+"""Errors (too little memory, a full disk) that leave a store without answers: its views then compute."""
 Profile = tuple[str, dict[str, Path]]
 """A run, and the parts of one of its profiles by table."""
 
@@ -34,9 +36,11 @@ def answer(change: Change, known: Known, root: Path, resources: Resources, wante
     those that are asked for often.
     """
     profiles, events = _profiles(change, known, root.absolute())
+    if wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
+        return None
     names = answers.answerable().keys() - (frozenset() if wanted else answers.SELDOM)
     lacking = [name for name in profiles if name in change.gone or not names <= known.answered.get(name, set())]
-    if not lacking or wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
+    if not lacking:
         return None
     began = time.perf_counter()
     batches = [[profiles[name] for name in names] for names in _batches(lacking, events)]
@@ -83,7 +87,7 @@ def _computed(
     jobs, executor = resources.jobs, resources.executor
     if executor is None and (jobs == 1 or len(batches) == 1):
         for batch, target in zip(batches, targets, strict=True):
-            with suppress(duckdb.Error):
+            with suppress(*_WITHOUT):
                 compute(batch, names, target, jobs)
             yield target if target.is_file() else None
         return
@@ -101,7 +105,7 @@ def _is_done(future: Future[None]) -> bool:
     except UsageError:  # the workers' nsightlens is another one
         raise
     except Exception as exc:
-        if isinstance(exc, duckdb.Error) or executors.has_died(exc):
+        if isinstance(exc, _WITHOUT) or executors.has_died(exc):
             return False
         raise
     return True

@@ -97,12 +97,12 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     gone = sorted({row["path"] for row in known.files if row["profile_id"] and not _is_here(row)})
     here = (row for row in known.files if row["outcome"] != "replaced")
     change, report = read_new(look_again(here, known), writing, Known(patterns=known.patterns), True, resources)
-    report.answers_s = answer(change, Known(), writing.path, resources, None)
     if not change.added:
         raise StoreError(f"{writing.path}: of the {len(captures)} captures that it was made from, {len(gone)} are gone and none "
                          f"could be read: it stays as it is. They were at {', '.join(sorted(captures)[:3])}")
     lost = gone or captures & {path_text(error.path) for error in report.refused}
     keep_as = OLDER.format(known.older_schema) if lost else None
+    report.answers_s = answer(change, Known(), writing.path, resources, None)
     workers.give_back()
     writing.rebuild(change, keep_as)
     return Refreshed(report, gone, 0, known.older_schema, writing.path / keep_as if keep_as else None)

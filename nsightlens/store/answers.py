@@ -13,14 +13,17 @@ import contextlib
 import secrets
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import pyarrow as pa
 
 from nsightlens import analyses
+from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
 from nsightlens.store import catalog, template
 from nsightlens.views import registry
@@ -56,7 +59,7 @@ def _signatures() -> dict[str, str]:
 def compute(sources: Sources, names: Collection[str], target: Path, threads: int) -> None:
     """Make `target`, a DuckDB file with the answers of views for all profiles of the parts. Raises duckdb.Error, OSError.
 
-    A view that DuckDB cannot compute (for want of memory, say) is left out: it is computed when it is asked for. The file appears
+    A view that cannot be computed (for want of memory, say) is left out: it is computed when it is asked for. The file appears
     by rename; it is made where DuckDB can lock it.
     """
     with TemporaryDirectory(prefix="nsightlens-") as folder:
@@ -68,7 +71,7 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
             _show_parts(connection, sources)
             for name, view in answerable().items():
                 if name in names:
-                    with contextlib.suppress(duckdb.Error):
+                    with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError):
                         _answer(connection, view)
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
@@ -174,11 +177,10 @@ def _drop_outdated(connection: duckdb.DuckDBPyConnection) -> None:
 def _show(connection: duckdb.DuckDBPyConnection) -> None:
     """Have each view read its answers where they are complete, and only there."""
     kept = complete(connection)
-    reading = _reading(connection)
-    for name, view in answerable().items():
-        if view.sql and (name in kept) != (name in reading):
-            (_read if name in kept else _read_no_more)(connection, view)
-            registry.document(connection, view)
+    views = registry.load()
+    for name in sorted((kept & views.keys()) ^ _reading(connection)):
+        (_read if name in kept else _read_no_more)(connection, views[name])
+        registry.document(connection, views[name])
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -211,11 +213,12 @@ def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, fl
 
 
 def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
-    """Return, for each profile of the store, the views that are answered for it by their definition of today."""
-    query = """SELECT profile_id, list((view_name, signature)) FROM profiles LEFT JOIN _answers USING (profile_id)
-        GROUP BY profile_id"""
-    held = connection.execute(query).fetchall()
-    return {profile: {view for view, signature in found if _signatures().get(view) == signature} for profile, found in held}
+    """Return, for each profile that has any, the views that are answered for it by their definition of today."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for profile, view, signature in connection.execute("SELECT profile_id, view_name, signature FROM _answers").fetchall():
+        if _signatures().get(view) == signature:
+            found[profile].add(view)
+    return found
 
 
 def rows_of(view: View) -> str:

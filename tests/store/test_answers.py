@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -145,6 +146,27 @@ def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: py
         assert store.kept("_gpu_states") is None
         assert store.kept("busy_time")
         assert store.view("busy_time")["busy_ns"].to_pylist() == [10_000]
+
+
+def test_a_full_disk_leaves_the_store_without_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(answers, "compute", full)
+    with nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store", answers=True) as store:
+        assert store.kept("busy_time") is None
+        assert store.view("busy_time")["busy_ns"].to_pylist() == [10_000]
+
+
+def test_a_store_without_answers_pays_nothing_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To sign the analyses takes longer than to read a small trace."""
+    def sign() -> dict[str, str]:
+        raise AssertionError("signed for nothing")
+
+    monkeypatch.setattr(answers, "_signatures", sign)
+    for rank in range(2):
+        trace = kineto(tmp_path / "one" / f"rank{rank}.json", [GEMM], rank=rank, pid=70 + rank)
+        nl.ingest(trace, store=tmp_path / "store", jobs=1).close()
 
 
 def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
