@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,11 +99,12 @@ def _compared(rows: list[Row], expected: list[Row], lost: int) -> list[str]:
     """Return what differs; times of ours are relative to one origin, which the first rows with a time tell."""
     pairs = ((one[1], other[1]) for one, other in zip(rows, expected, strict=False))
     origins = {other - one for one, other in pairs if one is not None and other is not None} if not lost else set()
-    times = {other[1] - one[1] for one in rows[:1] for other in expected[:1 + lost] if None not in (one[1], other[1])}  # type: ignore[operator]
+    ours, theirs = ([one for row in table if (one := row[1]) is not None] for table in (rows, expected))
+    times = {other - one for one in ours[:1] for other in theirs[:1 + lost]}
     for origin in origins | times or {0}:
         moved = Counter((name, None if start is None else start - origin, length, link) for name, start, length, link in expected)
-        ours = Counter(rows)
-        if not ours - moved and (moved - ours).total() <= lost:
+        found = Counter(rows)
+        if not found - moved and (moved - found).total() <= lost:
             return []
     return [f"{len(rows)} kernels for {len(expected)}, {lost} lost: {next(iter(Counter(rows) - Counter(expected)), None)}"]
 
@@ -121,7 +122,7 @@ def _expected(found: Any) -> list[Row] | None:
             length = _nanoseconds(one.get("dur"))
             start = _nanoseconds(one.get("ts"))
             args = one.get("args")
-            rows.append((one["name"].encode("utf-8", "replace").decode(),
+            rows.append((one["name"].encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
                          None if start is None or abs(start) > MAX_START_US * 1000 else start,
                          length if length is not None and 0 <= length < MAX_DURATION_NS else None,
                          _integer(args.get("correlation")) if isinstance(args, dict) else None))
@@ -133,7 +134,7 @@ def _nanoseconds(us: Any) -> int | None:
         return None
     try:
         ns = int((Decimal(us) * 1000).to_integral_value(ROUND_HALF_EVEN))
-    except (InvalidOperation, ValueError, OverflowError):
+    except (ArithmeticError, ValueError):
         return None
     return ns if abs(ns) < 1 << 63 else None
 

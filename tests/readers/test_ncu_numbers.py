@@ -399,3 +399,11 @@ def test_a_summary_in_units(tmp_path: Path) -> None:
     text = [header, line(("7", "k", "3", "", "gpu__time_duration.sum", "us", "1,50", "n/a", "1.234,00"))]
     (row,) = read(save(tmp_path, text))["metric_summaries"]
     assert (row["minimum"], row["maximum"], row["average"]) == (1500.0, None, 1234000.0)
+
+
+def test_a_number_that_no_double_holds_is_said_in_few_words(tmp_path: Path) -> None:
+    tables = read(save(tmp_path, metrics(("a__0.sum", "", "9" * 400), ("a__1.sum", "", "1"))))
+    assert tables["kernels"][0]["metrics"] == {"a__1.sum": 1.0}
+    (said,) = tables["diagnostics"]
+    assert said["code"] == "metric_not_finite"
+    assert f"{'9' * 40}… (400 characters)" in said["message"]

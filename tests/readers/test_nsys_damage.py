@@ -106,6 +106,17 @@ def test_a_table_whose_definition_is_lost_is_said(tmp_path: Path) -> None:
     assert codes(found)["damaged"] == 1
 
 
+@pytest.mark.parametrize("written", [b"tXble", b"index", b"\xffable"])
+def test_sqlite_goes_by_the_definition_and_not_by_the_type_in_its_list(tmp_path: Path, written: bytes) -> None:
+    path = long_report(tmp_path / "report.sqlite", 50)
+    data = bytearray(path.read_bytes())
+    place = data.index(b"tableCUPTI_ACTIVITY_KIND_RUNTIME")
+    data[place : place + 5] = written
+    path.write_bytes(data)
+    found = read(path)
+    assert (len(found["kernels"]), len(found["api_calls"])) == (50, 50)
+
+
 def test_any_flip_and_any_cut(tmp_path: Path) -> None:
     """Random damage, the same every time: bytes flipped, pages swapped or cleared, the end cut off."""
     original = long_report(tmp_path / "report.sqlite", 300).read_bytes()

@@ -89,7 +89,7 @@ def texts(values: Sequence[Any]) -> pa.DictionaryArray:
 
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -33,6 +33,8 @@ _LEAST_ROW_BYTES = 6
 DECODER = "NSIGHTLENS_SQLITE_DECODER"
 """Environment variable that turns the reading of pages off."""
 _REAL = re.compile("REAL|FLOA|DOUB", re.IGNORECASE)
+TABULAR = "(type IN ('table', 'view') OR sql LIKE 'CREATE TABLE%' OR sql LIKE 'CREATE V%')"
+"""Rows of sqlite_master that are tables, views and virtual tables. SQLite goes by the SQL alone: a damaged type loses no table."""
 _KEYS = ("rowid", "_rowid_", "oid")
 
 Row = tuple[Any, ...]
@@ -93,7 +95,7 @@ class Table:
     def of(cls, connection: Connection, name: str) -> Table:
         """Return what SQLite says of the table. Raises sqlite3.Error."""
         declared = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
-        query = "SELECT min(rootpage) FROM sqlite_master WHERE type = 'table' AND name = ?"
+        query = f"SELECT min(rootpage) FROM sqlite_master WHERE {TABULAR} AND rootpage AND name = ?"
         (root,) = connection.execute(query, (name,)).fetchone()
         # A generated column (hidden) may not be stored, a key may be the rowid, and a real may be stored as an integer.
         stored = not any(hidden for *_, hidden in declared)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers.nsys.pages import Pages
-from nsightlens.readers.nsys.scan import ERRORS, Scan, Table, as_string, connect, quoted
+from nsightlens.readers.nsys.scan import ERRORS, TABULAR, Scan, Table, as_string, connect, quoted
 from nsightlens.readers.nsys.source import STRINGS, Kind, canonical, is_report, is_unread
 
 _STRINGS_PER_QUERY = 20_000
@@ -152,12 +152,12 @@ class SqliteSource:
     def _listed(self) -> tuple[list[str], tuple[str, ...]]:
         """Return the names of the tables, and those of known tables in whose place is something else: a view, a virtual table.
         Raises UnknownFormatError where it is another program's database."""
-        listed = [(type_, str(name), root) for type_, name, root in
-                  self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()]
-        tables = [name for type_, name, root in listed if type_ == "table" and root]
-        others = [name for type_, name, root in listed if type_ in ("table", "view") and not root]
+        listed = [(str(name), root, bool(tabular)) for name, root, tabular in
+                  self._connection.execute(f"SELECT name, rootpage, {TABULAR} FROM sqlite_master").fetchall()]
+        tables = [name for name, root, tabular in listed if tabular and root]
+        others = [name for name, root, tabular in listed if tabular and not root]
         if not is_report([*tables, *others]):
-            raise _foreign(self.path, {name for _, name, _ in listed})
+            raise _foreign(self.path, {name for name, *_ in listed})
         return tables, tuple(sorted(name for name in others if canonical([name])))
 
     def _table(self, table: str, actual: str) -> Table:
