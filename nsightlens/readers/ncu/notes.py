@@ -51,7 +51,9 @@ CODES: dict[str, tuple[str, str]] = {
     "metric_not_available": (
         "info", "cells that are n/a or empty: metrics that this GPU or this ncu does not have, or that were not collected; NULL",
     ),
-    "metric_not_finite": ("warning", "metric values such as {detail} that are no finite number: ncu could not collect them, or they are damaged; NULL"),
+    "metric_not_finite": (
+        "warning", "metric values such as {detail} that are no finite number: ncu could not collect them, or they are damaged; NULL",
+    ),
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
     "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),
     "unknown_unit": ("warning", "values in an unknown unit ({detail}); kept as printed, not scaled"),

@@ -34,7 +34,7 @@ DECODER = "NSIGHTLENS_SQLITE_DECODER"
 """Environment variable that turns the reading of pages off."""
 _REAL = re.compile("REAL|FLOA|DOUB", re.IGNORECASE)
 TABULAR = "(type IN ('table', 'view') OR sql LIKE 'CREATE TABLE%' OR sql LIKE 'CREATE V%')"
-"""Rows of sqlite_master that are tables, views and virtual tables. SQLite goes by the SQL alone: a damaged type loses no table."""
+"""Rows of sqlite_master that are tables, views and virtual tables. SQLite goes by the SQL alone: so a damaged type loses none."""
 _KEYS = ("rowid", "_rowid_", "oid")
 
 Row = tuple[Any, ...]
