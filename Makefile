@@ -58,14 +58,16 @@ demo: $(VENV)/.core
 
 ## Lint, types and all tests but those of the targets below.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures and not long"
 
 ## Every figure against real captures and what other tools print for them; skipped where these are not at hand.
 test-captures: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m captures
 
-## Tests that take minutes: 200 killed ingests, full disks, upgrades, the suite without the roofline, the wheel in an empty venv.
+## Tests that take long: clusters, notebooks, random jobs, 200 killed ingests, full disks, upgrades, the suite without the roofline,
+## the wheel in an empty venv.
 test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "long and not captures"
 	$(BIN)/python -m pytest tests/long --override-ini testpaths=tests/long
 
 ## 100 changes in each room that its tests should see; those that they do not are listed in tests/mutants/survivors.md.
@@ -97,7 +99,7 @@ test-view: $(VENV)/.test
 
 ## All tests but those of real captures under the lowest versions that pyproject.toml allows, in a venv of their own.
 test-lowest: $(LOWEST_VENV)/.lowest
-	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -m "not captures"
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -m "not captures and not long"
 
 $(LOWEST_VENV)/.lowest: pyproject.toml tests/lower_bounds.py
 	@command -v $(LOWEST_PYTHON) >/dev/null || { echo "the lowest versions are for Python 3.11: make test-lowest LOWEST_PYTHON=/path/to/python3.11"; exit 1; }

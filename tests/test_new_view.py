@@ -47,6 +47,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_suite_leads_from_the_layout_to_a_view(copy: Path) -> None:
     code, printed = _python(copy, "-m", "tests.new_view", "view_of_the_test", "memory")
     assert code == 0, printed

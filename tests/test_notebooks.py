@@ -15,6 +15,8 @@ from nsightlens.store.store import Store
 from nsightlens.views import registry
 from tests.notebooks import FOLDER, paths, prepare, read, run
 
+pytestmark = pytest.mark.long
+
 ROOT = FOLDER.parent
 NAMES = [
     "1_quick_start",

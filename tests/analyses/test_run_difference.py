@@ -65,6 +65,7 @@ def splits() -> Iterator[tuple[dict[str, list[Float]], dict[str, list[Float]]]]:
         yield run([0, *chosen]), run(seed for seed in seeds if seed not in (0, *chosen))
 
 
+@pytest.mark.long
 def test_recordings_of_one_setting_are_told_apart_by_no_item() -> None:
     named = [any(change.verdict not in ("no change", "undecided") for change in judged(base, other, 0.01, 1.0).values())
              for base, other in splits()]

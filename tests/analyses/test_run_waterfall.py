@@ -97,6 +97,7 @@ def counted(pieces: Sequence[Piece], ns: int) -> str:
 
 @settings(max_examples=80, deadline=None)
 @given(pieces=st.lists(st.tuples(st.sampled_from((*GPU, *HOST)), st.integers(-5, 85), st.integers(0, 25)), max_size=25))
+@pytest.mark.long
 def test_agrees_with_a_look_at_every_nanosecond(empty: duckdb.DuckDBPyConnection, pieces: list[Piece]) -> None:
     kernel = ("other", 81, 1)
     found = waterfall(empty, run("a", STEPS, [*pieces, kernel]), run("b", STEPS[:1], [kernel]))

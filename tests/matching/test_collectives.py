@@ -153,6 +153,7 @@ def variant(seed: int) -> tuple[dict[int, tuple[int, int, int, int]], float]:
     return errors, statistics.median(spreads)
 
 
+@pytest.mark.long
 def test_clocks_of_random_variants_are_found_within_their_uncertainty() -> None:
     found = [variant(seed) for seed in range(100)]
     assert sum(bool(errors) for errors, _ in found) >= 95, "clocks must be found at all"
@@ -190,6 +191,7 @@ def few_calls(seed: int) -> dict[int, bool]:
     return found
 
 
+@pytest.mark.long
 def test_bounds_of_few_calls_in_whole_microseconds_hold_the_true_offset() -> None:
     """Three to ten calls: in 95 of 100 jobs, for each of these numbers."""
     found = [few_calls(seed) for seed in range(100)]

@@ -107,11 +107,14 @@ OTHER_CHOICES = (("layer1.0.conv1", "layer2.0.conv2"), ("layer2.1.conv1", "layer
 
 @pytest.mark.parametrize(("seed", "knobs", "told"), [
     (3, {"borrowed": OTHER_CHOICES, "swapped": 8, "dropped": 0.01}, True),
-    (4, {"borrowed": OTHER_CHOICES, "filter": ("relu|norm|elementwise|gemm|conv", 181, 60)}, True),
-    (5, {"filter": ("elementwise", 100, 50), "dropped": 0.01}, True),
+    pytest.param(4, {"borrowed": OTHER_CHOICES, "filter": ("relu|norm|elementwise|gemm|conv", 181, 60)}, True,
+                 marks=pytest.mark.long),
+    pytest.param(5, {"filter": ("elementwise", 100, 50), "dropped": 0.01}, True,
+                 marks=pytest.mark.long),
     (6, {"filter": ("gemm", 50, 60), "nvtx": False, "dropped": 0.0}, True),
     (7, {"nvtx": False}, False),                                                      # neither ranges nor a place
-    (8, {"filter": ("gemm", 50, 60), "nvtx": False, "late_nsys": True}, False),       # nsys began later than ncu counted
+    pytest.param(8, {"filter": ("gemm", 50, 60), "nvtx": False, "late_nsys": True}, False,
+                 marks=pytest.mark.long),  # nsys began later than ncu counted
     (9, {"filter": ("conv|fprop", 20, 90), "nvtx": False, "borrowed": OTHER_CHOICES}, False),    # the place names another kernel
 ])
 def test_ncu_is_placed_by_what_it_tells_and_not_without(tmp_path: Path, seed: int, knobs: dict[str, Any], told: bool) -> None:
@@ -125,6 +128,7 @@ def test_ncu_is_placed_by_what_it_tells_and_not_without(tmp_path: Path, seed: in
 @pytest.mark.parametrize(("filtered", "borrowed", "found"), [
     ("norm|relu", (), True), ("gemm|xmma|conv", OTHER_CHOICES, False),
 ])
+@pytest.mark.long
 def test_steps_alone_tell_the_place_where_all_in_them_fits(
     tmp_path: Path, filtered: str, borrowed: tuple[tuple[str, str], ...], found: bool,
 ) -> None:

@@ -23,6 +23,8 @@ from nsightlens.pipeline.ingest import ingest
 from tests.captures import kineto
 from tests.places import ROOT
 
+pytestmark = pytest.mark.long
+
 SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
 COMMAND = [sys.executable, "-m", "nsightlens"]
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}

@@ -117,6 +117,7 @@ def test_sqlite_goes_by_the_definition_and_not_by_the_type_in_its_list(tmp_path:
     assert (len(found["kernels"]), len(found["api_calls"])) == (50, 50)
 
 
+@pytest.mark.long
 def test_any_flip_and_any_cut(tmp_path: Path) -> None:
     """Random damage, the same every time: bytes flipped, pages swapped or cleared, the end cut off."""
     original = long_report(tmp_path / "report.sqlite", 300).read_bytes()

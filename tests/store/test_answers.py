@@ -6,7 +6,7 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +17,9 @@ import nsightlens as nl
 from nsightlens.pipeline import answer
 from nsightlens.store import answers
 from nsightlens.store.store import CATALOG, Store
+from nsightlens.views import registry
 from tests.captures import kineto
+from tests.conftest import Shared
 from tests.places import ROOT
 
 SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -27,20 +29,39 @@ ASKED = sorted(name for name in KEPT if not name.startswith("_"))
 GEMM = ("gemm_kernel", 1000.0, 10.0)
 
 
+def _made(answered: bool) -> Callable[[Path], None]:
+    """Return what makes the store: the answers of one run in one ingest, of the other in a second one."""
+    def make(store: Path) -> None:
+        nl.ingest(SIMULATED, store=store, answers=answered, jobs=1).close()
+        nl.ingest(CPU, store=store, run="cpu", answers=answered, jobs=1).close()
+
+    return make
+
+
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def asked(shared: Shared) -> Iterator[Store]:
     """The store without answers."""
-    store = tmp_path_factory.mktemp("computed") / "store"
-    with nl.ingest(SIMULATED, store=store, answers=False), nl.ingest(CPU, store=store, run="cpu", answers=False) as found:
+    with nl.open(shared("computed", _made(False))) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The same with answers: those of one run in one ingest, of the other in a second one."""
-    store = tmp_path_factory.mktemp("answered") / "store"
-    with nl.ingest(SIMULATED, store=store, answers=True), nl.ingest(CPU, store=store, run="cpu", answers=True) as found:
+def answered(shared: Shared) -> Iterator[Store]:
+    """The same with answers."""
+    with nl.open(shared("answered", _made(True))) as found:
         yield found
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the answers of a few views only, with what they stand on: a sweep, one that is seldom asked for, an analysis."""
+    every = {**registry.load(), **registry.analyses()}
+
+    def below(name: str) -> set[str]:
+        return {name}.union(*(below(other) for other in every[name].requires if other in every))
+
+    chosen = below("busy_time") | below("queue_length") | below("critical_path_summary")
+    monkeypatch.setattr(answers, "answerable", lambda: {name: view for name, view in KEPT.items() if name in chosen})
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -92,6 +113,7 @@ def test_plain_duckdb_reads_answers_and_computes_other_parameters(asked: Store, 
                 tuple(row.values()) for row in asked.sql(f"SELECT span_ns, busy_ns FROM {call}").to_pylist()]
 
 
+@pytest.mark.usefixtures("few")
 def test_a_profile_without_an_answer_lets_every_view_compute(tmp_path: Path) -> None:
     """A row of one profile alone would be a wrong answer to a question about both."""
     first, second = kineto(tmp_path / "one" / "rank0.json", [GEMM]), kineto(tmp_path / "two" / "rank0.json", [GEMM])
@@ -106,6 +128,7 @@ def test_a_profile_without_an_answer_lets_every_view_compute(tmp_path: Path) -> 
         assert store.view("busy_time").num_rows == 2
 
 
+@pytest.mark.usefixtures("few")
 def test_answers_come_and_go_with_their_profile(tmp_path: Path) -> None:
     trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
     nl.ingest(trace, store=tmp_path / "store", answers=True).close()
@@ -117,6 +140,7 @@ def test_answers_come_and_go_with_their_profile(tmp_path: Path) -> None:
         assert store.sql("SELECT DISTINCT profile_id FROM _answer_busy_time").to_pylist() == profiles
 
 
+@pytest.mark.usefixtures("few")
 def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
     store = tmp_path / "store"
@@ -133,6 +157,7 @@ def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypat
         assert opened.view("busy_time").num_rows == 1
 
 
+@pytest.mark.usefixtures("few")
 def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = answers._answer
 
@@ -169,6 +194,7 @@ def test_a_store_without_answers_pays_nothing_for_them(tmp_path: Path, monkeypat
         nl.ingest(trace, store=tmp_path / "store", jobs=1).close()
 
 
+@pytest.mark.usefixtures("few")
 def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
     with nl.ingest(trace, store=tmp_path / "small") as store:
@@ -183,8 +209,6 @@ def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: p
 
 def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
     """What summary and compare read stands on no view that is left out by default."""
-    from nsightlens.views import registry
-
     every = {**registry.load(), **registry.analyses()}
 
     def below(name: str) -> set[str]:
@@ -197,6 +221,7 @@ def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
     assert set(answers.answerable()) >= answers.SELDOM
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "WORTH_IT", 2)
@@ -208,6 +233,7 @@ def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeyp
     assert not (tmp_path / "store" / "staging").exists()
 
 
+@pytest.mark.usefixtures("few")
 def test_refresh_answers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nsightlens.pipeline.refresh import refresh
 
@@ -218,6 +244,7 @@ def test_refresh_answers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert store.kept("busy_time")
 
 
+@pytest.mark.usefixtures("few")
 def test_a_store_that_was_moved_keeps_its_answers(tmp_path: Path) -> None:
     nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store", answers=True).close()
     shutil.move(tmp_path / "store", tmp_path / "elsewhere")

@@ -114,6 +114,7 @@ def test_the_lock_of_a_writer_that_was_killed_is_taken_over(tmp_path: Path, monk
     lock.release()
 
 
+@pytest.mark.long
 def test_no_two_writers_hold_it_though_some_die(tmp_path: Path) -> None:
     """Each process counts up a number in a file, by reading and writing it, and now and then dies holding the lock."""
     count = ("for each in range(int(os.environ['ROUNDS'])):\n"
@@ -170,6 +171,7 @@ def test_a_lock_that_somebody_deleted_is_noticed(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="needs Linux and a C compiler")
 @pytest.mark.parametrize("number", NO_LOCKS)
+@pytest.mark.long
 def test_a_store_works_where_there_are_no_file_locks(tmp_path: Path, number: int) -> None:
     """Ingest, ingest again and read, where flock and fcntl fail for Python and for DuckDB."""
     library = tmp_path / "without_locks.so"

@@ -34,6 +34,7 @@ def _expected(store: nl.Store) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("engine", ["Polars", "Dask", "pandas", "DuckDB"])
+@pytest.mark.long
 def test_the_lines_of_the_page_give_the_sums_of_the_store(engine: str, store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip({"Polars": "polars", "Dask": "dask.dataframe", "pandas": "pandas", "DuckDB": "duckdb"}[engine])
     monkeypatch.chdir(store.path.parent)

@@ -96,6 +96,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("free", [0, 1 << 16, 1 << 19, 1 << 20, 3 << 20])
+@pytest.mark.long
 def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Path, free: int) -> None:
     """Whatever fills up, the parts or the catalog: what was free before is free again."""
     store = small_disk / "store"
@@ -130,6 +131,7 @@ ingest([sys.argv[1]], sys.argv[2], jobs=1)
 
 
 @pytest.mark.parametrize("at", ["catalog.apply", "catalog.renew_matches", "writer._sync"])
+@pytest.mark.long
 def test_what_a_killed_writer_left_goes_with_the_next_ingest(run: Path, store: Path, at: str) -> None:
     ingest([run], store)
     before, rows = _files(store), _rows(store)
@@ -210,6 +212,7 @@ def test_a_damaged_catalog_is_called_damaged(run: Path, store: Path, at: int) ->
         assert "Another program" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_damage_that_only_a_query_meets_is_called_damage_too(run: Path, store: Path) -> None:
     """Every block of the catalog is damaged in turn: each is either never read, or named as damage."""
     kineto(run / "b.json", [(f"kernel_{i}", 10.0 * i, 5.0) for i in range(1, 20_000)], rank=1)

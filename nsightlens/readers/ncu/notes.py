@@ -52,7 +52,7 @@ CODES: dict[str, tuple[str, str]] = {
         "info", "cells that are n/a or empty: metrics that this GPU or this ncu does not have, or that were not collected; NULL",
     ),
     "metric_not_finite": (
-        "warning", "metric values such as {detail} that are no finite number: ncu could not collect them, or they are damaged; NULL",
+        "warning", "metric values such as {detail} that are no finite number: not collected, or damaged; NULL",
     ),
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
     "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),

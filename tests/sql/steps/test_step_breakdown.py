@@ -67,6 +67,7 @@ def _inside(start: int, end: int) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(pieces=st.lists(PIECE, max_size=25))
+@pytest.mark.long
 def test_agrees_with_a_count_of_every_nanosecond(empty: duckdb.DuckDBPyConnection, pieces: list[Piece]) -> None:
     empty.execute("BEGIN")
     fill(empty, **_tables(pieces))
