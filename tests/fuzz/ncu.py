@@ -95,7 +95,10 @@ def differences(path: Path) -> list[str]:
 def _expected(data: bytes) -> tuple[Launches, Numbers]:
     """Return launches and their numbers in base units, where csv finds one plain table; else nothing."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    rows = list(csv.reader(io.StringIO("\n".join(line for line in text.split("\n") if line.startswith('"')))))
+    lines = text.split("\n")
+    if any(line.startswith(",") for line in lines):  # the rest of a row that was torn: csv would lose the row behind it
+        return set(), set()
+    rows = list(csv.reader(io.StringIO("\n".join(line for line in lines if line.startswith('"')))))
     header, body = (rows or [[]])[0], rows[1:]
     plain = len(set(header)) == len(header) and {"ID", "Kernel Name"} <= set(header)
     if not plain or any(len(row) != len(header) for row in body):
