@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_manager
-import adbc_driver_sqlite.dbapi as adbc
+import adbc_driver_sqlite
 import pyarrow as pa
 
 from nsightlens.readers.nsys.pages import Pages, Part, Tree
@@ -191,12 +191,10 @@ class Scan:
     def _fetched(self, query: str, count: int) -> pa.RecordBatch | None:
         """Return the rows of a query as one batch, so that its types are those of all rows; None where a column holds values
         of other kinds."""
-        with closing(adbc.connect(uri(self._path), autocommit=True)) as connection:
-            with closing(connection.cursor()) as cursor:
-                cursor.execute("PRAGMA writable_schema = ON")
-            with closing(connection.cursor(adbc_stmt_kwargs={"adbc.sqlite.query.batch_rows": str(count)})) as cursor:
-                cursor.execute(query)
-                batches = list(cursor.fetch_record_batch())
+        with (closing(adbc_driver_sqlite.connect(uri(self._path))) as database,
+              closing(adbc_driver_manager.AdbcConnection(database)) as connection):
+            _batches(connection, "PRAGMA writable_schema = ON", 1)
+            batches = _batches(connection, query, count)
         if len(batches) != 1 or not all(map(_fits, batches[0].schema.types, self._columns.values())):
             return None
         arrays = [as_text(array) if kind == "text" else array
@@ -295,3 +293,12 @@ def as_string(value: object) -> str | None:
 def quoted(name: str) -> str:
     """Return a name for a query."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _batches(connection: adbc_driver_manager.AdbcConnection, query: str, rows: int) -> list[pa.RecordBatch]:
+    """Return what a query finds, in batches of so many rows. (ADBC's DB-API would import all of Polars where that is there.)"""
+    with closing(adbc_driver_manager.AdbcStatement(connection)) as statement:
+        statement.set_options(**{"adbc.sqlite.query.batch_rows": str(rows)})
+        statement.set_sql_query(query)
+        handle, _ = statement.execute_query()
+        return list(pa.RecordBatchReader.from_stream(handle))
