@@ -15,6 +15,7 @@ from isal import isal_zlib
 
 from nsightlens.discovery import unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
+from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.ranks import (
     MAX_NAME,
     SIDECAR_SUFFIX,
@@ -59,6 +60,8 @@ class Found:
     sidecar: Sidecar | None = None
     sidecar_problem: str | None = None
     rank_hint: tuple[int | None, str | None] = (None, None)
+    fingerprint: Fingerprint | None = None
+    """Of an earlier look, where the file has not changed since."""
 
     @property
     def rank(self) -> tuple[int | None, str | None]:
@@ -69,14 +72,6 @@ class Found:
         if len(stated) == 1:
             return stated[0]
         return self.rank_hint if not stated else (None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """Identity of a file's content. `plain`: (size, CRC-32) of the content with gzip taken off, modulo 2^32."""
-
-    text: str
-    plain: tuple[int, int]
 
 
 def path_text(path: str | Path) -> str:
@@ -164,11 +159,12 @@ def _tail(folder: Path, depth: int) -> str:
 def find(
     roots: Iterable[str | Path], *, run: str | None = None, rank_pattern: str | None = None,
     taken: dict[str, str] | None = None, held: Mapping[str, set[str]] | None = None,
-    progress: Callable[[Path], None] | None = None,
+    looks: Looks | None = None, progress: Callable[[Path], None] | None = None,
 ) -> list[Found]:
     """Return every file below `roots`, classified.
 
     taken: the runs in the store (name -> folder). held: the runs that hold the capture at a path in the store.
+    looks: what earlier ingests saw.
     Raises UsageError for a path that does not exist, a bad pattern, and a folder that the store has under several names.
     """
     listed = [Path(os.path.abspath(root)) for root in roots]
@@ -191,7 +187,7 @@ def find(
                 seen.add(path)
                 if progress:
                     progress(path)
-                here.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None))
+                here.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None, looks))
         found += here if run is not None else _share_run(_as_held(here, root, taken or {}, held or {}))
     return found
 
@@ -218,23 +214,29 @@ def _share_run(files: list[Found]) -> list[Found]:
     return [f if f.sidecar and f.sidecar.run else replace(f, run=run) for f in files]
 
 
-def look_at(path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = None, run_is_given: bool = False) -> Found:
+def look_at(
+    path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = None, run_is_given: bool = False,
+    looks: Looks | None = None,
+) -> Found:
     """Return what one file is. Never raises for a bad file: what is wrong stands in `refused`."""
     try:
         status = path.stat()
+        seen = looks.of(path, status) if looks else None
         if not stat.S_ISREG(status.st_mode) and not path.is_dir():
             return Found(path, root, run, 0, status.st_mtime_ns, "no regular file (pipe, socket or device)")
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
-        head = b"" if path.is_dir() else _head(path)
+        head = b"" if seen or path.is_dir() else _head(path)
     except OSError as exc:
         closed = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
         return Found(path, root, run, 0, 0, "unreadable", refused=closed)
     hint = rank_from_name(path, root, pattern)
-    kind, tool, probe, report, refused = _classify(path, head, size)
+    known = (seen.probe.kind, seen.tool, seen.probe, None, None) if seen else None
+    kind, tool, probe, report, refused = known or _classify(path, head, size)
     sidecar, problem = _sidecar(path, probe)
     if sidecar and sidecar.run and not run_is_given:
         run = sidecar.run
-    return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint)
+    return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint,
+                 seen.fingerprint if seen else None)
 
 
 def has_changed(file: Found) -> bool:

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from nsightlens.discovery.export import PACKED_SQLITE
-from nsightlens.discovery.files import Fingerprint, Found
+from nsightlens.discovery.files import Found
+from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.ranks import natural_key
 
 _WHOLE = 0.99

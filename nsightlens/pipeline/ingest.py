@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nsightlens.columns.row_templates import TEMPLATE
-from nsightlens.discovery.files import Fingerprint, Found, find, fingerprint, has_changed, look_at, path_text
+from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text
+from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.errors import ReadError, StoreError, UnknownFormatError
@@ -26,7 +28,7 @@ from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store.catalog import Change
-from nsightlens.store.store import locate
+from nsightlens.store.store import CATALOG, locate
 from nsightlens.store.writer import Known, Writing
 
 _WARNINGS = ("same_launches_differ", "merge_is_doubtful", "files_gone", "windows_overlap")
@@ -81,24 +83,28 @@ def ingest(
         if known.older_schema is not None:
             raise StoreError(f"{writing.path}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
                              f"Rebuild it from its captures first: nsightlens refresh --store {writing.path}")
-        found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known))
+        looks = Looks(writing.path)
+        found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
         known.patterns |= {f.run: rank_pattern for f in found if rank_pattern}
         runs, seen = {f.run for f in found}, {path_text(f.path) for f in found}
         others = (row for row in known.files if row["run"] in runs and is_at_its_path(row) and row["path"] not in seen)
-        found += look_again(others, known)  # a late page joins them
+        found += look_again(others, known, looks)  # a late page joins them
         resources = Resources(jobs, executor, on_progress)
-        change, report = read_new(found, writing, known, run is not None, resources)
+        change, report = read_new(found, writing, known, run is not None, resources, looks)
         report.answers_s = answer(change, known, writing.path, resources, answers)
         if (known.files or report.outcomes or report.refused) and is_needed(change, known):
             workers.give_back()
             writing.commit(change)
+        if (writing.path / CATALOG).is_file():
+            looks.save()
     return report
 
 
-def look_again(rows: Iterable[dict[str, Any]], known: Known) -> list[Found]:
+def look_again(rows: Iterable[dict[str, Any]], known: Known, looks: Looks | None = None) -> list[Found]:
     """Return what files of the store are now, under the runs that they have there; those that are gone are left out."""
     again = ((Path(row["path"]), row["run"]) for row in rows)
-    return [look_at(path, Path(known.runs.get(run, path.parent)), run, run_is_given=True) for path, run in again if path.exists()]
+    return [look_at(path, Path(known.runs.get(run, path.parent)), run, run_is_given=True, looks=looks)
+            for path, run in again if path.exists()]
 
 
 def _ranked_as_before(file: Found, known: Known) -> Found:
@@ -108,10 +114,10 @@ def _ranked_as_before(file: Found, known: Known) -> Found:
 
 
 def read_new(
-    found: list[Found], writing: Writing, known: Known, run_is_given: bool, resources: Resources,
+    found: list[Found], writing: Writing, known: Known, run_is_given: bool, resources: Resources, looks: Looks | None = None,
 ) -> tuple[Change, Report]:
     """Read those profiles of the files that are new, have changed or are older than the rules; nothing is committed."""
-    prints, failed = _fingerprints(found)
+    prints, failed = _fingerprints(found, looks)
     found = [replace(f, tool=None, refused=failed[f.path]) if f.path in failed else f for f in found]
     found, moved = (found, {}) if run_is_given else _at_home(found, prints, known)
     found = [_ranked_as_before(f, known) for f in found]
@@ -138,16 +144,25 @@ def is_needed(change: Change, known: Known) -> bool:
     return bool(changes) or not known.has_views
 
 
-def _fingerprints(found: Sequence[Found]) -> tuple[dict[Path, Fingerprint], dict[Path, ReadError]]:
+def _fingerprints(found: Sequence[Found], looks: Looks | None) -> tuple[dict[Path, Fingerprint], dict[Path, ReadError]]:
     prints: dict[Path, Fingerprint] = {}
     failed: dict[Path, ReadError] = {}
     for file in found:
         if file.tool:
             try:
-                prints[file.path] = fingerprint(file.path)
+                prints[file.path] = file.fingerprint or _fingerprint(file, looks)
             except OSError as exc:
                 failed[file.path] = ReadError(file.path, f"it cannot be read ({exc.strerror})", "Check the disk", "unreadable")
     return prints, failed
+
+
+def _fingerprint(file: Found, looks: Looks | None) -> Fingerprint:
+    """Return the fingerprint of a file; what it and the first look show is remembered, where no write came between them."""
+    now_ns, status = time.time_ns(), file.path.stat()
+    found = fingerprint(file.path)
+    if looks and file.tool and file.probe and not file.path.is_dir() and not has_changed(file):
+        looks.keep(file.path, status, now_ns, file.tool, file.probe, found)
+    return found
 
 
 def _at_home(

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nsightlens.discovery.files import Fingerprint, Found, path_text
+from nsightlens.discovery.files import Found, path_text
+from nsightlens.discovery.looks import Fingerprint
 from nsightlens.store.catalog import Change
 from nsightlens.store.damage import state_of
 from nsightlens.store.writer import Known

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
-from nsightlens.discovery.files import Fingerprint
+from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Group, profile_id
 from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
 from nsightlens.pipeline import executors, workers

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import duckdb
 
+from nsightlens.discovery import looks
 from nsightlens.errors import StoreError
 from nsightlens.store import answers, catalog, damage, template
 from nsightlens.store.catalog import Change
@@ -95,7 +96,8 @@ class Writing:
     def _tidy(self) -> None:
         """Remove what a killed writer left: half-made parts, catalogs and exports, and parts that no catalog names."""
         shutil.rmtree(self.staging, ignore_errors=True)
-        for stray in [*self.path.glob(f".{CATALOG}.*"), *(self.path / "converted").glob(".*")]:
+        halves = (f".{CATALOG}.*", f".{looks.FILE}.*", "converted/.*")
+        for stray in (stray for half in halves for stray in self.path.glob(half)):
             stray.unlink(missing_ok=True)
         for stray in self.path.glob(f".{FOLDER}.*"):
             shutil.rmtree(stray, ignore_errors=True)

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from nsightlens.discovery.export import REPORTS
-from nsightlens.discovery.files import Fingerprint, Found
+from nsightlens.discovery.files import Found
+from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Grouping, group, profile_id
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.readers.reader import Probe, ProcessHint

@@ -1,0 +1,98 @@
+"""What earlier ingests saw of each file: one that has not changed since needs no second look, nor to be read to its end.
+
+That a file has not changed is what its size, its times, its inode and its device say, as for git. The change time moves with
+every write, also where a copy keeps the modification time. A file that changed shortly before it was looked at is looked at
+again: it may have changed once more within one tick of the file system's clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from nsightlens.readers.reader import Probe
+
+FILE = "looks.msgpack"
+_PACKAGE = Path(__file__).parent.parent
+_SETTLED_NS = 2_000_000_000
+"""Age of a change from which on a look at the file can be trusted: the coarsest clock of a common file system ticks every 2 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Identity of a file's content. `plain`: (size, CRC-32) of the content with gzip taken off, modulo 2^32."""
+
+    text: str
+    plain: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a capture was when it was looked at.
+
+    stamp: its size in bytes, modification and change time in ns, inode and device. tool: the reader that takes it.
+    """
+
+    stamp: tuple[int, int, int, int, int]
+    tool: str
+    probe: Probe
+    fingerprint: Fingerprint
+
+
+class Looks:
+    """The captures that a store remembers, by path; kept in a file beside its catalog."""
+
+    def __init__(self, store: Path) -> None:
+        """Read the file. Where it is absent, damaged or of other readers than these, nothing is remembered."""
+        self._file = store / FILE
+        self._known: dict[bytes, Look] = {}
+        self._is_new = False
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            code, self._known = msgspec.msgpack.decode(self._file.read_bytes(), type=tuple[str, dict[bytes, Look]])
+            if code != _code():
+                self._known = {}
+
+    def of(self, path: Path, status: os.stat_result) -> Look | None:
+        """Return what the file at a path is, where it has not changed since it was looked at."""
+        look = self._known.get(os.fsencode(path))
+        return look if look and look.stamp == _stamp(status) else None
+
+    def keep(self, path: Path, status: os.stat_result, now_ns: int, tool: str, probe: Probe, fingerprint: Fingerprint) -> None:
+        """Remember a file. status: from before it was read; now_ns: the time then, by the clock of the epoch."""
+        stamp = _stamp(status)
+        if max(stamp[1:3]) < now_ns - _SETTLED_NS:
+            self._known[os.fsencode(path)] = Look(stamp, tool, probe, fingerprint)
+            self._is_new = True
+
+    def save(self) -> None:
+        """Write what is new of it, at once or not at all. Where the disk is full nothing is remembered, and nothing is said."""
+        if not self._is_new:
+            return
+        fresh = self._file.with_name(f".{self._file.name}.{secrets.token_hex(4)}")
+        try:
+            fresh.write_bytes(msgspec.msgpack.encode((_code(), self._known)))
+            fresh.replace(self._file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the readers' and of discovery's source: another look may see other things."""
+    total = blake2b(digest_size=16)
+    for room in ("readers", "discovery"):
+        for file in sorted([*(_PACKAGE / room).rglob("*.py"), *(_PACKAGE / room).rglob("*.tsv")]):
+            total.update(file.read_bytes())
+    return total.hexdigest()
