@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import statistics
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import click
 
 from nsightlens.cli.tables import MISSING, Column
 from nsightlens.names import printable
 
+_Row = TypeVar("_Row")
 NOT_RECORDED = "not recorded"
 _GAP = "  "
 _INDENT = "  "
 _WIDEST = 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_BINS = 16
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -127,6 +133,36 @@ def mixed_bar(parts: Iterable[tuple[str, float]], width: int) -> str:
         total += part
         drawn += character * (round(total * width) - len(drawn))
     return drawn
+
+
+def outliers(rows: Sequence[_Row], figure: Callable[[_Row], float | None], most: int) -> Sequence[_Row]:
+    """Return the rows to show: all in their order, or of more than `most` those whose figure is furthest from the median."""
+    known = [value for row in rows if (value := figure(row)) is not None]
+    if len(rows) <= most or not known:
+        return rows[:most]
+    middle = statistics.median(known)
+    return sorted(rows, key=lambda row: math.inf if (value := figure(row)) is None else -abs(value - middle))[:most]
+
+
+def spread(values: Iterable[float | None], text: Callable[[float], str]) -> str:
+    """Return least, most and median of values around their histogram: '3.1 % ▁·▂█▅ 9.0 %, median 8.2 %'. A dot: none there."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return MISSING
+    low, high = known[0], known[-1]
+    if low == high:
+        return f"all {text(low)}"
+    counts = [0] * _BINS
+    for value in known:
+        counts[min(int((value - low) / (high - low) * _BINS), _BINS - 1)] += 1
+    drawn = "".join(_LEVELS[(count * len(_LEVELS) - 1) // max(counts)] if count else "·" for count in counts)
+    return f"{text(low)} {drawn} {text(high)}, median {text(statistics.median(known))}"
+
+
+def more(count: int, view: str, over: str = "") -> None:
+    """Say how many rows a section leaves out, how they spread, and what shows them."""
+    if count > 0:
+        lines([f"{count:,} more{': ' if over else ''}{over}: nsightlens show {view}"], "…")
 
 
 def lines(texts: Iterable[str], mark: str = "-") -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.page import duration, grid, heading, lines, number, page_width, share
+from nsightlens.cli.page import duration, grid, heading, lines, more, number, page_width, share, spread
 from nsightlens.cli.sections import Page, Row, best
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
 
 TIMELINE = ("nsys", "kineto")
-_MANY, _FEW = 32, 8
+_MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
 
@@ -30,7 +30,10 @@ def waiting(page: Page) -> None:
         ranked = [row for row in rows if row["rank"] is not None]
         heading("Stragglers", f"{execution[0]}, {max((row['collectives'] for row in ranked), default=0)} matched collectives")
         if ranked:
-            _delays(sorted(ranked, key=lambda row: (-row["caused_delay_ns"], row["rank"]))[:_MANY])
+            ordered = sorted(ranked, key=lambda row: (-row["caused_delay_ns"], row["rank"]))
+            shown = ordered if len(ordered) <= _MANY else ordered[:_TOP]
+            _delays(shown)
+            more(len(ordered) - len(shown), "straggler", f"waited itself {spread((row['wait_ns'] for row in ranked), duration)}")
         lines([*_verdicts(rows), *_not_compared(page, execution[0], known)])
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from nsightlens.cli import page
 from nsightlens.cli.findings_page import sentences
 from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, share, size, some, spans
@@ -105,7 +103,7 @@ def gpus(asked: Page) -> None:
         return
     covered = "first step's start to last step's end" if _stepped(asked, tool) else "over the whole capture"
     heading("GPUs", asked.note("gpu_summary", tool, covered))
-    shown = rows[:_FEW]
+    shown = page.outliers(rows, lambda row: row["busy_pct"], _FEW)
     blank = all(row["sm_efficiency_pct"] is None for row in shown)
     grid([
         Column("rank", _labels(shown), 9, text=True),
@@ -118,7 +116,7 @@ def gpus(asked: Page) -> None:
         Column("occupancy", [share(row["occupancy_pct"]) for row in shown], 4),
         Column("tensor cores", [share(row["tensor_core_pct"]) for row in shown], 5),
     ])
-    _more(len(rows) - len(shown), "gpu_summary")
+    page.more(len(rows) - len(shown), "gpu_summary", f"busy {page.spread((row['busy_pct'] for row in rows), share)}")
     if blank:
         lines([f"SM efficiency and occupancy: {NOT_RECORDED} (only the PyTorch profiler estimates them)"])
 
@@ -157,12 +155,14 @@ def communication(asked: Page) -> None:
     """Print how much of the communication ran while kernels computed."""
     tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), _TIMELINE)
     if rows:
-        shown = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
+        figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
+        shown = page.outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
         heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels"))
-        grid([Column("rank", _labels(rows[:_FEW]), 9, text=True), *(
-            Column(name, [f"{row[column] / 1000:,.0f} µs" for row in rows[:_FEW]], 8)
-            for name, column in (shown | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
-        _more(len(rows) - _FEW, "comm_compute_overlap")
+        grid([Column("rank", _labels(shown), 9, text=True), *(
+            Column(name, [f"{row[column] / 1000:,.0f} µs" for row in shown], 8)
+            for name, column in (figures | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
+        page.more(len(rows) - len(shown), "comm_compute_overlap",
+                  f"exposed {page.spread((row['exposed_communication_ns'] for row in rows), duration)}")
 
 
 def step_times(asked: Page) -> None:
@@ -180,7 +180,7 @@ def step_times(asked: Page) -> None:
         Column("per step", [duration(row["step_ns"]) for row in shown], 9),
         Column("issued in (median)", [duration(row["median_ns"]) for row in shown], 3),
     ])
-    _more(len(rows) - len(shown), "step_time_summary")
+    page.more(len(rows) - len(shown), "step_time_summary")
 
 
 def operators(asked: Page) -> None:
@@ -259,7 +259,7 @@ def memory(asked: Page) -> None:
         Column("reserved", [size(row["peak_reserved_bytes"]) for row in shown], 5),
         Column("in operator", [row["peak_op"] or MISSING for row in shown], 4, text=True, flexible=True),
     ])
-    _more(len(known) - len(shown), "memory_peak")
+    page.more(len(known) - len(shown), "memory_peak")
 
 
 def ranks(asked: Page) -> None:
@@ -271,7 +271,7 @@ def ranks(asked: Page) -> None:
     for row in asked.ask("distributed_overview"):
         if row["tool"] == tool and row["synchronizing_ns"] is not None:
             waits[row["process_id"]] = (waits.get(row["process_id"]) or 0) + row["synchronizing_ns"]
-    shown = rows[:_MANY]
+    shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
     longest = max(row["span_ns"] for row in rows) or 1
     width = max(18, min(60, page.page_width() - 92))
     heading("Ranks side by side", asked.note("busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
@@ -285,7 +285,7 @@ def ranks(asked: Page) -> None:
         Column("idle", [duration(row["idle_ns"]) for row in shown], 7),
         Column("", [page.mixed_bar(_parts(row, longest), width) for row in shown], 4, text=True),
     ])
-    _more(len(rows) - len(shown), "busy_time")
+    page.more(len(rows) - len(shown), "busy_time", f"idle {page.spread((row['idle_ns'] for row in rows), duration)}")
     calls = [row for row in asked.ask("collective_summary") if row["tool"] == tool]
     if calls:
         total, unmatched = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
@@ -305,7 +305,7 @@ def findings(asked: Page) -> None:
     if said:
         heading("What to look at first", asked.note("findings"))
         lines(said[:_FEW])
-        _more(len(said) - _FEW, "findings")
+        page.more(len(said) - _FEW, "findings")
 
 
 def coverage(asked: Page) -> None:
@@ -336,7 +336,7 @@ def diagnostics(asked: Page) -> None:
     for row in serious[:_FEW]:
         lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['count']}×): {row['message']}"],
               mark="!" if row["severity"] == "error" else "-")
-    _more(len(serious) - _FEW, "diagnostic_summary")
+    page.more(len(serious) - _FEW, "diagnostic_summary")
 
 
 SECTIONS: tuple[Callable[[Page], None], ...] = (
@@ -389,8 +389,3 @@ def _tail(value: object) -> str:
 
 def _split(text: str | None) -> list[str]:
     return text.split(", ") if text else []
-
-
-def _more(count: int, view: str) -> None:
-    if count > 0:
-        click.echo(f"  … {count} more: nsightlens show {view}")

@@ -34,7 +34,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return the captures that are read to tell what they are, as it happens."""
     found: list[Path] = []
     real = files._classify
-    monkeypatch.setattr(files, "_classify", lambda path, head, size: (found.append(path), real(path, head, size))[1])
+
+    def classify(path: Path, head: bytes, size: int) -> files._Class:
+        found.append(path)
+        return real(path, head, size)
+
+    monkeypatch.setattr(files, "_classify", classify)
     return found
 
 
