@@ -5,6 +5,8 @@ Nothing may be counted twice, and nothing that is different may be taken for the
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -85,16 +87,24 @@ def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint
 
 
 def _without_exported_reports(files: list[Found], result: Grouping) -> list[Found]:
-    """Set aside a binary report that lies beside its own export."""
-    exports = [f for f in files if f.report in (None, PACKED_SQLITE)]
-    for file in files:
-        if file in exports:
-            continue
-        for export in exports:
-            if export.tool == file.tool and _is_named_after(export, file):
-                result.duplicates[file.run, file.path] = (export.path, "its export lies beside it")
+    """Set aside a binary report that lies beside its own export: a file of its name with another ending."""
+    exports: dict[tuple[Path, str | None], list[Found]] = defaultdict(list)
+    for file in sorted(files, key=lambda f: f.path.name):
+        if not _is_report(file):
+            exports[file.path.parent, file.tool].append(file)
+    for file in filter(_is_report, files):
+        stem = file.path.name.rsplit(".", 1)[0]
+        beside = exports[file.path.parent, file.tool]
+        for start in (stem, f"{stem}.", f"{stem}_pqtdir"):
+            at = bisect_left(beside, start, key=lambda f: f.path.name)
+            if at < len(beside) and _is_named_after(beside[at], file):
+                result.duplicates[file.run, file.path] = (beside[at].path, "its export lies beside it")
                 break
     return [f for f in files if (f.run, f.path) not in result.duplicates]
+
+
+def _is_report(file: Found) -> bool:
+    return file.report not in (None, PACKED_SQLITE)
 
 
 def _is_named_after(export: Found, report: Found) -> bool:
