@@ -7,6 +7,7 @@ is named only where it came later than the second last by more than the clocks c
 @scope rows
 @requires kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
+@assumes A rank that its previous collective, of another group, released later than the second last came late for that.
 @assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
@@ -29,13 +30,15 @@ is named only where it came later than the second last by more than the clocks c
 @column last_rank         The rank that all others waited for; NULL: cannot tell.
 @column lag_ns            How much later the last rank came than the second last.
 @column lag_threshold_ns  Lag above which the last rank is named; NULL where unknown: then no rank is named.
+@column inherited_ns      Part of lag_ns that the last rank had from its previous collective, which released it later.
 @column ranks             Ranks whose part of the call is known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +68,11 @@ _SCHEMA = pa.schema([
     ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()), ("collective", pa.string()),
     ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()), ("arrival_ns", pa.int64()),
     ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()), ("lag_ns", pa.int64()),
-    ("lag_threshold_ns", pa.int64()), ("ranks", pa.int32()),
+    ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()), ("ranks", pa.int32()),
 ])
+
+_Release = tuple[int, tuple[int, int]]
+"""When a rank's last collective before a call released it, in ns of its own clock, and which one that was (group, call)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +184,33 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
         raise UsageError(f"clock is fitted or recorded, not {clock!r}")
     found: list[dict[str, Any]] = []
     for execution in executions(ask):
+        released = _releases(execution.matched)
         for group in execution.matched:
             for index, calls in enumerate(group.calls):
-                found += _rows(execution, group, index, calls, clock == "fitted", lag_threshold_ns)
+                found += _rows(execution, group, index, calls, released, clock == "fitted", lag_threshold_ns)
     return pa.Table.from_pylist(found, schema=_SCHEMA)
 
 
+def _releases(matched: Sequence[Matched]) -> dict[int, _Release]:
+    """Return, by the row of each call, the last matched collective of its rank that had ended when it began."""
+    of_rank: dict[int, list[tuple[int, tuple[int, int], Call]]] = {}
+    for number, group in enumerate(matched):
+        for index, calls in enumerate(group.calls):
+            for rank, call in calls.items():
+                of_rank.setdefault(rank, []).append((call.end, (number, index), call))
+    found: dict[int, _Release] = {}
+    for ended in of_rank.values():
+        ended.sort(key=lambda one: one[:2])
+        for _, _, call in ended:
+            before = bisect_right(ended, call.start, key=lambda one: one[0])
+            if before:
+                found[call.row] = ended[before - 1][:2]
+    return found
+
+
 def _rows(
-    execution: Execution, group: Matched, index: int, calls: Mapping[int, Call], fitted: bool, lag_threshold_ns: int | None,
+    execution: Execution, group: Matched, index: int, calls: Mapping[int, Call], released: Mapping[int, _Release], fitted: bool,
+    lag_threshold_ns: int | None,
 ) -> list[dict[str, Any]]:
     shifts = {rank: execution.corrected(rank, call.start) if fitted else call.start for rank, call in calls.items()}
     starts = {rank: start for rank, start in shifts.items() if start is not None}
@@ -195,6 +220,7 @@ def _rows(
         lag = starts[order[-1]] - starts[order[-2]]
         limit = lag_threshold_ns if lag_threshold_ns is not None else _uncertainty(execution, order[-1], order[-2])
         last = order[-1] if limit is not None and lag > limit else None
+    inherited = None if last is None or lag is None else min(lag, _inherited(execution, calls, released, fitted, *order[-2:]))
     step = execution.rows[calls[min(calls)].row]["step"]
     rows = []
     for rank, call in sorted(calls.items()):
@@ -207,9 +233,20 @@ def _rows(
             "arrival_ns": None if start is None else start - starts[order[0]],
             "wait_ns": None if start is None else starts[order[-1]] - start,
             "transfer_ns": None if end is None else end - starts[order[-1]],
-            "last_rank": last, "lag_ns": lag, "lag_threshold_ns": limit, "ranks": len(calls),
+            "last_rank": last, "lag_ns": lag, "lag_threshold_ns": limit, "inherited_ns": inherited, "ranks": len(calls),
         })
     return rows
+
+
+def _inherited(
+    execution: Execution, calls: Mapping[int, Call], released: Mapping[int, _Release], fitted: bool, second: int, last: int,
+) -> int:
+    """Return by how many ns the last rank was released later than the second last; 0 where the same collective released both."""
+    releases = {rank: released[calls[rank].row] for rank in (second, last) if calls[rank].row in released}
+    if len(releases) < 2 or releases[second][1] == releases[last][1]:
+        return 0
+    ends = [execution.corrected(rank, end) if fitted else end for rank, (end, _) in releases.items()]
+    return 0 if ends[0] is None or ends[1] is None else max(0, ends[1] - ends[0])
 
 
 def _uncertainty(execution: Execution, *ranks: int) -> int | None:

@@ -17,8 +17,9 @@ whose last rank is unknown. Waiting is the time between a rank's own start and t
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives that all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without this rank: its lags behind the second last, summed.
-@column others_wait_ns     How long the other ranks together waited in them, each from its own start.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
+@column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
+@column others_wait_ns     How long the other ranks together waited in them, each from its own start; less the inherited share.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
@@ -36,8 +37,8 @@ import pyarrow as pa
 from nsightlens.analyses import Ask, collective_match
 
 _KEYS = ("run", "tool", "execution_id")
-_FIGURES = ("collectives", "times_last", "caused_delay_ns", "others_wait_ns", "wait_ns", "median_arrival_ns", "max_arrival_ns",
-            "lag_threshold_ns")
+_FIGURES = ("collectives", "times_last", "caused_delay_ns", "inherited_delay_ns", "others_wait_ns", "wait_ns",
+            "median_arrival_ns", "max_arrival_ns", "lag_threshold_ns")
 
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
@@ -83,10 +84,18 @@ def _figures(rank: int | None, rows: list[dict[str, Any]]) -> dict[str, int | No
     return {
         "collectives": len(rows),
         "times_last": len(last) if rank is not None else None,
-        "caused_delay_ns": sum(row["lag_ns"] for row in last) if rank is not None else None,
-        "others_wait_ns": sum(row["all_waited"] for row in last) if rank is not None else None,
+        "caused_delay_ns": sum(row["lag_ns"] - row["inherited_ns"] for row in last) if rank is not None else None,
+        "inherited_delay_ns": sum(row["inherited_ns"] for row in last) if rank is not None else None,
+        "others_wait_ns": sum(_own_share(row) for row in last) if rank is not None else None,
         "wait_ns": sum(row["wait_ns"] or 0 for row in rows) if rank is not None else None,
         "median_arrival_ns": round(median(arrivals)) if arrivals else None,
         "max_arrival_ns": max(arrivals, default=None),
         "lag_threshold_ns": max(gates, default=None),
     }
+
+
+def _own_share(row: Mapping[str, Any]) -> int:
+    """Return how long the others waited for a last rank that came late by itself."""
+    lag: int = row["lag_ns"]
+    waited: int = row["all_waited"]
+    return waited * (lag - row["inherited_ns"]) // lag if row["inherited_ns"] else waited

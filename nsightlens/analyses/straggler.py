@@ -16,13 +16,14 @@ rank NULL counts the collectives whose last rank is unknown, with the uncertaint
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives that all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without this rank: its lags behind the second last, summed.
-@column others_wait_ns     How long the other ranks together waited in them, each from its own start.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
+@column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
+@column others_wait_ns     How long the other ranks together waited in them, each from its own start; less the inherited share.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
 @column lag_threshold_ns   Largest lag that would not have been enough to name a rank.
-@column verdict            straggler; late (was last at least once); on time; or: cannot tell, with the uncertainty.
+@column verdict            straggler; late (was last at least once); held up (and mostly inherited it); on time; or: cannot tell.
 """
 
 from __future__ import annotations
@@ -60,4 +61,6 @@ def _verdict(row: dict[str, Any], delays: list[int]) -> str:
         return "on time"
     most = mine == max(delays) and delays.count(mine) == 1
     large = mine * len(delays) >= _SHARE * sum(delays)
-    return "straggler" if (most or large) and mine > row["lag_threshold_ns"] else "late"
+    if (most or large) and mine > row["lag_threshold_ns"]:
+        return "straggler"
+    return "held up" if row["inherited_delay_ns"] > mine else "late"

@@ -42,6 +42,8 @@ def _delays(shown: list[Row]) -> None:
         Column("rank", [str(row["rank"]) for row in shown], 9),
         Column("last", [number(row["times_last"]) for row in shown], 7),
         Column("delay", [duration(row["caused_delay_ns"]) for row in shown], 8),
+        *([Column("held up", [duration(row["inherited_delay_ns"]) for row in shown], 4)]
+          if any(row["inherited_delay_ns"] for row in shown) else []),
         Column("others waited", [duration(row["others_wait_ns"]) for row in shown], 6),
         Column("waited itself", [duration(row["wait_ns"]) for row in shown], 5),
         Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),

@@ -16,6 +16,7 @@ import heapq
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -247,9 +248,10 @@ def _spread(reference: int, edges: Mapping[int, Mapping[int, Clock]]) -> dict[in
     """Return the clocks against `reference`, each over the path of least uncertainty."""
     found: dict[int, Clock] = {}
     at = next(iter(edges[reference].values())).at
-    waiting: list[tuple[float, int, Clock]] = [(0.0, reference, Clock(reference, 0.0, 0.0, at, 0.0, 0, "reference"))]
+    turns = count()  # of two paths that are as uncertain the one found first
+    waiting = [(0.0, reference, next(turns), Clock(reference, 0.0, 0.0, at, 0.0, 0, "reference"))]
     while waiting:
-        uncertainty, rank, clock = heapq.heappop(waiting)
+        uncertainty, rank, _, clock = heapq.heappop(waiting)
         if rank in found:
             continue
         found[rank] = clock
@@ -258,7 +260,7 @@ def _spread(reference: int, edges: Mapping[int, Mapping[int, Clock]]) -> dict[in
                 moved = clock.offset + clock.drift * (edge.at - clock.at)
                 further = Clock(reference, moved + edge.offset, clock.drift + edge.drift, edge.at, uncertainty + edge.uncertainty,
                                 edge.calls, edge.method)
-                heapq.heappush(waiting, (further.uncertainty, other, further))
+                heapq.heappush(waiting, (further.uncertainty, other, next(turns), further))
     return found
 
 

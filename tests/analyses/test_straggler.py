@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import nsightlens as nl
+from benchmarks import job_input
 from nsightlens.cli.compare import command
 from nsightlens.store.store import Store
 from tests.conftest import Shared
@@ -64,3 +65,28 @@ def test_compare_ranks_names_the_late_rank_with_each_tool(store: Store) -> None:
     assert all("Straggler: rank 1." in part and part.count("Straggler:") == 1 for part in parts)
     _, _, balance = done.stdout.partition("Most imbalanced GPU time")
     assert "collective" not in balance.partition("Communication, waiting")[0], "who waits is not called slow"
+
+
+JOB = job_input.job(32, 12)
+
+
+def _simulate(folder: Path) -> None:
+    job_input.write(folder / "run", JOB)
+    (folder / "run" / "truth.json").unlink()
+    nl.ingest(folder / "run", store=folder / "store", jobs=1).close()
+
+
+def test_who_was_held_up_by_another_group_is_no_straggler(shared: Shared) -> None:
+    """A slow link makes the ranks of its data-parallel group late in their tensor-parallel ones, a late rank its neighbours in
+    the data-parallel ones. Only the late rank is to blame for what it did by itself."""
+    with nl.open(shared("held-up", _simulate) / "store") as store:
+        rows = {row["rank"]: row for row in store.view("straggler").to_pylist() if row["rank"] is not None}
+    assert sorted(rows) == [rank for rank in range(JOB.ranks) if rank not in JOB.missing]
+    assert [rank for rank, row in rows.items() if row["verdict"] == "straggler"] == [JOB.late]
+    slow = [rank for rank in rows if rank % 8 == JOB.slow and rank // 8 != JOB.late // 8]
+    neighbours = [rank for rank in rows if rank // 8 == JOB.late // 8 and rank != JOB.late]
+    assert {rows[rank]["verdict"] for rank in [*slow, *neighbours]} == {"held up"}
+    assert all(rows[rank]["inherited_delay_ns"] > 11 * 170_000 for rank in slow), "180 us in all steps but the first"
+    assert all(rows[rank]["caused_delay_ns"] < 12 * 2_000 for rank in [*slow, *neighbours]), "GEMMs differ by 2 us at most"
+    alone = 250_000 + 11 * (250_000 - 180_000)  # the neighbour that the slow link held up is late, too, but in the first step
+    assert abs(rows[JOB.late]["caused_delay_ns"] - alone) < 12 * 3_000
