@@ -5,7 +5,7 @@
 -- counterpart with another name, two of one process or rank, or more than the group has ranks, is no match. Counterparts are
 -- of one execution; captures that name none belong to the only one that their run and tool have.
 -- @scope rows
--- @requires kernels, profiles
+-- @requires _collective_kernels, profiles
 -- @column run            Run.
 -- @column tool           nsys or kineto.
 -- @column rank           Rank of the process.
@@ -25,44 +25,37 @@ WITH executions AS (
     SELECT profile_id, CASE WHEN min(execution_id) OVER captures = max(execution_id) OVER captures
         THEN min(execution_id) OVER captures ELSE execution_id END AS execution
     FROM profiles WINDOW captures AS (PARTITION BY run, tool)
-), named AS (
-    SELECT run, tool, rank, profile_id, process_id, window_index, kernel_id, start_ns, start_ns + duration_ns AS end_ns,
-        execution, message_bytes, group_size, group_name, group_seq, coalesce(
-            nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
-            nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name,
-            name) AS operation,
-        group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
-    FROM kernels LEFT JOIN executions USING (profile_id)
-    WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
-), placed AS (
-    SELECT *, CASE WHEN numbered THEN group_seq
-        ELSE row_number() OVER (
-            PARTITION BY profile_id, process_id, window_index, numbered ORDER BY start_ns, kernel_id) END AS place
-    FROM named
-), sized AS (
-    SELECT run, tool, execution, window_index, count(*) AS processes, min(kernels) = max(kernels) AS alike
-    FROM (SELECT run, tool, execution, window_index, profile_id, process_id, count(*) AS kernels
-        FROM placed WHERE NOT numbered GROUP BY ALL)
-    GROUP BY run, tool, execution, window_index
-), matched AS (
-    SELECT m.run, m.tool, m.execution, m.window_index, m.numbered, m.group_name, m.place, m.processes, m.transfer_ns
+), tracks AS MATERIALIZED (
+    -- one per process, window and way of counting; unnumbered calls can match only where all processes have as many
+    SELECT *, numbered OR (min(calls) OVER captures = max(calls) OVER captures AND count(*) OVER captures > 1) AS may_match,
+        CASE WHEN NOT numbered THEN count(*) OVER captures END AS all_processes,
+        dense_rank() OVER (ORDER BY run, tool, execution, window_index, numbered) AS capture,
+        dense_rank() OVER (ORDER BY profile_id, process_id) AS process
     FROM (
-        SELECT run, tool, execution, window_index, numbered, CASE WHEN numbered THEN group_name END AS group_name, place,
-            count(*) AS processes, count(DISTINCT (profile_id, process_id)) AS distinct_processes,
-            count(rank) = count(DISTINCT rank) AS distinct_ranks, min(group_size) AS group_size,
-            count(DISTINCT operation) AS operations, min(end_ns - start_ns) AS transfer_ns
-        FROM placed GROUP BY ALL
-    ) AS m
-    LEFT JOIN sized AS s ON s.run = m.run AND s.tool = m.tool AND s.execution IS NOT DISTINCT FROM m.execution
-        AND s.window_index IS NOT DISTINCT FROM m.window_index
-    WHERE m.operations = 1 AND m.processes > 1 AND m.processes = m.distinct_processes AND m.distinct_ranks
-        AND coalesce(m.processes <= m.group_size, true)
-        AND (m.numbered OR (s.alike AND s.processes = m.processes))
+        SELECT run, tool, profile_id, process_id, window_index, numbered, count(*) AS calls
+        FROM _collective_kernels WHERE duration_ns >= 0 GROUP BY ALL
+    ) LEFT JOIN executions USING (profile_id)
+    WINDOW captures AS (PARTITION BY run, tool, execution, window_index, numbered)
+), matched AS (
+    SELECT capture, group_name, place, count(*) AS processes, min(duration_ns) AS transfer_ns
+    FROM (
+        SELECT t.capture, t.process, t.all_processes, CASE WHEN k.numbered THEN k.group_name END AS group_name, k.place,
+            k.rank, k.group_size, k.operation, k.duration_ns
+        FROM _collective_kernels AS k
+        JOIN tracks AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
+            AND t.window_index IS NOT DISTINCT FROM k.window_index AND t.numbered = k.numbered
+        WHERE t.may_match AND k.duration_ns >= 0
+    )
+    GROUP BY capture, group_name, place
+    HAVING count(*) > 1 AND min(operation) = max(operation) AND count(DISTINCT process) = count(*)
+        AND count(rank) = count(DISTINCT rank) AND coalesce(count(*) <= min(group_size), true)
+        AND coalesce(count(*) = min(all_processes), true)
 )
-SELECT p.run, p.tool, p.rank, p.profile_id, p.process_id, p.window_index, p.kernel_id, p.operation, p.start_ns, p.end_ns,
-    p.message_bytes, p.group_size, m.processes, m.transfer_ns
-FROM placed AS p
-LEFT JOIN matched AS m ON m.run = p.run AND m.tool = p.tool AND m.execution IS NOT DISTINCT FROM p.execution
-    AND m.window_index IS NOT DISTINCT FROM p.window_index
-    AND m.numbered = p.numbered AND m.place = p.place
-    AND m.group_name IS NOT DISTINCT FROM CASE WHEN p.numbered THEN p.group_name END;
+SELECT k.run, k.tool, k.rank, k.profile_id, k.process_id, k.window_index, k.kernel_id, k.operation, k.start_ns,
+    k.start_ns + k.duration_ns AS end_ns, k.message_bytes, k.group_size, m.processes, m.transfer_ns
+FROM _collective_kernels AS k
+JOIN tracks AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
+    AND t.window_index IS NOT DISTINCT FROM k.window_index AND t.numbered = k.numbered
+LEFT JOIN matched AS m ON m.capture = t.capture AND m.place = k.place
+    AND m.group_name IS NOT DISTINCT FROM CASE WHEN k.numbered THEN k.group_name END
+WHERE k.duration_ns >= 0;
