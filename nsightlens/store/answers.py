@@ -25,7 +25,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
-from nsightlens.store import catalog, template
+from nsightlens.store import catalog, swept, template
 from nsightlens.views import registry
 from nsightlens.views.header import View
 from nsightlens.views.signature import signatures
@@ -69,10 +69,11 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
             connection.execute("SET preserve_insertion_order = true")
             connection.execute(f"SET threads = {threads}")
             _show_parts(connection, sources)
+            rows = swept.sweep(connection, _of_one_profile(sources))
             for name, view in answerable().items():
                 if name in names:
                     with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError):
-                        _answer(connection, view)
+                        _answer(connection, view, rows.get(name))
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
         shutil.copyfile(made, draft)
@@ -82,6 +83,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
 def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None:
     """Make each table that has parts a view of them."""
     for table, by_run in sources.items():
+        if table not in TABLES:
+            continue
         columns = ", ".join(f'"{column.name}"' for column in TABLES[table].columns if column.name != "run")
         parts = " UNION ALL ".join(
             f"SELECT {catalog.literal(run)} AS run, {columns} FROM read_parquet([{', '.join(_text(p) for p in paths)}], "
@@ -90,20 +93,31 @@ def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None
         connection.execute(f"CREATE VIEW {table} AS {parts}")
 
 
+def _of_one_profile(sources: Sources) -> dict[str, Path]:
+    """Return the parts by table where they are of one profile; of several, which SQL takes together, none."""
+    found = {table: [path for paths in by_run.values() for path in paths] for table, by_run in sources.items()}
+    return {table: paths[0] for table, paths in found.items()} if all(len(paths) == 1 for paths in found.values()) else {}
+
+
 def _text(path: Path) -> str:
     return catalog.literal(str(path))
 
 
-def _answer(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    """Compute one view into its table, note it, and let the views after it read that."""
+def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | None) -> None:
+    """Compute one view into its table, note it, and let the views after it read that. rows: what a sweep has found already."""
     began = time.perf_counter()
     table = _TABLE.format(view.name)
-    if view.sql:
-        asked = f"{view.name}()" if view.is_macro else view.name
+    asked = f"{view.name}()" if view.is_macro else view.name
+    if rows is not None:
+        connection.execute(f"CREATE TABLE {table} AS SELECT *, 0::BIGINT AS _place FROM {asked} LIMIT 0")
+        connection.register("incoming", rows)
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT *, row_number() OVER () AS _place FROM incoming")
+        connection.unregister("incoming")
+    elif view.sql:
         connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM {asked}")
     else:
-        rows = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
-        connection.register("incoming", rows)
+        found = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
+        connection.register("incoming", found)
         connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM incoming")
         connection.unregister("incoming")
     connection.execute(
