@@ -16,7 +16,8 @@ import numpy.typing as npt
 Int = npt.NDArray[np.int64]
 _STRETCH = 1 << 19
 """Edges that are looked at together."""
-_BITS = 63
+_BITS, _WHOLE = 63, 52
+"""What an edge takes, and what times take at most: sums of them are then whole numbers in a double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Packing:
 def packing(first: int, last: int, classes: int, tracks: int) -> Packing | None:
     """Return how edges from `first` to `last` are integers; None where 63 bits are too few."""
     found = Packing(first, max(last - first, 1).bit_length(), max(2 * classes - 1, 1).bit_length())
-    return found if found.time_bits + found.change_bits + tracks.bit_length() <= _BITS else None
+    fits = found.time_bits <= _WHOLE and found.time_bits + found.change_bits + tracks.bit_length() <= _BITS
+    return found if fits else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,12 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         with contextlib.closing(catalog.open_for_writing(made, target.parent, MEMORY)) as connection:
             connection.execute("SET preserve_insertion_order = true")
             connection.execute(f"SET threads = {threads}")
-            _show_parts(connection, sources)
+            with catalog.transaction(connection):
+                _show_parts(connection, sources)
             rows = swept.sweep(connection, _of_one_profile(sources))
             for name, view in answerable().items():
                 if name in names:
-                    with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError):
+                    with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError), catalog.transaction(connection):
                         _answer(connection, view, rows.get(name))
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")

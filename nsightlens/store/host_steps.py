@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, nullable, stretches
-from nsightlens.store.profile_parts import Calls, Line, UnfitError, Work
+from nsightlens.store.profile_parts import Calls, Line, UnfitError
 
 _STEPS = """
 SELECT process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, range_id, step
@@ -60,35 +60,6 @@ class Steps:
         return pa.table(columns)
 
 
-def host_steps(
-    connection: duckdb.DuckDBPyConnection, lines: Sequence[Line], work: Sequence[Work], calls: Calls,
-) -> Steps:
-    """Return the steps. connection: one whose `ranges` are the profile's. Raises UnfitError where two steps begin at once."""
-    number = {line: at for at, line in enumerate(lines)}
-    found = [(number[process, window], start, end, range_id, MISSING if step is None else step)
-             for process, window, start, end, range_id, step in connection.execute(_STEPS).fetchall()]
-    without = set(range(len(lines))) - {row[0] for row in found}
-    # without steps all calls lie in the one that is the capture; what was recorded of it is known in the end
-    found += [(line, _EARLIEST, _LATEST, MISSING, MISSING) for line in without]
-    line, start, end, step_id, step = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
-    if np.any((np.diff(line) == 0) & (np.diff(start) == 0)):
-        raise UnfitError("two steps begin at once")
-    recorded = _Recorded(len(lines))
-    launched = _Launched(line, start, end, step_id != MISSING, recorded)
-    for some in work:
-        for template, begin, finish, launch in some.rows():
-            launched.add(some.line[template], begin, finish, launch, calls)
-    recorded.add_calls(calls)
-    for process, window, first, last in connection.execute(_OPERATORS).fetchall():
-        recorded.add(np.array([number[process, window]]), np.array([first]), np.array([last]))
-    is_capture = step_id == MISSING
-    start, end = np.where(is_capture, recorded.first[line], start), np.where(is_capture, recorded.last[line], end)
-    began, until = launched.windows(start, end)
-    kept = ~is_capture | (recorded.first[line] != _LATEST)
-    columns = (line, step_id, step, start, end, began, until, launched.count)
-    return Steps(lines, *(column[kept] for column in columns))
-
-
 class _Recorded:
     """The first start and the last end of what was recorded of each line."""
 
@@ -106,20 +77,34 @@ class _Recorded:
             self.add(calls.line[calls.template[rows]], calls.start[rows], calls.end[rows])
 
 
-class _Launched:
-    """The work of each host step: how much, the first start and the last end; and the ends of what no step launched."""
+class HostSteps:
+    """The host steps of a profile, and the work of each: how much, the first start, the last end; and what no step launched."""
 
-    def __init__(self, line: Int, start: Int, end: Int, is_step: Int, recorded: _Recorded) -> None:
-        self._line, self._end, self._is_step, self._recorded = line, end, is_step, recorded
-        self._of_line = [np.flatnonzero(line == at) for at in range(len(recorded.first))]
-        self._starts = [start[rows] for rows in self._of_line]
-        self.count = np.zeros(len(line), dtype=np.int64)
-        self._first, self._last = np.full(len(line), _LATEST), np.full(len(line), _EARLIEST)
-        self._before: list[list[Int]] = [[] for _ in self._of_line]
+    def __init__(self, connection: duckdb.DuckDBPyConnection, lines: Sequence[Line], calls: Calls) -> None:
+        """Read the steps. connection: one whose `ranges` are the profile's. Raises UnfitError where two steps begin at once."""
+        number = {line: at for at, line in enumerate(lines)}
+        found = [(number[process, window], start, end, range_id, MISSING if step is None else step)
+                 for process, window, start, end, range_id, step in connection.execute(_STEPS).fetchall()]
+        # without steps all calls lie in the one that is the capture; what was recorded of it is known in the end
+        found += [(line, _EARLIEST, _LATEST, MISSING, MISSING) for line in set(range(len(lines))) - {row[0] for row in found}]
+        self._line, self._start, self._end, self._step_id, self._step = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
+        if np.any((np.diff(self._line) == 0) & (np.diff(self._start) == 0)):
+            raise UnfitError("two steps begin at once")
+        self._lines, self._calls = lines, calls
+        self._of_line = [np.flatnonzero(self._line == at) for at in range(len(lines))]
+        self._starts = [self._start[rows] for rows in self._of_line]
+        self._count = np.zeros(len(found), dtype=np.int64)
+        self._first, self._last = np.full(len(found), _LATEST), np.full(len(found), _EARLIEST)
+        self._before: list[list[Int]] = [[] for _ in lines]
+        self._recorded = _Recorded(len(lines))
+        self._recorded.add_calls(calls)
+        for process, window, first, last in connection.execute(_OPERATORS).fetchall():
+            self._recorded.add(np.array([number[process, window]]), np.array([first]), np.array([last]))
 
-    def add(self, line: Int, start: Int, end: Int, launch: Int, calls: Calls) -> None:
+    def add(self, line: Int, start: Int, end: Int, launch: Int) -> None:
         """Take in some work: it belongs to the last step that began by its call, where the call ended in that step."""
         self._recorded.add(line, start, end)
+        calls = self._calls
         call = np.where(launch == MISSING, -1, launch - calls.first_id)
         known = (call >= 0) & (call < len(calls.start))
         known[known] = calls.template[call[known]] >= 0
@@ -138,18 +123,29 @@ class _Launched:
             self._before[one].append(ends[ends < self._first[self._of_line[one][0]]])
 
     def _take(self, step: Int, start: Int, end: Int) -> None:
-        self.count += np.bincount(step, minlength=len(self.count))
+        self._count += np.bincount(step, minlength=len(self._count))
         np.minimum.at(self._first, step, start)
         np.maximum.at(self._last, step, end)
 
-    def windows(self, start: Int, end: Int) -> tuple[Int, Int]:
+    def placed(self) -> Steps:
+        """Return the steps, stretched to the end of the work that they launched."""
+        is_capture, recorded = self._step_id == MISSING, self._recorded
+        start = np.where(is_capture, recorded.first[self._line], self._start)
+        end = np.where(is_capture, recorded.last[self._line], self._end)
+        began, until = self._windows(start, end)
+        kept = ~is_capture | (recorded.first[self._line] != _LATEST)
+        columns = (self._line, self._step_id, self._step, start, end, began, until, self._count)
+        return Steps(self._lines, *(column[kept] for column in columns))
+
+    def _windows(self, start: Int, end: Int) -> tuple[Int, Int]:
         """Return when each step begins and ends, with its work: where the one before it ended, the first one after earlier work."""
         began, until = start.copy(), np.maximum(end, self._last)
         for rows, before in zip(self._of_line, self._before, strict=True):
             until[rows] = np.maximum.accumulate(until[rows])
             began[rows[1:]] = np.maximum(start[rows[1:]], until[rows[:-1]])
-            first = rows[:1]
-            earlier = [ends[ends < self._first[first]] for ends in before]
-            if len(first) and self._is_step[first[0]] and self.count[first[0]] and any(map(len, earlier)):
-                began[first] = max(int(start[first[0]]), int(np.concatenate(earlier).max()))
+            first = rows[0]
+            earlier = np.concatenate([np.empty(0, np.int64), *before])
+            earlier = earlier[earlier < self._first[first]]
+            if self._step_id[first] != MISSING and self._count[first] and len(earlier):
+                began[first] = max(start[first], earlier.max())
         return began, until

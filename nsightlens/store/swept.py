@@ -20,7 +20,7 @@ import pyarrow as pa
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable
 from nsightlens.columns.arrays import stretches as stretches_of
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
-from nsightlens.store.host_steps import Steps, host_steps
+from nsightlens.store.host_steps import HostSteps, Steps
 from nsightlens.store.profile_parts import (
     COMMUNICATION,
     COMPUTE,
@@ -47,7 +47,7 @@ FROM _host_activities AS h JOIN swept_lines AS l
 """
 _CATEGORIES = ("communication_call", "runtime", "data_loader", "cpu_exec")
 _STATES = ("compute", "memcpy", "memset", "communication", *_CATEGORIES)
-_FIELD = 15
+_FIELD = 16
 """Bits in which intervals of one category are counted."""
 _HALF = 31
 _ONES = (1 << _HALF) - 1
@@ -74,12 +74,13 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
     """
     try:
         profile = _profile(connection, parts)
-        placed = host_steps(connection, profile.lines, profile.work, profile.calls)
+        launched = HostSteps(connection, profile.lines, profile.calls)
     except UnfitError:
         return {}
     outermost = profile.calls.outermost()
     called = _called(profile, outermost)
-    counts, edges = _edges_of_work(profile)
+    counts, edges = _edges_of_work(profile, launched)
+    placed = launched.placed()
     found = {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
     _add_host(connection, profile, placed, outermost, edges)
@@ -129,12 +130,13 @@ def _work(table: str, file: Path, rows: list[dict[str, Any]], lines: Mapping[Lin
         np.array([kinds[row["kind"], row["blocks"]] for row in rows], dtype=np.int64))
 
 
-def _edges_of_work(profile: _Profile) -> tuple[Int, Int]:
-    """Return how much work each track has, and the sorted starts and ends of all that lasts."""
+def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
+    """Return how much work each track has, and the sorted starts and ends of all that lasts; tell `launched` of it."""
     counts = np.zeros(len(profile.tracks), dtype=np.int64)
     edges, size = np.empty(2 * sum(work.count() for work in profile.work), dtype=np.int64), 0
     for work in profile.work:
-        for template, start, end, _ in work.rows():
+        for template, start, end, launch in work.rows():
+            launched.add(work.line[template], start, end, launch)
             track, change = work.track[template], 2 * work.class_[template]
             counts += np.bincount(track, minlength=len(counts))
             lasts = end > start
@@ -283,7 +285,7 @@ def _states(profile: _Profile, placed: Steps, edges: Int) -> tuple[_StateBooks, 
     begun = steps(step)
     begun[2 * of_step] += 1 << 32  # above the steps that go on, those that have begun
     devices, hosts, stepped = Running(steps(device)), Running(steps(host)), Running(begun)
-    books = _StateBooks(int((placed.end > placed.start).sum()))
+    books = _StateBooks()
     idle, idled = np.zeros(len(profile.lines) * names, dtype=np.int64), 0
     for some in stretches(edges, profile.packing):
         on_device, on_host, place = (running.after(some.change) for running in (devices, hosts, stepped))
@@ -300,39 +302,40 @@ def _states(profile: _Profile, placed: Steps, edges: Int) -> tuple[_StateBooks, 
 
 
 class _StateBooks:
-    """How long each step that lasts was in each state."""
+    """How long each step that lasts was in each state: bit by bit, what of _STATES goes on."""
 
-    def __init__(self, lasting: int) -> None:
-        self._place = np.full(256, -1)
-        self._totals: list[Int] = []
-        self._lasting = lasting
+    def __init__(self) -> None:
+        self._found: list[tuple[Int, Int, Int]] = []
 
     def add(self, length: Int, on_device: Int, on_host: Int, place: Int) -> None:
         rows = np.flatnonzero((length > 0) & (place & 0xFFFFFFFF > 0))
-        state = np.zeros(len(rows), dtype=np.int64)
-        for counts, above in ((on_device[rows], 0), (on_host[rows], 4)):
-            for at in range(4):
-                state |= (counts >> _FIELD * at & ((1 << _FIELD) - 1) > 0).astype(np.int64) << (above + at)
-        for new in np.flatnonzero(np.bincount(state, minlength=256) * (self._place < 0)):
-            self._place[new] = len(self._totals)
-            self._totals.append(np.zeros(self._lasting, dtype=np.int64))
-        for one in np.unique(state):
-            mine = state == one
-            np.add.at(self._totals[self._place[one]], (place[rows[mine]] >> 32) - 1, length[rows[mine]])
+        if not len(rows):
+            return
+        counts = np.stack([on_device[rows], on_host[rows]], axis=1).astype("<i8", copy=False).view("<u2")
+        state = np.packbits(counts != 0, axis=1, bitorder="little")[:, 0]
+        seen = np.flatnonzero(np.bincount(state, minlength=256))
+        number = np.zeros(256, dtype=np.int64)
+        number[seen] = np.arange(len(seen))
+        step = (place[rows] >> 32) - 1
+        bins = (step - step[0]) * len(seen) + number[state]
+        totals = np.bincount(bins, weights=length[rows]).astype(np.int64)  # of whole numbers below 2^53, and so exact
+        there = np.flatnonzero(totals)
+        self._found.append((there // len(seen) + step[0], seen[there % len(seen)], totals[there]))
 
     def table(self, profile: _Profile, placed: Steps) -> pa.Table:
-        totals = np.stack(self._totals, axis=1) if self._totals else np.zeros((self._lasting, 1), dtype=np.int64)
-        step, column = np.nonzero(totals)
-        of_totals = np.flatnonzero(placed.end > placed.start)[step]
-        without = np.setdiff1d(np.arange(len(placed.start)), of_totals)
-        states = np.flatnonzero(self._place >= 0)[np.argsort(self._place[self._place >= 0])]
-        state = np.concatenate([states[column], np.full(len(without), -1)])
-        total = np.concatenate([totals[step, column], np.full(len(without), MISSING)])
-        table = placed.table(profile.key, np.concatenate([of_totals, without]))
+        lasting = np.flatnonzero(placed.end > placed.start)
+        some = [np.concatenate([found[at] for found in self._found] or [np.empty(0, np.int64)]) for at in range(3)]
+        keys, group = np.unique(some[0] * 256 + some[1], return_inverse=True)
+        total = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(total, group, some[2])
+        rows = lasting[keys // 256]
+        without = np.setdiff1d(np.arange(len(placed.start)), rows)
+        state = np.concatenate([keys % 256, np.full(len(without), -1)])
+        table = placed.table(profile.key, np.concatenate([rows, without]))
         table = table.select([name for name in table.column_names if not name.startswith("host_")])
         for at, name in enumerate(_STATES):
             table = table.append_column(name, pa.array((state >> at & 1).astype(bool), mask=state < 0))
-        return table.append_column("total_ns", nullable(total))
+        return table.append_column("total_ns", nullable(np.concatenate([total, np.full(len(without), MISSING)])))
 
 
 def _idle_table(profile: _Profile, count: Int, longest: Int, idle: Int) -> pa.Table:
