@@ -119,6 +119,7 @@ def compute(batch: list[Profile], names: Collection[str], target: Path, threads:
     for run, parts in batch:
         for table, path in parts.items():
             sources[table][run].append(path)
+    workers.give_back()
     answers.compute(sources, names, target, threads)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Int = npt.NDArray[np.int64]
-_STRETCH = 1 << 19
+_STRETCH = 1 << 17
 """Edges that are looked at together."""
 _BITS, _WHOLE = 63, 52
 """What an edge takes, and what times take at most: sums of them are then whole numbers in a double."""

@@ -27,16 +27,21 @@ from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
 from nsightlens.store import catalog, swept, template
 from nsightlens.views import registry
-from nsightlens.views.header import View
-from nsightlens.views.signature import signatures
+from nsightlens.views.header import PACKAGE, View
+from nsightlens.views.signature import digest, signatures
 
-MEMORY = "600MB"
+MEMORY = "200MB"
 """What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
 SELDOM = frozenset({
     "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "idle_breakdown",
     "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches: kept where that is asked for."""
+MEANWHILE = frozenset({"_step_states"})
+"""Views that are computed for others and not kept: of what reads them, the rows are kept."""
+_OF_A_RUN = frozenset({"_exclusive_time"})
+"""Views that have rows of one run that is named, and none at their default parameters."""
 _BY = ("run", "tool", "rank", "profile_id", "_place")
+_SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/profile_parts.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
 Sources = Mapping[str, Mapping[str, Sequence[Path]]]
@@ -44,16 +49,24 @@ Sources = Mapping[str, Mapping[str, Sequence[Path]]]
 
 
 @cache
-def answerable() -> dict[str, View]:
-    """Return the views that are kept, private ones included, each after those it requires; analyses last."""
+def _of_profiles() -> dict[str, View]:
+    """Return the views that are computed for a profile alone, each after those it requires; analyses last."""
     every = {**registry.load(), **registry.analyses()}
-    return {name: view for name, view in every.items() if view.scope == "profile"}
+    return {name: view for name, view in every.items() if view.scope == "profile" and name not in _OF_A_RUN}
+
+
+@cache
+def answerable() -> dict[str, View]:
+    """Return the views that are kept, private ones included."""
+    return {name: view for name, view in _of_profiles().items() if name not in MEANWHILE}
 
 
 @cache
 def _signatures() -> dict[str, str]:
-    found = signatures({**registry.load(), **{name: view for name, view in answerable().items() if not view.sql}})
-    return {name: found[name] for name in answerable()}
+    """Return the signature of each view, and the code of the sweeps: an answer may have its rows from them."""
+    found = signatures({**registry.load(), **{name: view for name, view in _of_profiles().items() if not view.sql}})
+    code = [(PACKAGE / name).read_text(encoding="utf-8") for name in _SWEEPS]
+    return {name: digest([found[name], *code]) for name in _of_profiles()}
 
 
 def compute(sources: Sources, names: Collection[str], target: Path, threads: int) -> None:
@@ -71,10 +84,13 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
             with catalog.transaction(connection):
                 _show_parts(connection, sources)
             rows = swept.sweep(connection, _of_one_profile(sources))
-            for name, view in answerable().items():
-                if name in names:
+            for name, view in _of_profiles().items():
+                if name in names or name in MEANWHILE:
                     with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError), catalog.transaction(connection):
                         _answer(connection, view, rows.get(name))
+            for name in MEANWHILE:
+                connection.execute(f"DROP TABLE IF EXISTS {_TABLE.format(name)}")
+                connection.execute("DELETE FROM _answers WHERE view_name = ?", [name])
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
         shutil.copyfile(made, draft)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, nullable, stretches
-from nsightlens.store.profile_parts import Calls, Line, UnfitError
+from nsightlens.store.profile_parts import Calls, CallTimes, Line, UnfitError
 
 _STEPS = """
 SELECT process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, range_id, step
@@ -71,16 +71,16 @@ class _Recorded:
         np.minimum.at(self.first, line, start)
         np.maximum.at(self.last, line, end)
 
-    def add_calls(self, calls: Calls) -> None:
-        for some in stretches(len(calls.start)):
-            rows = np.flatnonzero((calls.template[some] >= 0) & (calls.end[some] != MISSING)) + some.start
-            self.add(calls.line[calls.template[rows]], calls.start[rows], calls.end[rows])
+    def add_calls(self, calls: Calls, times: CallTimes) -> None:
+        for some in stretches(calls.count):
+            rows = np.flatnonzero((times.template[some] >= 0) & (times.end[some] != MISSING)) + some.start
+            self.add(calls.line[times.template[rows]], times.start[rows], times.end[rows])
 
 
 class HostSteps:
     """The host steps of a profile, and the work of each: how much, the first start, the last end; and what no step launched."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, lines: Sequence[Line], calls: Calls) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, lines: Sequence[Line], calls: Calls, times: CallTimes) -> None:
         """Read the steps. connection: one whose `ranges` are the profile's. Raises UnfitError where two steps begin at once."""
         number = {line: at for at, line in enumerate(lines)}
         found = [(number[process, window], start, end, range_id, MISSING if step is None else step)
@@ -90,28 +90,28 @@ class HostSteps:
         self._line, self._start, self._end, self._step_id, self._step = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
         if np.any((np.diff(self._line) == 0) & (np.diff(self._start) == 0)):
             raise UnfitError("two steps begin at once")
-        self._lines, self._calls = lines, calls
+        self._lines, self._first_id, self._times = lines, calls.first_id, times
         self._of_line = [np.flatnonzero(self._line == at) for at in range(len(lines))]
         self._starts = [self._start[rows] for rows in self._of_line]
         self._count = np.zeros(len(found), dtype=np.int64)
         self._first, self._last = np.full(len(found), _LATEST), np.full(len(found), _EARLIEST)
         self._before: list[list[Int]] = [[] for _ in lines]
         self._recorded = _Recorded(len(lines))
-        self._recorded.add_calls(calls)
+        self._recorded.add_calls(calls, times)
         for process, window, first, last in connection.execute(_OPERATORS).fetchall():
             self._recorded.add(np.array([number[process, window]]), np.array([first]), np.array([last]))
 
     def add(self, line: Int, start: Int, end: Int, launch: Int) -> None:
         """Take in some work: it belongs to the last step that began by its call, where the call ended in that step."""
         self._recorded.add(line, start, end)
-        calls = self._calls
-        call = np.where(launch == MISSING, -1, launch - calls.first_id)
-        known = (call >= 0) & (call < len(calls.start))
-        known[known] = calls.template[call[known]] >= 0
+        times = self._times
+        call = np.where(launch == MISSING, -1, launch - self._first_id)
+        known = (call >= 0) & (call < len(times.start))
+        known[known] = times.template[call[known]] >= 0
         for one in np.unique(line).tolist():
             mine = np.flatnonzero(line == one)
             called = mine[known[mine]]
-            began, ended = calls.start[call[called]], calls.end[call[called]]
+            began, ended = times.start[call[called]], times.end[call[called]]
             at = np.searchsorted(self._starts[one], began, side="right") - 1
             step = self._of_line[one][at]
             within = (at >= 0) & (ended != MISSING) & (ended <= self._end[step])

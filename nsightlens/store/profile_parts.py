@@ -76,31 +76,57 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """API calls in the order of their launch ids, which begin with `first_id`; template -1 where an id has no call.
+    """The API calls of a profile, whose launch ids are first_id and `count` that follow; some of these may have no call.
 
-    Lines, threads (a number per line and thread) and names by template; ends are MISSING where the duration is not known.
+    Lines, threads (a number per line and thread) and names (a place in `names`) by template.
     """
 
+    file: Path | None
     first_id: int
-    start: Int
-    end: Int
-    template: npt.NDArray[np.int32]
+    count: int
     line: Int
     thread: Int
     name: Int
     names: list[str | None]
 
-    def lasting(self) -> Mask:
-        """Return which calls have a length. MISSING lies before every start."""
-        return (self.template >= 0) & (self.end > self.start)
+    def rows(self) -> Iterator[tuple[Int, Int, Int, Int]]:
+        """Yield the places (launch ids from first_id), templates, starts and ends of some calls; ends are MISSING if unknown.
 
-    def outermost(self) -> Mask:
-        """Return which calls of a length lie in no other of their thread, of two that begin at once the longer one."""
+        Raises UnfitError for a call that has no start, or ends before it.
+        """
+        for launch, start, duration, template in read(self.file, ["launch_id", "start_ns", "duration_ns", TEMPLATE]):
+            if np.any((start == MISSING) | ((duration < 0) & (duration != MISSING))):
+                raise UnfitError("a call has no start, or ends before it")
+            yield launch - self.first_id, template, start, np.where(duration == MISSING, MISSING, start + duration)
+
+    def times(self) -> CallTimes:
+        """Return all of them as arrays by launch id. Raises UnfitError as `rows` does."""
+        found = CallTimes(np.full(self.count, MISSING), np.full(self.count, MISSING), np.full(self.count, -1, np.int32))
+        for place, template, start, end in self.rows():
+            found.start[place] = start
+            found.end[place] = end
+            found.template[place] = template
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """Starts, ends and templates of API calls by launch id; template -1 where an id has no call."""
+
+    start: Int
+    end: Int
+    template: npt.NDArray[np.int32]
+
+    def outermost(self, thread: Int) -> Mask:
+        """Return which calls of a length lie in no other of their thread, of two that begin at once the longer one.
+
+        thread: of each template.
+        """
         found = np.zeros(len(self.start), dtype=np.bool_)
-        lasting = self.lasting()
-        thread = self.thread.astype(np.int32)[self.template] if len(self.thread) else self.template
-        for one in range(int(self.thread.max(initial=-1)) + 1):
-            rows = np.flatnonzero(lasting & (thread == one))
+        lasting = (self.template >= 0) & (self.end > self.start)  # MISSING lies before every start
+        of_call = thread.astype(np.int32)[self.template] if len(thread) else self.template
+        for one in range(int(thread.max(initial=-1)) + 1):
+            rows = np.flatnonzero(lasting & (of_call == one))
             if np.any(np.diff(self.start[rows]) <= 0):
                 rows = rows[np.lexsort((-self.end[rows], self.start[rows]))]
             until = np.maximum.accumulate(self.end[rows])
@@ -109,9 +135,11 @@ class Calls:
         return found
 
 
-def read(file: Path, columns: Sequence[str]) -> Iterator[list[Int]]:
+def read(file: Path | None, columns: Sequence[str]) -> Iterator[list[Int]]:
     """Yield the columns of a part, some rows after others; NULL is MISSING."""
-    with pq.ParquetFile(file) as part:
+    if file is None:
+        return
+    with pq.ParquetFile(file, pre_buffer=False) as part:  # else all of the columns' bytes are held at once
         for batch in part.iter_batches(STRETCH, columns=list(columns)):
             yield [integers(batch.column(name)) for name in columns]
 
@@ -127,26 +155,17 @@ def templates(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path], 
 
 
 def calls(parts: Mapping[str, Path], rows: Sequence[Mapping[str, Any]], lines: Mapping[Line, int]) -> Calls:
-    """Return the API calls of a profile."""
+    """Return the API calls of a profile. rows: its templates."""
     threads: dict[tuple[int, object], int] = {}
     names: dict[str | None, int] = {}
     line = _coded(lines[row["process_id"], row["window_index"]] for row in rows)
     thread = _coded(threads.setdefault((at, row["thread"]), len(threads)) for at, row in zip(line.tolist(), rows, strict=True))
     name = _coded(names.setdefault(row["name"], len(names)) for row in rows)
-    columns = ["launch_id", "start_ns", "duration_ns", TEMPLATE]
     first, last, count = _launch_ids(parts["api_calls"]) if rows else (0, -1, 0)
-    if last - first + 1 > _SPARSE * count + STRETCH:
-        raise UnfitError("launch ids are far apart")
     size = last - first + 1
-    found = Calls(first, np.full(size, MISSING), np.full(size, MISSING), np.full(size, -1, np.int32), line, thread, name, [*names])
-    for launch, start, duration, template in read(parts["api_calls"], columns) if rows else ():
-        if np.any((start == MISSING) | ((duration < 0) & (duration != MISSING))):
-            raise UnfitError("a call has no start, or ends before it")
-        place = launch - first
-        found.start[place] = start
-        found.end[place] = np.where(duration == MISSING, MISSING, start + duration)
-        found.template[place] = template
-    return found
+    if size > _SPARSE * count + STRETCH:
+        raise UnfitError("launch ids are far apart")
+    return Calls(parts["api_calls"] if rows else None, first, size, line, thread, name, [*names])
 
 
 def _launch_ids(file: Path) -> tuple[int, int, int]:

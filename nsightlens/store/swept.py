@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from nsightlens.store.profile_parts import (
     COMMUNICATION,
     COMPUTE,
     Calls,
+    CallTimes,
     Line,
     UnfitError,
     Work,
@@ -74,17 +76,20 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
     """
     try:
         profile = _profile(connection, parts)
-        launched = HostSteps(connection, profile.lines, profile.calls)
+        times = profile.calls.times()
+        launched = HostSteps(connection, profile.lines, profile.calls, times)
     except UnfitError:
         return {}
-    outermost = profile.calls.outermost()
-    called = _called(profile, outermost)
+    outermost = times.outermost(profile.calls.thread)
+    called = _called(profile, times, outermost)
     counts, edges = _edges_of_work(profile, launched)
     placed = launched.placed()
+    del times, launched  # with all edges, they would be too much
     found = {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
     _add_host(connection, profile, placed, outermost, edges)
     books, idle = _states(profile, placed, edges)
+    del edges
     return found | {"_step_states": books.table(profile, placed), "_idle_by_call": _idle_table(profile, *called, idle)}
 
 
@@ -216,38 +221,37 @@ def _table(rows: list[dict[str, Any]], texts: tuple[str, ...], integers: tuple[s
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def _called(profile: _Profile, outermost: Mask) -> tuple[Int, Int]:
+def _called(profile: _Profile, times: CallTimes, outermost: Mask) -> tuple[Int, Int]:
     """Return how many outermost calls each line has by name, and how long the longest is."""
     called, names = profile.calls, len(profile.calls.names)
     count, longest = (np.zeros(len(profile.lines) * names, dtype=np.int64) for _ in range(2))
     for some in stretches_of(len(outermost)):
         rows = np.flatnonzero(outermost[some]) + some.start
-        template = called.template[rows]
+        template = times.template[rows]
         group = called.line[template] * names + called.name[template]
         count += np.bincount(group, minlength=len(count))
-        np.maximum.at(longest, group, called.end[rows] - called.start[rows])
+        np.maximum.at(longest, group, times.end[rows] - times.start[rows])
     return count, longest
 
 
 def _add_host(connection: duckdb.DuckDBPyConnection, profile: _Profile, placed: Steps, outermost: Mask, edges: Int) -> None:
     """Add, in place, the edges of calls, of what ranges say that the host did, and of steps; sort them."""
     found = [*_edges_of_ranges(connection, profile), *_edges_of_steps(profile, placed)]
-    lasting = profile.calls.lasting()
-    size, more = len(edges), 2 * int(lasting.sum()) + sum(map(len, found))
-    edges.resize(size + more, refcheck=False)  # larger where it lies: a second array of all edges does not fit
-    for some in (*_edges_of_calls(profile, lasting, outermost), *found):
+    size = len(edges)
+    edges.resize(size + 2 * profile.calls.count + sum(map(len, found)), refcheck=False)  # where it lies: two do not fit
+    for some in chain(_edges_of_calls(profile, outermost), found):
         edges[size : size + len(some)] = some
         size += len(some)
+    edges.resize(size, refcheck=False)
     edges.sort()
 
 
-def _edges_of_calls(profile: _Profile, lasting: Mask, outermost: Mask) -> Iterator[Int]:
+def _edges_of_calls(profile: _Profile, outermost: Mask) -> Iterator[Int]:
     called, first = profile.calls, len(profile.classes) + len(_CATEGORIES) + 1
-    for some in stretches_of(len(lasting)):
-        rows = np.flatnonzero(lasting[some]) + some.start
-        template = called.template[rows]
-        yield from _both(profile, called.line[template], called.start[rows], called.end[rows],
-                         first + 2 * called.name[template] + outermost[rows])
+    for place, template, start, end in called.rows():
+        rows = np.flatnonzero(end > start)
+        class_ = first + 2 * called.name[template[rows]] + outermost[place[rows]]
+        yield from _both(profile, called.line[template[rows]], start[rows], end[rows], class_)
 
 
 def _edges_of_ranges(connection: duckdb.DuckDBPyConnection, profile: _Profile) -> Iterator[Int]:

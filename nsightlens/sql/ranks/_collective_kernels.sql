@@ -23,25 +23,11 @@
 -- @column group_seq      Number of the call within its group; NULL where unknown.
 -- @column group_size     Ranks of the process group; NULL where unknown.
 -- @column numbered       Whether group and number of the call are known.
--- @column place          The number; else the call's place among the others of its process and window, from 1.
 CREATE VIEW _collective_kernels AS
-WITH called AS (
-    SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
-        collective, short_name, name, message_bytes, group_name, group_seq, group_size,
-        group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
-    FROM kernels
-    WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
-), operations AS (
-    SELECT collective, name, short_name, coalesce(
-        nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
-        nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation
-    FROM (SELECT DISTINCT collective, name, short_name FROM called)
-)
 SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
-    c.collective, c.short_name, o.operation, message_bytes, group_name, group_seq, group_size, numbered,
-    CASE WHEN numbered THEN group_seq
-        ELSE row_number() OVER (PARTITION BY profile_id, process_id, window_index, numbered, duration_ns >= 0
-            ORDER BY start_ns, kernel_id) END AS place
-FROM called AS c
-JOIN operations AS o ON o.name IS NOT DISTINCT FROM c.name AND o.short_name IS NOT DISTINCT FROM c.short_name
-    AND o.collective IS NOT DISTINCT FROM c.collective;
+    collective, short_name, coalesce(
+        nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
+        nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
+    message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+FROM kernels
+WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL;

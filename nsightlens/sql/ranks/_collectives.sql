@@ -36,26 +36,29 @@ WITH executions AS (
         FROM _collective_kernels WHERE duration_ns >= 0 GROUP BY ALL
     ) LEFT JOIN executions USING (profile_id)
     WINDOW captures AS (PARTITION BY run, tool, execution, window_index, numbered)
+), placed AS MATERIALIZED (
+    -- calls without a number have their place among the others of their process and window
+    SELECT k.run, t.capture, t.process, t.all_processes, k.kernel_id, k.rank, k.group_size, k.operation, k.duration_ns,
+        CASE WHEN k.numbered THEN k.group_name END AS group_name, CASE WHEN k.numbered THEN k.group_seq
+            ELSE row_number() OVER (PARTITION BY t.capture, t.process ORDER BY k.start_ns, k.kernel_id) END AS place
+    FROM _collective_kernels AS k
+    JOIN tracks AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
+        AND t.window_index IS NOT DISTINCT FROM k.window_index AND t.numbered = k.numbered
+    WHERE t.may_match AND k.duration_ns >= 0
 ), matched AS (
     SELECT capture, group_name, place, count(*) AS processes, min(duration_ns) AS transfer_ns
-    FROM (
-        SELECT t.capture, t.process, t.all_processes, CASE WHEN k.numbered THEN k.group_name END AS group_name, k.place,
-            k.rank, k.group_size, k.operation, k.duration_ns
-        FROM _collective_kernels AS k
-        JOIN tracks AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
-            AND t.window_index IS NOT DISTINCT FROM k.window_index AND t.numbered = k.numbered
-        WHERE t.may_match AND k.duration_ns >= 0
-    )
+    FROM placed
     GROUP BY capture, group_name, place
     HAVING count(*) > 1 AND min(operation) = max(operation) AND count(DISTINCT process) = count(*)
         AND count(rank) = count(DISTINCT rank) AND coalesce(count(*) <= min(group_size), true)
         AND coalesce(count(*) = min(all_processes), true)
+), known AS (
+    SELECT p.run, p.kernel_id, m.processes, m.transfer_ns
+    FROM placed AS p
+    JOIN matched AS m ON m.capture = p.capture AND m.place = p.place AND m.group_name IS NOT DISTINCT FROM p.group_name
 )
 SELECT k.run, k.tool, k.rank, k.profile_id, k.process_id, k.window_index, k.kernel_id, k.operation, k.start_ns,
     k.start_ns + k.duration_ns AS end_ns, k.message_bytes, k.group_size, m.processes, m.transfer_ns
 FROM _collective_kernels AS k
-JOIN tracks AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
-    AND t.window_index IS NOT DISTINCT FROM k.window_index AND t.numbered = k.numbered
-LEFT JOIN matched AS m ON m.capture = t.capture AND m.place = k.place
-    AND m.group_name IS NOT DISTINCT FROM CASE WHEN k.numbered THEN k.group_name END
+LEFT JOIN known AS m ON m.run = k.run AND m.kernel_id = k.kernel_id
 WHERE k.duration_ns >= 0;
