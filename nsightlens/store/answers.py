@@ -253,7 +253,10 @@ def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
 
 
 def rows_of(view: View) -> str:
-    """Return the SQL for the answers of a view, in its order."""
+    """Return the SQL for the answers of a view, in its order; of a private one, which only views read, in none."""
+    table = _TABLE.format(view.name)
+    if view.name.startswith("_"):
+        return f"(SELECT * EXCLUDE (_place) FROM {table})"
     columns = {name for name, _ in view.columns}
     by = ", ".join(name for name in _BY if name in columns or name == "_place")
-    return f"(SELECT * EXCLUDE (_place) FROM {_TABLE.format(view.name)} ORDER BY {by})"
+    return f"(SELECT * EXCLUDE (_place) FROM {table} ORDER BY {by})"

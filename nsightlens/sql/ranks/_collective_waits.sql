@@ -2,7 +2,7 @@
 -- the step. The rest of the time was spent waiting for other processes. Of the steps of processes without any matched
 -- collective nothing is known: they have no row.
 -- @scope run
--- @requires _collectives, _steps
+-- @requires _collective_kernels, _collective_matches, _steps
 -- @column profile_id    Profile.
 -- @column process_id    OS process.
 -- @column window_index  Capture window of the process.
@@ -16,14 +16,23 @@ WITH steps AS MATERIALIZED (
         dense_rank() OVER (ORDER BY profile_id, process_id, window_index) AS track,
         row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
     FROM _steps
-), calls AS MATERIALIZED (
-    SELECT t.track, c.start_ns, c.end_ns, c.transfer_ns
-    FROM _collectives AS c JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS t
-        ON t.profile_id = c.profile_id AND t.process_id IS NOT DISTINCT FROM c.process_id
-        AND t.window_index IS NOT DISTINCT FROM c.window_index
+), matches AS MATERIALIZED (
+    FROM _collective_matches
+), matched AS MATERIALIZED (
+    SELECT DISTINCT s.track, s.profile_id, s.process_id, s.window_index
+    FROM (SELECT DISTINCT profile_id, process_id, window_index FROM matches) AS m
+    JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS s
+        ON s.profile_id = m.profile_id AND s.process_id IS NOT DISTINCT FROM m.process_id
+        AND s.window_index IS NOT DISTINCT FROM m.window_index
+), calls AS (
+    SELECT t.track, k.start_ns, k.start_ns + k.duration_ns AS end_ns, m.transfer_ns
+    FROM _collective_kernels AS k JOIN matched AS t ON t.profile_id = k.profile_id AND t.process_id IS NOT DISTINCT FROM k.process_id
+        AND t.window_index IS NOT DISTINCT FROM k.window_index
+    LEFT JOIN matches AS m ON m.run = k.run AND m.kernel_id = k.kernel_id
+    WHERE k.duration_ns >= 0
 ), placed AS (
     SELECT s.place, c.start_ns, c.end_ns, c.transfer_ns
-    FROM (FROM calls SEMI JOIN (SELECT DISTINCT track FROM calls WHERE transfer_ns IS NOT NULL) USING (track)) AS c
+    FROM calls AS c
     ASOF JOIN steps AS s ON c.track = s.track AND c.start_ns >= s.start_ns
     WHERE c.start_ns < s.end_ns
 ), spans AS (

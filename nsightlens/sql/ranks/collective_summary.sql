@@ -1,7 +1,7 @@
 -- The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels count, not the
 -- host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, waiting for other ranks included;
 -- transfer is the part in which data moved: that of the fastest rank for the same call (NULL where the calls of the ranks
--- cannot be matched; _collectives says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
+-- cannot be matched; _collective_matches says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
 -- plugin shows. Bandwidth is that of transfer_ns where known, else of latency, over the calls whose bytes are known; bus
 -- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
 -- times the payload) allgather, else 1.
