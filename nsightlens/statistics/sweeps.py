@@ -22,7 +22,7 @@ _BITS, _WHOLE = 63, 52
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How edges are integers. first: the earliest time, in ns; time_bits and change_bits: what times from there and changes take."""
+    """How edges are integers. first: the earliest time, in ns; time_bits and change_bits: what times from it and changes take."""
 
     first: int
     time_bits: int

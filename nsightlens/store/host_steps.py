@@ -138,7 +138,7 @@ class HostSteps:
         return Steps(self._lines, *(column[kept] for column in columns))
 
     def _windows(self, start: Int, end: Int) -> tuple[Int, Int]:
-        """Return when each step begins and ends, with its work: where the one before it ended, the first one after earlier work."""
+        """Return when each step begins and ends, with its work: where the one before ended, the first one after earlier work."""
         began, until = start.copy(), np.maximum(end, self._last)
         for rows, before in zip(self._of_line, self._before, strict=True):
             until[rows] = np.maximum.accumulate(until[rows])

@@ -148,7 +148,8 @@ def templates(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path], 
     """Return what each template of a table says, in their order; none where the profile has no such rows."""
     if table not in parts:
         return []
-    found = connection.sql(_WORK.get(table, _CALLED), params=[str(parts[templates_of(table)])]).to_arrow_table().to_pylist()
+    relation = connection.sql(_WORK.get(table, _CALLED), params=[str(parts[templates_of(table)])])
+    found: list[dict[str, Any]] = relation.to_arrow_table().to_pylist()
     if [row["template"] for row in found] != list(range(len(found))):
         raise UnfitError(f"{table}: templates are not numbered from 0")
     return found

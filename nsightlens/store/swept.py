@@ -105,7 +105,8 @@ def _profile(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -
     tracks = sorted({(number[row["process_id"], row["window_index"]], row["device_id"]) for row in busy},
                     key=lambda track: (track[0], *_last(track[1:])))
     classes = sorted({(row["kind"], row["blocks"]) for row in busy}, key=_last)
-    work = [_work(table, parts[table], rows[table], number, tracks, classes) for table in ("kernels", "memory_ops") if table in parts]
+    work = [_work(table, parts[table], rows[table], number, tracks, classes)
+            for table in ("kernels", "memory_ops") if table in parts]
     called = calls(parts, rows["api_calls"], number)
     first, last, longest = connection.execute(_BOUNDS).fetchall()[0]
     packed = packing(first or 0, (last or 0) + max(longest or 0, 0), _classes(len(classes), called), max(len(lines), len(tracks)))
@@ -136,7 +137,10 @@ def _work(table: str, file: Path, rows: list[dict[str, Any]], lines: Mapping[Lin
 
 
 def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
-    """Return how much work each track has, and the sorted starts and ends of all that lasts; tell `launched` of it."""
+    """Return how much work each track has, and its sorted starts and ends; tell `launched` of it.
+
+    What has no length is there, too: the idle time of a GPU may begin or end with it.
+    """
     counts = np.zeros(len(profile.tracks), dtype=np.int64)
     edges, size = np.empty(2 * sum(work.count() for work in profile.work), dtype=np.int64), 0
     for work in profile.work:
@@ -144,9 +148,8 @@ def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
             launched.add(work.line[template], start, end, launch)
             track, change = work.track[template], 2 * work.class_[template]
             counts += np.bincount(track, minlength=len(counts))
-            lasts = end > start
             for at, is_end in ((start, 0), (end, 1)):
-                some = profile.packing.edges(track[lasts], at[lasts], change[lasts] + is_end)
+                some = profile.packing.edges(track, at, change + is_end)
                 edges[size : size + len(some)] = some
                 size += len(some)
     edges.resize(size, refcheck=False)
