@@ -43,7 +43,7 @@ SELECT min(start_ns), max(start_ns), max(duration_ns) FROM (
     UNION ALL SELECT start_ns, duration_ns FROM api_calls UNION ALL SELECT start_ns, duration_ns FROM ranges)
 """
 _HOST = """
-SELECT line, start_ns, end_ns, list_position(?, category) - 1 AS category
+SELECT line::INTEGER AS line, start_ns, end_ns, (list_position(?, category) - 1)::TINYINT AS category
 FROM _host_activities AS h JOIN swept_lines AS l
     ON l.process_id IS NOT DISTINCT FROM h.process_id AND l.window_index IS NOT DISTINCT FROM h.window_index
 """
@@ -262,7 +262,7 @@ def _edges_of_ranges(connection: duckdb.DuckDBPyConnection, profile: _Profile) -
                       "window_index": pa.array([window for _, window in profile.lines], pa.int32()),
                       "line": range(len(profile.lines))})
     connection.register("swept_lines", lines)
-    for batch in connection.sql(_HOST, params=[list(_CATEGORIES)]).to_arrow_reader(1 << 17):
+    for batch in connection.sql(_HOST, params=[list(_CATEGORIES)]).to_arrow_table().to_batches(1 << 17):
         line, start, end, category = (integers(batch.column(name)) for name in ("line", "start_ns", "end_ns", "category"))
         yield from _both(profile, line, start, end, len(profile.classes) + category)
     connection.unregister("swept_lines")
