@@ -46,9 +46,15 @@ def faster(wanted: float, ours: Candidate, peer: Candidate | None, name: str) ->
     return Bar(text, f"{ratio:.2f}x", ratio >= wanted)
 
 
-def smaller(most_mb: int, ours: Candidate) -> Bar:
+def dearer(most: float, ours: Candidate, other: Candidate) -> Bar:
+    """Return the bar "at most `most` times the other", in wall time."""
+    ratio = ours.wall_s / other.wall_s
+    return Bar(f"{ours.name} at most {most:g}x {other.name}", f"{ratio:.2f}x", ratio <= most)
+
+
+def smaller(most_mb: int, ours: Candidate, what: str = "") -> Bar:
     """Return the bar on peak memory, judged by the resident set: an upper bound, shared pages count in each process."""
-    text = f"at most {most_mb} MB in all processes"
+    text = f"{what} at most {most_mb} MB in all processes".lstrip()
     rss, pss = ours.peak_rss_bytes, ours.peak_pss_bytes
     if rss is None:
         return Bar(text, "not measured", None)

@@ -5,7 +5,7 @@ collective_coverage says what could not be matched. Times of different ranks are
 (see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
 is named only where it came later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
 @scope rows
-@requires kernels, profiles
+@requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank that its previous collective, of another group, released later than the second last came late for that.
 @assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
@@ -55,9 +55,8 @@ SELECT
     k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns,
     k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible,
     k.group_name, k.group_size, k.group_seq, k.collective, k.short_name, k.message_bytes, k.step
-FROM kernels AS k
+FROM _collective_kernels AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
-WHERE k.family = 'collective' AND k.tool <> 'ncu' AND k.start_ns IS NOT NULL AND k.duration_ns IS NOT NULL
 ORDER BY k.run, k.tool, p.execution_id, k.rank, k.start_ns, k.kernel_id
 """
 _UNNAMED = re.compile(r"(?i)send_?recv|^coalesced$")

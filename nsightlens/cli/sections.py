@@ -40,13 +40,17 @@ class Page:
     filters: dict[str, list[object]]
     answers: dict[tuple[object, ...], list[Row]] = field(default_factory=dict)
 
-    def ask(self, view: str, **parameters: object) -> list[Row]:
-        """Return the rows of a view for this run, under those filters that it has a column for."""
-        key = (view, *parameters.items())
+    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
+        """Return the rows of a view for this run, under those filters that it has a column for.
+
+        only: the columns to read, beside `run`, of a view with many rows; none: all.
+        """
+        key = (view, *only, *parameters.items())
         if key not in self.answers:
             columns = dict(self.store.views[view].columns)
             asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-            self.answers[key] = self.store.view(view, **asked | parameters).to_pylist()
+            table = self.store.view(view, **asked | parameters)
+            self.answers[key] = (table.select(["run", *only]) if only else table).to_pylist()
         return [row for row in self.answers[key] if row["run"] == self.run]
 
     def note(self, view: str, *texts: str) -> str:
@@ -268,7 +272,7 @@ def ranks(asked: Page) -> None:
     if len(rows) < 2:
         return
     waits: dict[str, int | None] = {}
-    for row in asked.ask("distributed_overview"):
+    for row in asked.ask("distributed_overview", only=("tool", "process_id", "synchronizing_ns")):
         if row["tool"] == tool and row["synchronizing_ns"] is not None:
             waits[row["process_id"]] = (waits.get(row["process_id"]) or 0) + row["synchronizing_ns"]
     shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
@@ -351,7 +355,7 @@ def _gpus(rows: Sequence[Row]) -> list[str]:
 
 def _stepped(asked: Page, tool: str) -> bool:
     """Return whether the tool recorded steps: else one row stands for the whole capture of a process."""
-    return any(row["step_id"] is not None for row in asked.ask("step_breakdown") if row["tool"] == tool)
+    return any(row["step_id"] is not None for row in asked.ask("step_breakdown", only=("tool", "step_id")) if row["tool"] == tool)
 
 
 def _outside_steps(asked: Page, tool: str) -> str:

@@ -48,6 +48,8 @@ def command(store: Path | None, views: Path | None, **filters: Any) -> None:
             _check(column, asked.get(column, []), overview[column].to_pylist())
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
         answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+        if not asked:
+            answers["profile_overview",] = overview.to_pylist()
         for number, run in enumerate(runs[:_MOST]):
             if number:
                 click.echo()

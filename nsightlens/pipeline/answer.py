@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from nsightlens.columns.row_templates import templates_of
 from nsightlens.errors import UsageError
 from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.plan import OnProgress, Progress, Resources
@@ -23,6 +24,7 @@ WORTH_IT = 1_000_000
 """Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
 all. A profile of as many is a batch of its own."""
 _EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
+_READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
 _WITHOUT = (duckdb.Error, OSError)
 """Errors (too little memory, a full disk) that leave a store without answers: its views then compute."""
 Profile = tuple[str, dict[str, Path]]
@@ -59,11 +61,11 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
     events: dict[str, int] = defaultdict(int)
     gone = set(change.gone)
     for table, run, name, path, count in known.parts:
-        if name not in gone and path not in change.lost and table in TABLES:
+        if name not in gone and path not in change.lost and table in _READ:
             profiles.setdefault(name, (run, {}))[1][table] = root / path
             events[name] += count if table in _EVENTS else 0
     for name, run, _, folder, rows in change.added:
-        profiles[name] = run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in TABLES}
+        profiles[name] = run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in _READ}
         events[name] = sum(rows.get(table, 0) for table in _EVENTS)
     return profiles, events
 
@@ -117,6 +119,7 @@ def compute(batch: list[Profile], names: Collection[str], target: Path, threads:
     for run, parts in batch:
         for table, path in parts.items():
             sources[table][run].append(path)
+    workers.give_back()
     answers.compute(sources, names, target, threads)
 
 

@@ -25,18 +25,23 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
-from nsightlens.store import catalog, template
+from nsightlens.store import catalog, swept, template
 from nsightlens.views import registry
-from nsightlens.views.header import View
-from nsightlens.views.signature import signatures
+from nsightlens.views.header import PACKAGE, View
+from nsightlens.views.signature import digest, signatures
 
-MEMORY = "600MB"
+MEMORY = "200MB"
 """What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
 SELDOM = frozenset({
     "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "idle_breakdown",
     "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches: kept where that is asked for."""
+MEANWHILE = frozenset({"_step_states"})
+"""Views that are computed for others and not kept: of what reads them, the rows are kept."""
+_OF_A_RUN = frozenset({"_exclusive_time"})
+"""Views that have rows of one run that is named, and none at their default parameters."""
 _BY = ("run", "tool", "rank", "profile_id", "_place")
+_SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/profile_parts.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
 Sources = Mapping[str, Mapping[str, Sequence[Path]]]
@@ -44,16 +49,24 @@ Sources = Mapping[str, Mapping[str, Sequence[Path]]]
 
 
 @cache
-def answerable() -> dict[str, View]:
-    """Return the views that are kept, private ones included, each after those it requires; analyses last."""
+def _of_profiles() -> dict[str, View]:
+    """Return the views that are computed for a profile alone, each after those it requires; analyses last."""
     every = {**registry.load(), **registry.analyses()}
-    return {name: view for name, view in every.items() if view.scope == "profile"}
+    return {name: view for name, view in every.items() if view.scope == "profile" and name not in _OF_A_RUN}
+
+
+@cache
+def answerable() -> dict[str, View]:
+    """Return the views that are kept, private ones included."""
+    return {name: view for name, view in _of_profiles().items() if name not in MEANWHILE}
 
 
 @cache
 def _signatures() -> dict[str, str]:
-    found = signatures({**registry.load(), **{name: view for name, view in answerable().items() if not view.sql}})
-    return {name: found[name] for name in answerable()}
+    """Return the signature of each view, and the code of the sweeps: an answer may have its rows from them."""
+    found = signatures({**registry.load(), **{name: view for name, view in _of_profiles().items() if not view.sql}})
+    code = [(PACKAGE / name).read_text(encoding="utf-8") for name in _SWEEPS]
+    return {name: digest([found[name], *code]) for name in _of_profiles()}
 
 
 def compute(sources: Sources, names: Collection[str], target: Path, threads: int) -> None:
@@ -68,11 +81,16 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         with contextlib.closing(catalog.open_for_writing(made, target.parent, MEMORY)) as connection:
             connection.execute("SET preserve_insertion_order = true")
             connection.execute(f"SET threads = {threads}")
-            _show_parts(connection, sources)
-            for name, view in answerable().items():
-                if name in names:
-                    with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError):
-                        _answer(connection, view)
+            with catalog.transaction(connection):
+                _show_parts(connection, sources)
+            rows = swept.sweep(connection, _of_one_profile(sources))
+            for name, view in _of_profiles().items():
+                if name in names or name in MEANWHILE:
+                    with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError), catalog.transaction(connection):
+                        _answer(connection, view, rows.get(name))
+            for name in MEANWHILE:
+                connection.execute(f"DROP TABLE IF EXISTS {_TABLE.format(name)}")
+                connection.execute("DELETE FROM _answers WHERE view_name = ?", [name])
             connection.execute("CHECKPOINT")
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
         shutil.copyfile(made, draft)
@@ -82,6 +100,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
 def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None:
     """Make each table that has parts a view of them."""
     for table, by_run in sources.items():
+        if table not in TABLES:
+            continue
         columns = ", ".join(f'"{column.name}"' for column in TABLES[table].columns if column.name != "run")
         parts = " UNION ALL ".join(
             f"SELECT {catalog.literal(run)} AS run, {columns} FROM read_parquet([{', '.join(_text(p) for p in paths)}], "
@@ -90,20 +110,31 @@ def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None
         connection.execute(f"CREATE VIEW {table} AS {parts}")
 
 
+def _of_one_profile(sources: Sources) -> dict[str, Path]:
+    """Return the parts by table where they are of one profile; of several, which SQL takes together, none."""
+    found = {table: [path for paths in by_run.values() for path in paths] for table, by_run in sources.items()}
+    return {table: paths[0] for table, paths in found.items()} if all(len(paths) == 1 for paths in found.values()) else {}
+
+
 def _text(path: Path) -> str:
     return catalog.literal(str(path))
 
 
-def _answer(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    """Compute one view into its table, note it, and let the views after it read that."""
+def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | None) -> None:
+    """Compute one view into its table, note it, and let the views after it read that. rows: what a sweep has found already."""
     began = time.perf_counter()
     table = _TABLE.format(view.name)
-    if view.sql:
-        asked = f"{view.name}()" if view.is_macro else view.name
+    asked = f"{view.name}()" if view.is_macro else view.name
+    if rows is not None:
+        connection.execute(f"CREATE TABLE {table} AS SELECT *, 0::BIGINT AS _place FROM {asked} LIMIT 0")
+        connection.register("incoming", rows)
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT *, row_number() OVER () AS _place FROM incoming")
+        connection.unregister("incoming")
+    elif view.sql:
         connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM {asked}")
     else:
-        rows = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
-        connection.register("incoming", rows)
+        found = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
+        connection.register("incoming", found)
         connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM incoming")
         connection.unregister("incoming")
     connection.execute(
@@ -222,7 +253,10 @@ def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
 
 
 def rows_of(view: View) -> str:
-    """Return the SQL for the answers of a view, in its order."""
+    """Return the SQL for the answers of a view, in its order; of a private one, which only views read, in none."""
+    table = _TABLE.format(view.name)
+    if view.name.startswith("_"):
+        return f"(SELECT * EXCLUDE (_place) FROM {table})"
     columns = {name for name, _ in view.columns}
     by = ", ".join(name for name in _BY if name in columns or name == "_place")
-    return f"(SELECT * EXCLUDE (_place) FROM {_TABLE.format(view.name)} ORDER BY {by})"
+    return f"(SELECT * EXCLUDE (_place) FROM {table} ORDER BY {by})"

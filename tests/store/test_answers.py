@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
@@ -161,10 +162,10 @@ def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypat
 def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = answers._answer
 
-    def fail(connection: duckdb.DuckDBPyConnection, view: nl.View) -> None:
+    def fail(connection: duckdb.DuckDBPyConnection, view: nl.View, rows: pa.Table | None) -> None:
         if view.name == "_gpu_states":
             raise duckdb.OutOfMemoryException("no room")
-        real(connection, view)
+        real(connection, view, rows)
 
     monkeypatch.setattr(answers, "_answer", fail)
     with nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store", answers=True) as store:

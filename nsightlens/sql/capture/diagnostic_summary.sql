@@ -2,7 +2,7 @@
 -- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time), and kernels
 -- that last longer than their stream allows (impossible_durations).
 -- @scope run
--- @requires family_summary, kernel_overruns
+-- @requires kernels, kernel_overruns
 -- @assumes No row is no proof: only what a tool said, or what a reader could notice in the files, is listed.
 -- @column run       Run; NULL for files that belong to none.
 -- @column tool      Profiler; NULL where no reader took the file.
@@ -12,7 +12,12 @@
 -- @column files     Distinct files; NULL where it concerns the run.
 -- @column message   Message of the first of those files (by path): what it means and what to do.
 CREATE VIEW diagnostic_summary AS
-WITH grouped AS (
+WITH families AS MATERIALIZED (
+    SELECT run, tool, family, count(*) AS kernels, sum(duration_ns) AS total_ns, sum(duration_ns - coalesce(overrun_ns, 0)) AS clipped_ns
+    FROM kernels WHERE tool <> 'ncu' GROUP BY run, tool, family
+), shares AS (
+    SELECT *, round(100.0 * clipped_ns / nullif(sum(clipped_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct FROM families
+), grouped AS (
     SELECT
         run, tool, severity, code,
         TRY_CAST(sum(count) AS BIGINT) AS count,
@@ -21,11 +26,11 @@ WITH grouped AS (
     FROM diagnostics
     GROUP BY run, tool, severity, code
     UNION ALL
-    SELECT run, tool, 'warning', 'unclassified_time', instances, NULL,
+    SELECT run, tool, 'warning', 'unclassified_time', kernels, NULL,
         time_pct || ' % of the kernel time is in kernels of family other: their names do not tell what they do, and if some of '
         || 'them communicate, that counts as computation. nsightlens show unclassified_kernels lists them'
-    FROM family_summary
-    WHERE family = 'other' AND time_pct > 10 AND tool <> 'ncu'
+    FROM shares
+    WHERE family = 'other' AND time_pct > 10
     UNION ALL
     SELECT run, tool, 'warning', 'impossible_durations', o.kernels, NULL, format('{} of {} kernels last longer than their stream '
         || 'allows, together {:.3f} ms, {:.1f} % of the kernel time as recorded: their ends cannot be true. Busy time, steps and '
@@ -36,7 +41,7 @@ WITH grouped AS (
         SELECT run, tool, count(*) AS kernels, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(overrun_ns) AS overrun_ns
         FROM kernel_overruns GROUP BY run, tool
     ) AS o JOIN (
-        SELECT run, tool, sum(instances)::BIGINT AS kernels, sum(total_ns) AS total_ns FROM family_summary GROUP BY run, tool
+        SELECT run, tool, sum(kernels)::BIGINT AS kernels, sum(total_ns) AS total_ns FROM families GROUP BY run, tool
     ) AS t USING (run, tool)
 )
 SELECT run, tool, severity, code, count, files, message

@@ -1,12 +1,12 @@
 -- The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels count, not the
 -- host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, waiting for other ranks included;
 -- transfer is the part in which data moved: that of the fastest rank for the same call (NULL where the calls of the ranks
--- cannot be matched; _collectives says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
+-- cannot be matched; _collective_matches says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
 -- plugin shows. Bandwidth is that of transfer_ns where known, else of latency, over the calls whose bytes are known; bus
 -- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
 -- times the payload) allgather, else 1.
 -- @scope run
--- @requires _collectives, _collective_unions
+-- @requires _collectives, _collective_latencies, _collective_unions
 -- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
 -- @assumes The fastest rank of a matched call waited for nobody, so that its duration is the time of the data.
 -- @assumes Bytes are the input payload that Kineto names; nsys exports name none, and their sizes and bandwidths are NULL.
@@ -44,13 +44,15 @@ WITH timed AS (
 SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) AS calls,
     TRY_CAST(sum(message_bytes) AS BIGINT) AS total_bytes, round(avg(message_bytes), 1) AS avg_bytes,
     TRY_CAST(sum(f.latency_ns) AS BIGINT) AS latency_ns, round(avg(f.latency_ns), 1) AS avg_latency_ns,
-    any_value(u.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls,
+    any_value(l.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls,
     TRY_CAST(coalesce(sum(f.latency_ns) FILTER (f.transfer_ns IS NULL), 0) AS BIGINT) AS unmatched_ns, TRY_CAST(sum(f.transfer_ns) AS BIGINT) AS transfer_ns,
     round(avg(f.transfer_ns), 1) AS avg_transfer_ns,
     CASE WHEN count(f.transfer_ns) > 0 THEN any_value(u.transfer_ns) END AS transfer_union_ns,
     round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,
     round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s
 FROM factored AS f
+LEFT JOIN _collective_latencies AS l ON l.profile_id = f.profile_id AND l.process_id IS NOT DISTINCT FROM f.process_id
+    AND l.operation = f.operation
 LEFT JOIN _collective_unions AS u ON u.profile_id = f.profile_id AND u.process_id IS NOT DISTINCT FROM f.process_id
     AND u.operation = f.operation
 GROUP BY f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation

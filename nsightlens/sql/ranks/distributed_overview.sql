@@ -5,7 +5,7 @@
 -- collective kernels that began in the step, split into data transfer (as long as the fastest process needed for the same
 -- collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot be matched.
 -- @scope run
--- @requires _step_states, _collective_waits, processes
+-- @requires _step_overlap, _collective_waits, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes The fastest process of a matched collective waited for nobody. Only durations are compared over processes, no clocks.
@@ -29,28 +29,10 @@
 -- @column transfer_ns       Collective kernels moving data.
 -- @balance step_ns = computation_ns + overlapping_ns + communication_ns + other_ns
 CREATE MACRO distributed_overview(communication_pattern := NULL) AS TABLE
-WITH states AS MATERIALIZED (
-    FROM _step_states(communication_pattern := communication_pattern)
-), kernels_known AS (
-    SELECT profile_id, process_id, window_index, bool_or(compute) AS has_kernels
-    FROM states GROUP BY profile_id, process_id, window_index
-), summed AS (
-    SELECT s.*, CASE WHEN k.has_kernels THEN s.compute ELSE s.cpu_exec END AS computes,
-        s.communication OR s.communication_call AS communicates
-    FROM states AS s JOIN kernels_known AS k ON k.profile_id = s.profile_id
-        AND k.process_id IS NOT DISTINCT FROM s.process_id AND k.window_index IS NOT DISTINCT FROM s.window_index
-), classes AS (
-    SELECT run, tool, profile_id, process_id, window_index, step, step_id, start_ns, end_ns,
-        TRY_CAST(coalesce(sum(total_ns) FILTER (computes AND NOT communicates), 0) AS BIGINT) AS computation_ns,
-        TRY_CAST(coalesce(sum(total_ns) FILTER (computes AND communicates), 0) AS BIGINT) AS overlapping_ns,
-        TRY_CAST(coalesce(sum(total_ns) FILTER (communicates AND NOT computes), 0) AS BIGINT) AS communication_ns,
-        TRY_CAST(coalesce(sum(total_ns) FILTER (NOT computes AND NOT communicates), 0) AS BIGINT) AS other_ns
-    FROM summed GROUP BY run, tool, profile_id, process_id, window_index, step, step_id, start_ns, end_ns
-)
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.window_index, s.step, s.step_id, s.start_ns,
     s.end_ns - s.start_ns AS step_ns, computation_ns, overlapping_ns, communication_ns, other_ns,
     w.latency_ns - w.transfer_ns AS synchronizing_ns, w.transfer_ns
-FROM classes AS s
+FROM _step_overlap(communication_pattern := communication_pattern) AS s
 LEFT JOIN _collective_waits AS w ON w.profile_id = s.profile_id AND w.process_id IS NOT DISTINCT FROM s.process_id
     AND w.window_index IS NOT DISTINCT FROM s.window_index AND w.start_ns = s.start_ns
     AND w.step_id IS NOT DISTINCT FROM s.step_id

@@ -1,7 +1,7 @@
 -- What fills the steps of a process, each interval under the category that the TensorBoard plugin would count it in.
--- Of operators only the outermost of a thread stand here: those inside them add nothing to a union.
+-- What the host did is as _host_activities has it.
 -- @scope rows
--- @requires _bounded_kernels, memory_ops, graph_executions, api_calls, ranges
+-- @requires _bounded_kernels, memory_ops, graph_executions, api_calls, _host_activities
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column profile_id    Profile.
 -- @column process_id    OS process.
@@ -11,17 +11,6 @@
 -- @column category      kernel, memcpy, memset, communication (kernels that communicate), communication_call (its host
 --                       side), runtime, data_loader or cpu_exec.
 CREATE MACRO _step_activities(communication_pattern := NULL) AS TABLE
-WITH host AS (
-    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
-        CASE
-            WHEN regexp_matches(name, '^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#') THEN 'data_loader'
-            WHEN regexp_matches(name, '^(nccl|gloo|mpi|ucc|xccl|hccl|rccl):') THEN 'communication_call'
-            WHEN kind LIKE 'nvtx%' AND domain IN ('NCCL', 'MPI', 'UCX', 'NVSHMEM') THEN 'communication_call'
-            WHEN kind = 'operator' AND op_parent_id IS NULL THEN 'cpu_exec'
-        END AS category
-    FROM ranges
-    WHERE kind IN ('operator', 'annotation', 'nvtx_push_pop', 'nvtx_start_end') AND duration_ns > 0
-)
 SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
     CASE WHEN CASE WHEN communication_pattern IS NULL THEN family = 'collective'
         ELSE regexp_matches(name, communication_pattern) END THEN 'communication' ELSE 'kernel' END AS category
@@ -42,5 +31,4 @@ FROM api_calls
 WHERE duration_ns > 0
 UNION ALL
 SELECT profile_id, process_id, window_index, start_ns, end_ns, category
-FROM host
-WHERE category IS NOT NULL;
+FROM _host_activities;

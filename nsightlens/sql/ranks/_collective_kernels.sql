@@ -1,0 +1,33 @@
+-- The collective kernels on the timeline, with what says which call of which process group each of them is: all that the
+-- matching over processes reads (_collectives, collective_match). No kernel is looked at again for it.
+-- @scope profile
+-- @requires kernels
+-- @column run            Run.
+-- @column tool           nsys or kineto.
+-- @column rank           Rank of the process.
+-- @column host           Its host.
+-- @column profile_id     Profile.
+-- @column process_id     OS process.
+-- @column window_index   Capture window of the process.
+-- @column kernel_id      The kernel.
+-- @column stream         Stream id within the process.
+-- @column start_ns       Start, relative to the profile's origin.
+-- @column duration_ns    Duration as the tool recorded it.
+-- @column overrun_ns     The part of it that its stream does not allow; NULL where there is none.
+-- @column step           Training step.
+-- @column collective     Operation as the trace names it.
+-- @column short_name     The kernel's short name.
+-- @column operation      allreduce, allgather, reducescatter, alltoall, broadcast, reduce, sendrecv, ...; else its base name.
+-- @column message_bytes  Payload on this rank; NULL where unknown.
+-- @column group_name     Process group; NULL where unknown.
+-- @column group_seq      Number of the call within its group; NULL where unknown.
+-- @column group_size     Ranks of the process group; NULL where unknown.
+-- @column numbered       Whether group and number of the call are known.
+CREATE VIEW _collective_kernels AS
+SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
+    collective, short_name, coalesce(
+        nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
+        nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
+    message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+FROM kernels
+WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL;

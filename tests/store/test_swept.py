@@ -1,0 +1,142 @@
+"""Sweeps of one large profile (store/swept.py): the rows that the views have in SQL, for rows of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from nsightlens.columns.row_templates import TEMPLATE, templates_of
+from nsightlens.schema import TABLES
+from nsightlens.statistics import sweeps
+from nsightlens.store import swept
+from nsightlens.views import registry
+from tests.catalogs import catalog
+
+SWEPT = ["_gpu_load", "_gpu_states", "_idle_by_call", "_step_states", "_steps"]
+_MIXED = "(i * 2654435761 + {seed} * 40503 + {salt} * 97) % 1000003"
+"""A well-mixed number of row i."""
+FILL = """
+INSERT INTO profiles BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id;
+INSERT INTO processes BY NAME SELECT 'r' AS run, 'P' AS profile_id, 'P:' || i AS process_id FROM range(3) AS t(i);
+INSERT INTO devices BY NAME SELECT 'r' AS run, 'P' AS profile_id, 'P:' || i AS process_id, 0 AS device, 'gpu' || i AS device_id,
+    108 AS sm_count FROM range(2) AS t(i);
+INSERT INTO api_calls BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || {a} % 3 AS process_id,
+    CASE {a} % 3 WHEN 1 THEN {a} % 2 ELSE 0 END AS window_index, {b} % 2 AS thread, 1000 + i AS launch_id, {c} % 9000 AS start_ns,
+    CASE WHEN {d} % 11 > 0 THEN {d} % 200 * ({d} % 3) END AS duration_ns, 'call' || {b} % 3 AS name FROM range({rows}) AS t(i);
+INSERT INTO kernels BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, a.process_id, a.window_index, i AS kernel_id,
+    'gpu' || a.process_id AS device_id, 0 AS device, CASE WHEN {c} % 13 > 0 THEN a.start_ns + {c} % 300 END AS start_ns,
+    CASE WHEN {d} % 17 > 0 THEN {d} % 90 - 3 END AS duration_ns, CASE WHEN {d} % 5 = 0 THEN 2 END AS overrun_ns,
+    CASE WHEN {a} % 7 > 0 THEN launch_id END AS launch_id, CASE {b} % 4 WHEN 0 THEN 'collective' WHEN 1 THEN 'gemm' END AS family,
+    {b} % 400 AS grid_x, 1 AS grid_y, 1 AS grid_z, CASE {b} % 5 WHEN 0 THEN 0.25 WHEN 1 THEN 'nan'::DOUBLE END AS blocks_per_sm
+    FROM range({rows}) AS t(i) JOIN api_calls AS a ON a.launch_id = 1000 + {a} % {rows};
+INSERT INTO memory_ops BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || {a} % 3 AS process_id,
+    0 AS window_index, i AS memory_op_id, 'gpuP:' || {a} % 3 AS device_id, {c} % 9000 AS start_ns, {d} % 400 AS duration_ns,
+    CASE {b} % 3 WHEN 0 THEN 'memset' ELSE 'memcpy' END AS kind, 1000000 + i AS launch_id FROM range({rows} // 4) AS t(i);
+INSERT INTO ranges BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || i % 2 AS process_id, 0 AS window_index,
+    i AS range_id, 500 + i * 37 AS start_ns, CASE WHEN i % 9 > 0 THEN {d} % 90 END AS duration_ns, 'step' AS kind, i AS step
+    FROM range({rows} // 8) AS t(i) WHERE {a} % 5 > 0;
+INSERT INTO ranges BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || {b} % 3 AS process_id, 0 AS window_index,
+    100000 + i AS range_id, {c} % 9500 AS start_ns, {d} % 300 AS duration_ns, 'operator' AS kind,
+    CASE {b} % 3 WHEN 0 THEN 'nccl:all_reduce' WHEN 1 THEN 'enumerate(DataLoader)#1.__next__' ELSE 'aten::mm' END AS name
+    FROM range({rows} // 4) AS t(i)
+"""
+
+
+def _filled(seed: int, rows: int = 800) -> duckdb.DuckDBPyConnection:
+    """Return a catalog with a profile of three processes: one in two windows, one without steps; a row of each odd kind."""
+    connection = catalog()
+    mixed = {name: _MIXED.format(seed=seed, salt=salt) for salt, name in enumerate("abcd")}
+    connection.execute(FILL.format(rows=rows, **mixed))
+    return connection
+
+
+def _parts(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Path]:
+    """Write the tables as an ingest has them: with the number of each row's template, and the templates."""
+    parts = {}
+    for name in ("kernels", "memory_ops", "api_calls", "ranges", "profiles", "graph_executions"):
+        if not connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]:
+            continue
+        parts[name] = folder / f"{name}.parquet"
+        if not TABLES[name].varying:
+            connection.execute(f"COPY {name} TO '{parts[name]}'")
+            continue
+        common = ", ".join(column.name for column in TABLES[name].columns if column.name not in ("run", *TABLES[name].varying))
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE part AS "
+                           f"SELECT *, (dense_rank() OVER (ORDER BY {common}) - 1)::INTEGER AS {TEMPLATE} FROM {name}")
+        connection.execute(f"COPY part TO '{parts[name]}'")
+        parts[templates_of(name)] = folder / f"{name}_templates.parquet"
+        connection.execute(f"COPY (SELECT DISTINCT {common}, {TEMPLATE} FROM part) TO '{parts[templates_of(name)]}'")
+    return parts
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[object, ...]]:
+    view = registry.load()[name]
+    return sorted(connection.execute(f"FROM {name}{'()' if view.is_macro else ''}").fetchall(), key=repr)
+
+
+def _swept_rows(connection: duckdb.DuckDBPyConnection, parts: dict[str, Path]) -> dict[str, list[tuple[object, ...]]]:
+    found = {}
+    for name, table in swept.sweep(connection, parts).items():
+        columns = [column for column, _ in registry.load()[name].columns]
+        found[name] = sorted((tuple(row[column] for column in columns) for row in table.to_pylist()), key=repr)
+    return found
+
+
+@pytest.fixture(params=range(4))
+def profile(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(_filled(request.param)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("stretch", [None, 7])
+def test_a_sweep_gives_what_the_views_compute(
+    profile: duckdb.DuckDBPyConnection, stretch: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if stretch:
+        monkeypatch.setattr(sweeps, "_STRETCH", stretch)
+    found = _swept_rows(profile, _parts(profile, tmp_path))
+    assert sorted(found) == SWEPT
+    for name in SWEPT:
+        assert len(found[name]) > 2
+        assert found[name] == _rows(profile, name), name
+
+
+def test_columns_are_those_of_the_views(profile: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    for name, table in swept.sweep(profile, _parts(profile, tmp_path)).items():
+        assert sorted(table.column_names) == sorted(column for column, _ in registry.load()[name].columns), name
+
+
+def test_processes_that_share_a_gpu_are_united_in_sql(profile: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    profile.execute("UPDATE kernels SET device_id = 'gpu'")
+    found = _swept_rows(profile, _parts(profile, tmp_path))
+    assert sorted(found) == [name for name in SWEPT if name != "_gpu_states"]
+    assert found["_gpu_load"] == _rows(profile, "_gpu_load")
+
+
+@pytest.mark.parametrize("change", [
+    "INSERT INTO graph_executions BY NAME SELECT 'P' AS profile_id, 'nsys' AS tool, 1 AS start_ns, 2 AS duration_ns",
+    "UPDATE profiles SET tool = 'ncu'",
+    "INSERT INTO profiles BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'Q' AS profile_id",
+    "UPDATE ranges SET start_ns = 600, duration_ns = 1 WHERE kind = 'step'",
+    "UPDATE api_calls SET duration_ns = -1 WHERE launch_id = 1000",
+    "UPDATE api_calls SET launch_id = 1000000000000000 WHERE launch_id = 1000",
+    "UPDATE api_calls SET start_ns = 5000000000000000000 WHERE launch_id = 1000",
+], ids=["graphs", "ncu", "two profiles", "steps at once", "a call that ends before it begins", "sparse ids", "too long"])
+def test_what_is_not_fit_is_left_to_sql(change: str, tmp_path: Path) -> None:
+    with closing(_filled(0)) as connection:
+        connection.execute(change)
+        assert swept.sweep(connection, _parts(connection, tmp_path)) == {}
+
+
+@pytest.mark.parametrize("table", ["kernels", "api_calls", "ranges", "memory_ops"])
+def test_a_profile_without_rows_of_a_kind(table: str, tmp_path: Path) -> None:
+    with closing(_filled(1)) as connection:
+        connection.execute(f"DELETE FROM {table}")
+        found = _swept_rows(connection, _parts(connection, tmp_path))
+        assert sorted(found) == SWEPT
+        for name in SWEPT:
+            assert found[name] == _rows(connection, name), name
