@@ -64,7 +64,7 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
     yield from _devices(seen)
     others = source.others()
     if others:
-        listed = ", ".join(others[:12]) + (", ..." if len(others) > 12 else "")
+        listed = ", ".join(list(others)[:12]) + (", ..." if len(others) > 12 else "")
         yield Finding("info", "unread_tables", f"tables with rows that are not read: {listed}", len(others))
 
 
