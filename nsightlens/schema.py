@@ -13,6 +13,7 @@ Log of SCHEMA_VERSION
 4  parts and tables of row templates: _kernels_templates, _kernels_facts and the like, joined by _template;
    kernels: overrun_ns
 5  private table _answers, with a table _answer_... per view that is kept
+6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -34,6 +35,7 @@ INT64 = pa.int64()
 FLOAT64 = pa.float64()
 BOOL = pa.bool_()
 METRICS = pa.map_(pa.string(), pa.float64())
+COUNTS = pa.map_(pa.string(), pa.int64())
 SETTINGS = pa.map_(pa.string(), pa.string())
 PACKED_METRICS = pa.map_(TEXT, pa.float64())
 """METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
@@ -251,6 +253,87 @@ API_CALLS = Table(
     ),
     "launch_id",
     ("launch_id", "start_ns", "duration_ns", "correlation_id", "external_id", "op_range_id", "range_id"),
+)
+
+_CALL = _c("launch_id", INT64, "normalise", "The API call that it belongs to, by correlation id; key of `api_calls`.")
+
+SYNCHRONIZATIONS = Table(
+    "synchronizations",
+    "One row per wait that CUPTI recorded: a call of the host that waited for the GPU, or a stream that was told to wait for an "
+    "event. It is part of the API call's time, and no work of the GPU.",
+    (
+        _c("synchronization_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start on the host, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; for stream_wait_event that of the call, not of the wait.", "ns"),
+        _c("kind", TEXT, "reader", "What the wait is for: event, stream or context by the host, stream_wait_event by a stream; "
+           "unknown, or 'type N' for a number that is not known here."),
+        _c("event_id", INT64, "reader", "CUDA event that the wait is for; NULL for stream, context and where not recorded."),
+        _c("event_record_id", INT64, "reader", "Which record of that event, as in cuda_events; NULL where it is not recorded."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call that waits."),
+        _CALL,
+    ),
+    "synchronization_id",
+    ("synchronization_id", "start_ns", "duration_ns", "event_id", "event_record_id", "correlation_id", "launch_id"),
+)
+
+CUDA_EVENTS = Table(
+    "cuda_events",
+    "One row per record of a CUDA event in a stream (cudaEventRecord).",
+    (
+        _c("cuda_event_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_DEVICE,
+        _c("at_ns", INT64, "reader", "When the GPU reached it, relative to profiles.origin_epoch_ns; NULL: not recorded.", "ns"),
+        _c("event_id", INT64, "reader", "The CUDA event: it may be recorded many times."),
+        _c("event_record_id", INT64, "reader", "Which record of the event this is; NULL where it is not recorded."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call that records it."),
+        _CALL,
+    ),
+    "cuda_event_id",
+    ("cuda_event_id", "at_ns", "event_id", "event_record_id", "correlation_id", "launch_id"),
+)
+
+OS_CALLS = Table(
+    "os_calls",
+    "One row per call of an operating-system library (nsys --trace=osrt): what a thread did outside of CUDA, or which call it "
+    "waited in. nsys leaves out calls that are shorter than a threshold (option --osrt-threshold, 1 us by default).",
+    (
+        _c("os_call_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id of the caller."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("name", TEXT, "reader", "Function name, such as poll or pthread_cond_wait; for other kinds what nsys says of it."),
+        _c("kind", TEXT, "reader", "call; started or finished where nsys began or ended to follow the process; else 'class N'."),
+        _c("nesting_level", INT32, "reader", "Calls of this kind around it on its thread."),
+        _c("return_value", INT64, "reader", "Value returned."),
+    ),
+    "os_call_id",
+    ("os_call_id", "start_ns", "duration_ns", "return_value"),
+)
+
+OVERHEADS = Table(
+    "overheads",
+    "One row per stretch of a thread that the profiler took for itself, or CUDA for a thing that is no call: loading of modules "
+    "and functions, compilation, waiting for room in the command buffer.",
+    (
+        _c("overhead_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("source", TEXT, "reader", "Who: profiler or cuda; NULL where the report does not say."),
+        _c("kind", TEXT, "reader", "driver_compiler, module_loading, function_loading or command_buffer_full (CUDA's), "
+           "buffer_flush, instrumentation or resource (CUPTI's), own (the rest of nsys); unknown, or 'type N' for a number that "
+           "is not known here."),
+        _c("name", TEXT, "reader", "What the profiler calls it."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call in which it happened, where recorded."),
+        _CALL,
+    ),
+    "overhead_id",
+    ("overhead_id", "start_ns", "duration_ns", "correlation_id", "launch_id"),
 )
 
 RANGES = Table(
@@ -474,6 +557,7 @@ PROFILES = Table(
         _c("launch_skip", INT64, "ingest", "Launches that its filter finds and that it passed over, likewise."),
         _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
         _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, by the wrapper's sidecar."),
+        _c("unread", COUNTS, "reader", "Tables of the report that hold events and are not read, with their rows (nsys)."),
         _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME."),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
@@ -513,7 +597,8 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, RANGES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
-        METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, RANGES, ALLOCATIONS,
+        STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES,
+        DIAGNOSTICS,
     )
 }

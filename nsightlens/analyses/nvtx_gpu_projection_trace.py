@@ -4,6 +4,7 @@ the range, on the thread of the range. Work counts for every range around its la
 On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
 ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
 @scope rows
+@alias nvtx_gpu_proj_trace
 @requires api_calls, kernels, memory_ops, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes A range causes what its own thread launches in it: the backward thread of autograd is in no range of the main thread.
@@ -40,6 +41,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
+from nsightlens.analyses._layers import layers
 from nsightlens.columns.arrays import Int
 
 _PROCESSES = """
@@ -163,23 +165,6 @@ def project(calls: pa.Table, start: Int, end: Int) -> Work:
         work.first[some] = np.minimum(work.first[some], first)
         work.last[some] = np.maximum(work.last[some], last)
     return work
-
-
-def layers(start: Int, end: Int) -> list[Int]:
-    """Return the places of intervals, sorted by start, in groups within which none overlaps another."""
-    if not np.any(start[1:] < end[:-1]):
-        return [np.arange(len(start))]
-    groups: list[list[int]] = []
-    ends: list[int] = []
-    for place, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        at = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
-        if at == len(ends):
-            ends.append(stop)
-            groups.append([place])
-        else:
-            ends[at] = stop
-            groups[at].append(place)
-    return [np.array(group, np.int64) for group in groups]
 
 
 def _extremes(of: np.ufunc, values: Int, at: Int, number: Int) -> Int:

@@ -23,6 +23,15 @@ FORMATS = ("table", "csv", "json", "parquet")
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
+def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of views, and what other tools call them, for the shell to complete."""
+    from nsightlens.views import registry
+
+    known = registry.known()
+    names = [*known, *(alias.name for view in known.values() for alias in view.aliases)]
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def store_option(function: _T) -> _T:
     """Add --store."""
     return click.option("--store", type=click.Path(path_type=Path), default=None,

@@ -25,7 +25,8 @@ def command(
 ) -> None:
     """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
 
-    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`.
+    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`; `unread` names the tables
+    of an nsys report that hold events and that ingest does not read, with their rows.
     """
     from nsightlens.pipeline.workers import spare_pandas
 
@@ -36,7 +37,7 @@ def command(
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
     rows = [_row(f) for f in found]
-    names = ("path", "verdict", "kind", "run", "version", "rank", "rank_source", "process", "bytes", "problem")
+    names = ("path", "verdict", "kind", "run", "version", "rank", "rank_source", "process", "bytes", "unread", "problem")
     types = [pa.int32() if n == "rank" else pa.int64() if n == "bytes" else pa.string() for n in names]
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
          form, output, wide=wide)
@@ -53,7 +54,8 @@ def _row(file: Found) -> tuple[object, ...]:
     refused = file.refused
     problem = file.sidecar_problem or (f"{refused.reason}. {refused.what_to_do}" if refused else None)
     version = file.probe.tool_version if file.probe else None
+    unread = ", ".join(f"{table} {rows}" for table, rows in file.probe.unread.items()) if file.probe else None
     verdict = "refused" if refused else "read" if file.tool else "ignored"
     run = file.run if verdict == "read" else None
     return (path_text(file.path.relative_to(file.root)), verdict, file.kind, run, version, rank, source, processes or None,
-            file.bytes, problem and path_text(problem))
+            file.bytes, unread or None, problem and path_text(problem))

@@ -9,7 +9,7 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.output import emit, output_options, store_option, views_option
+from nsightlens.cli.output import emit, output_options, store_option, view_names, views_option
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -18,7 +18,7 @@ _MOST = 12
 
 
 @click.command("show")
-@click.argument("view")
+@click.argument("view", shell_complete=view_names)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @filter_options
 @store_option
@@ -31,7 +31,8 @@ def command(
     """Print VIEW, with its parameters as KEY=VALUE.
 
     Every view takes only_<column>=VALUE for the columns that it has; --run, --rank, --step, --tool and --family are short for
-    the commonest. They select rows, so that shares still refer to the whole run. `nsightlens views` lists the views.
+    the commonest. They select rows, so that shares still refer to the whole run. `nsightlens views` lists the views. VIEW may
+    be what nsys calls its report: cuda_gpu_kern_sum.
 
     \b
     nsightlens show kernel_summary only_tool=nsys
@@ -44,11 +45,14 @@ def command(
 
     spare_pandas()
     from nsightlens.schema import TABLES
+    from nsightlens.views import registry
 
     with nl.open(store, views=views) as opened:
         if view in TABLES and view not in opened.views:
             raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
-        asked = parameters_of(view, opened.views, chosen(filters), parameters(pairs))
+        found, given = registry.named(view, opened.views)
+        view = found.name
+        asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         table = opened.view(view, **asked)
         emit(table, form, output, wide=wide)
         if not table.num_rows:

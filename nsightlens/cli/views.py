@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.output import store_option, view_names, views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import terminal_width
 
@@ -20,7 +20,7 @@ _SCOPES = {
 
 
 @click.command("views")
-@click.argument("view", required=False)
+@click.argument("view", required=False, shell_complete=view_names)
 @views_option
 @store_option
 def command(view: str | None, views: Path | None, store: Path | None) -> None:
@@ -32,7 +32,6 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
     nsightlens views busy_time
     nsightlens views --views my_views/
     """
-    from nsightlens.errors import UsageError
     from nsightlens.store.store import CATALOG, locate
     from nsightlens.views import folder, registry
 
@@ -43,14 +42,16 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
         for name, one in found.items():
             text = f"{name:<{left}}{one.summary}"
             click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
+        for alias, name in sorted((alias.name, one.name) for one in found.values() for alias in one.aliases):
+            click.echo(f"{alias:<{left}}= {name}")
         return
-    if view not in found:
-        raise UsageError(registry.did_you_mean("view", view, found))
-    one = found[view]
+    one, _ = registry.named(view, found)
     width = page_width()
     click.echo(click.style(one.name, bold=True) + "\n")
     click.echo(textwrap.fill(one.doc, width))
     click.echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})")
+    if one.aliases:
+        click.echo(f"{click.style('Also called', bold=True)}: {', '.join(map(str, one.aliases))}")
     if one.scope == "profile" and (locate(store) / CATALOG).is_file():
         click.echo(_kept(locate(store), one.name))
     if one.assumes:

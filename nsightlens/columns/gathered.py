@@ -21,6 +21,9 @@ _PER_ROW = {
     "kernels": ("correlation_id", "start_ns", "duration_ns", "graph_node_id", "ncu_id", "external_id"),
     "memory_ops": ("correlation_id", "start_ns", "external_id"),
     "api_calls": ("correlation_id", "start_ns", "duration_ns"),
+    "synchronizations": ("correlation_id",),
+    "cuda_events": ("correlation_id",),
+    "overheads": ("correlation_id",),
     "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
     "allocations": ("process_index", "thread", "at_ns"),
 }

@@ -23,6 +23,7 @@ from nsightlens.pipeline.derived import (
     LaunchNumbers,
     SummaryNames,
     launch_numbers,
+    linked_to_calls,
     linked_work,
     named_kernels,
     outlasting,
@@ -63,6 +64,7 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     calls = recorded_calls(recorded, identified)
     ranges, allocations = calls.ranges, calls.allocations
     yield from _templated(identified, recorded, "api_calls", [calls.call_ranges])
+    calls_of = linked_to_calls(recorded, identified, calls)
     work = linked_work(recorded, identified, calls)
     del calls  # to find ranges takes half of the memory
     named = named_kernels(recorded)
@@ -73,6 +75,9 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels, late], kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
+    yield from _templated(identified, recorded, "os_calls", [])
+    for name, made_by in calls_of.items():
+        yield from _templated(identified, recorded, name, [made_by])
     yield from _templated(identified, recorded, "ranges", [ranges], ranges)
     plain: dict[str, Derived | None] = {"metric_summaries": SummaryNames(recorded.profile.tool), "allocations": allocations}
     for table in TABLES.values():

@@ -53,6 +53,19 @@ class LaunchLinks:
 
 
 @dataclass(frozen=True, slots=True)
+class CallLinks:
+    """The API call that a row of one table belongs to."""
+
+    base: int
+    call: LongColumn
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return launch_id of some rows."""
+        call = self.call[rows].astype(np.int64)
+        return {"launch_id": nullable(np.where(call >= 0, call + self.base, MISSING))}
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedWork:
     """Stage 2: kernels and memory operations with their launches, and what is attributed to them, by table.
 
@@ -159,6 +172,18 @@ def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls
     time = launch_correlation.launch_time(kernels.process, kernels.correlation, kernels.start, links["kernels"])
     stored = {table: LaunchLinks(base, each.call, each.queue_delay) for table, each in links.items()}
     return LinkedWork(stored, attributed, kernels.template, kernels.process, kernels.correlation, kernels.start, time)
+
+
+def linked_to_calls(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> dict[str, CallLinks]:
+    """Return, by table, the calls of what is part of an API call: waits, records of events, overhead."""
+    columns, found = recorded.columns, {}
+    for table in ("synchronizations", "cuda_events", "overheads"):
+        process = _process_of_rows(identified.process_of[table], columns.take_long(table, "template"))
+        unknown = np.broadcast_to(MISSING, len(process))  # when it began says nothing of its call
+        correlation = columns.take_long(table, "correlation_id")
+        linked = launch_correlation.link(process, correlation, calls.calls, unknown, recorded.folder)
+        found[table] = CallLinks(identified.base, linked.call)
+    return found
 
 
 def _linked(work: _Work, calls: Calls, folder: SpillFolder) -> Launched:

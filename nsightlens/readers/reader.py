@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +36,7 @@ class Probe:
         launches, nsys: the session); empty where nothing certain is known.
     window_of: names the OS process, so that files of one process in one run that do not overlap are its windows.
     first_epoch_ns: rough epoch of its first event, to order windows.
+    unread: tables in it that hold events and that ingest does not read, with their rows.
     run, execution: what it calls the run and the execution that it is of; a sidecar beside it is then not asked: it may be stale.
     """
 
@@ -45,6 +46,7 @@ class Probe:
     identity: frozenset[str] = field(default_factory=frozenset)
     window_of: str | None = None
     first_epoch_ns: int | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
     run: str | None = None
     execution: str | None = None
 

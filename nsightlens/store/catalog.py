@@ -43,7 +43,7 @@ _SMALL = ("files", "profiles", "processes", "devices", "diagnostics", "matches")
 _TYPES = {
     schema.TEXT: "VARCHAR", schema.STRING: "VARCHAR", schema.INT16: "SMALLINT", schema.INT32: "INTEGER",
     schema.INT64: "BIGINT", schema.FLOAT64: "DOUBLE", schema.BOOL: "BOOLEAN", schema.METRICS: "MAP(VARCHAR, DOUBLE)",
-    schema.SETTINGS: "MAP(VARCHAR, VARCHAR)",
+    schema.COUNTS: "MAP(VARCHAR, BIGINT)", schema.SETTINGS: "MAP(VARCHAR, VARCHAR)",
 }
 
 

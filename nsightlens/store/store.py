@@ -105,17 +105,18 @@ class Store:
         return sorted(row["profile_id"] for row in rows if rules.is_older(row["signature"], row["tool"]))
 
     def view(self, name: str, **parameters: object) -> pa.Table:
-        """Return a view as an Arrow table. Raises UsageError for an unknown view or parameter.
+        """Return a view, by its name or by what another tool calls it, as an Arrow table.
+
+        Raises UsageError for an unknown view or parameter.
 
         Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
         """
         if self.older_schema is not None:
             raise StoreError(self._why_files_only())
-        found = self.views
-        if name not in found:
-            raise UsageError(registry.did_you_mean("view", name, found))
-        table = self._answer(found[name], parameters)
-        self._check_books(found[name], parameters, table)
+        view, given = registry.named(name, self.views)
+        asked = {**given, **parameters}
+        table = self._answer(view, asked)
+        self._check_books(view, asked, table)
         return table
 
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:

@@ -8,6 +8,8 @@ Each .sql file holds one statement under a header of comments:
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
+    -- @alias   a_name how_many=5   (likewise, with a parameter)
     -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
     -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/views/balance.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
@@ -42,7 +44,7 @@ NO_FILE = Path("view")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "requires", "param", "column", "columns", "balance", "assumes")
+_TAGS = ("scope", "alias", "requires", "param", "column", "columns", "balance", "assumes")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 
@@ -55,11 +57,24 @@ class Param:
     default: Literal
 
 
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a view, and the parameters that go with it (as text)."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the name, and the parameters in parentheses."""
+        given = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        return f"{self.name} ({given})" if given else self.name
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
-    scope: what its rows depend on (see above). requires: the views and tables that it reads.
+    scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
 
@@ -76,6 +91,7 @@ class View:
     file: Path
     source: str
     line: int
+    aliases: tuple[Alias, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -158,14 +174,23 @@ class _Header:
 
     def view(self, name: str, defaults: Mapping[str, Literal], source: str, line: int, *, sql: str, is_macro: bool) -> View:
         """Return the view that the header documents. Raises ViewError."""
-        columns = self._columns()
+        columns, params = self._columns(), self._params(defaults, line)
         return View(
-            name=name, doc=" ".join(self._doc), columns=columns, params=self._params(defaults, line),
+            name=name, doc=" ".join(self._doc), columns=columns, params=params,
             requires=tuple(word for _, text in self._tags["requires"] for word in re.split(r"[,\s]+", text) if word),
             scope=self._scope(), sql=sql, is_macro=is_macro,
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
+            aliases=tuple(self._alias(*tag, {param.name for param in params}) for tag in self._tags["alias"]),
         )
+
+    def _alias(self, number: int, text: str, params: set[str]) -> Alias:
+        name, *given = text.split()
+        parameters = tuple((key, value) for key, _, value in (pair.partition("=") for pair in given))
+        unknown = {key for key, _ in parameters} - params
+        if unknown:
+            raise ViewError(self._file, number, f"@alias {name} gives {', '.join(sorted(unknown))}, which is no parameter")
+        return Alias(name, parameters)
 
     def _scope(self) -> Scope:
         for number, text in self._tags["scope"]:
@@ -210,6 +235,8 @@ class _Header:
 def section(view: View) -> list[str]:
     """Return the documentation of a view as lines of Markdown."""
     lines = [f"## {view.name}", "", view.doc, "", f"Scope: {view.scope}.", ""]
+    if view.aliases:
+        lines += [f"Also called: {', '.join(f'`{alias}`' for alias in view.aliases)}.", ""]
     if view.assumes:
         lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
     if view.params:

@@ -170,6 +170,22 @@ def filtered(parameters: Mapping[str, object]) -> dict[str, object]:
             if name.startswith(_FILTER) and value is not None}
 
 
+def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]]:
+    """Return the view that a name stands for, and the parameters that come with it: it may be another tool's name for the view.
+
+    Raises UsageError for a name that is none, and for nsys's `name:option`.
+    """
+    stem, colon, _ = name.partition(":")
+    aliases = {alias.name: (view, alias) for view in views.values() for alias in view.aliases}
+    if stem not in views and stem not in aliases:
+        raise UsageError(did_you_mean("view", name, [*views, *aliases]))
+    view = views[stem] if stem in views else aliases[stem][0]
+    if colon:
+        raise UsageError(f"{name}: options behind a colon are nsys's. nsightlens show {stem} has the rows without them; "
+                         f"nsightlens views {stem} lists the columns and parameters of {view.name}")
+    return view, {} if stem in views else dict(aliases[stem][1].parameters)
+
+
 def did_you_mean(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a name that is none of `known`: the nearest ones, else all."""
     listed = sorted(known)

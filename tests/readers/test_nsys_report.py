@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.readers.nsys_report import SESSION, Row, base, call, codes, kernel, report
+from nsightlens.readers import nsys
+from tests.readers.nsys_report import SESSION, Row, base, call, codes, kernel, read, report, write
 
 
 def test_times_count_from_the_session(tmp_path: Path) -> None:
@@ -101,11 +104,28 @@ def test_any_table_may_be_absent(tmp_path: Path, missing: str) -> None:
 
 def test_tables_that_nobody_reads_are_named_once(tmp_path: Path) -> None:
     found = report(
-        tmp_path, OSRT_API=[{"start": 1, "end": 2}], CUDNN_EVENTS=[{"start": 1}], ENUM_X=[{"id": 1}], SystemInfo=[{"id": 1}]
+        tmp_path, SCHED_EVENTS=[{"start": 1}, {"start": 2}], CUDNN_EVENTS=[{"start": 1}], ENUM_X=[{"id": 1}],
+        SystemInfo=[{"id": 1}],
     )
     (message,) = [row["message"] for row in found["diagnostics"] if row["code"] == "unread_tables"]
-    assert message.endswith(": CUDNN_EVENTS, OSRT_API, SystemInfo")
+    assert message.endswith(": CUDNN_EVENTS, SCHED_EVENTS, SystemInfo")
     assert codes(found)["unread_tables"] == 3
+    assert dict(found["profiles"][0]["unread"]) == {"CUDNN_EVENTS": 1, "SCHED_EVENTS": 2, "SystemInfo": 1}
+
+
+def test_rows_that_nobody_reads_are_counted_where_some_were_deleted(tmp_path: Path) -> None:
+    path = write(tmp_path / "report.sqlite", base(SCHED_EVENTS=[{"start": 1}, {"start": 2}, {"start": 3}]))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM SCHED_EVENTS WHERE rowid = 1")
+    assert dict(read(path)["profiles"][0]["unread"]) == {"SCHED_EVENTS": 2}
+    assert dict(nsys.probe(path).unread) == {"SCHED_EVENTS": 2}
+
+
+def test_payloads_of_nccl_are_named(tmp_path: Path) -> None:
+    entries = [{"domainId": 1, "schemaId": 16777220, "idx": at, "name": name} for at, name in enumerate((
+        "NCCL communicator ID", "Message size [bytes]"))]
+    assert codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries))["payloads_unread"] == 1
+    assert "payloads_unread" not in codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries[:1]))
 
 
 def test_why_there_are_no_kernels(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
-          "diagnostics")
+          "diagnostics", "synchronizations", "os_calls", "overheads")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -49,7 +49,7 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
 
@@ -196,3 +196,31 @@ def _sequences(tool: str) -> Rows:
     rows["ranges"] += [_place(tool, run) | {"range_id": _first(tool) + 990 + i, "thread": 7, "start_ns": 0, "duration_ns": 0,
                                             "kind": "step", "name": f"step {i}", "step": i, "depth": 0} for i in range(2)]
     return rows if tool != "ncu" else {"kernels": rows["kernels"]}
+
+
+def _waits(tool: str) -> Rows:
+    """Return copies, sets and calls that wait, OS calls and overhead, each twice, and a GPU that idles twice for as long."""
+    place = _place(tool, "waits")
+    kernels = [_kernel(tool, "waits", _first(tool) + 3100 + i, start) | {"device_id": "idle", "launch_id": None}
+               for i, start in enumerate((0, 1000, 2000, 2900))]
+    if tool == "ncu":
+        return {"kernels": kernels}
+    rows: Rows = {table: [] for table in ("memory_ops", "api_calls", "synchronizations", "os_calls", "overheads")}
+    operations = (("memcpy", "cudaMemcpy", "pageable"), ("memcpy", "cudaMemcpyAsync", "pageable"),
+                  ("memset", "cudaMemset", "managed"), (None, "cudaStreamSynchronize", None),
+                  (None, "cudaDeviceSynchronize", None))
+    for i, (twin, (kind, function, memory)) in enumerate(product(range(2), operations)):
+        number = _first(tool) + 3000 + i
+        call = place | {"thread": 1, "start_ns": 3000, "duration_ns": 40, "launch_id": number, "name": function}
+        rows["api_calls"].append(call)
+        if kind:
+            rows["memory_ops"].append(place | {
+                "rank": 0, "device_id": "host copies", "context": 1, "stream": 7, "start_ns": 3010, "duration_ns": 20, "bytes": 8,
+                "kind": kind, "launch_id": number, "memory_op_id": number, "destination_memory": memory,
+                "direction": "DtoH" if kind == "memcpy" else None})
+        else:
+            rows["synchronizations"].append(place | {"kind": "stream", "duration_ns": 30, "launch_id": number, "stream": 7})
+        rows["os_calls"].append(place | {"thread": 1, "kind": "call", "name": f"call {twin}", "duration_ns": 5})
+        rows["overheads"].append(place | {"thread": 1, "source": "profiler", "kind": "own", "name": f"own {twin}",
+                                          "duration_ns": 5})
+    return rows | {"kernels": kernels}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nsightlens.readers.nsys.source import Source
 
 TOOL = "nsys"
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
 
@@ -51,6 +51,7 @@ def probe(path: Path) -> Probe:
             processes=hints(source, report),
             identity=frozenset({f"nsys-session:{session}:{report.host or ''}:{digest}"} if session and digest else ()),
             first_epoch_ns=first_event_epoch_ns(source, report),
+            unread=source.others(),
         )
 
 

@@ -54,11 +54,20 @@ def times(batch: pa.RecordBatch, base_ns: int, tally: Counter[str]) -> dict[str,
 
     Impossible ones are NULL, and counted: a start beyond MAX_TIME_NS, an end before its start or too long after it.
     """
-    start, end = raw(batch, "start"), raw(batch, "end")
-    start = _within(start, base_ns - MAX_TIME_NS, base_ns + MAX_TIME_NS, tally, "impossible_start")
+    start, end = _possible(raw(batch, "start"), base_ns, tally), raw(batch, "end")
     # No difference is taken before the end is known to be near: it would wrap around.
     end = _within(pc.if_else(start.is_valid(), end, None), start, pc.add(start, MAX_DURATION_NS), tally, "impossible_duration")
     return {"start_ns": pc.subtract(start, base_ns) if base_ns else start, "duration_ns": pc.subtract(end, start)}
+
+
+def moments(array: pa.Array, base_ns: int, tally: Counter[str]) -> pa.Array:
+    """Return times, 0 for none, relative to `base_ns`; an impossible one is NULL, and counted."""
+    array = pc.if_else(pc.not_equal(array, 0), array, None)
+    return pc.subtract(_possible(array, base_ns, tally), base_ns)
+
+
+def _possible(array: pa.Array, base_ns: int, tally: Counter[str]) -> pa.Array:
+    return _within(array, base_ns - MAX_TIME_NS, base_ns + MAX_TIME_NS, tally, "impossible_start")
 
 
 def _within(values: pa.Array, low: pa.Array | int, high: pa.Array | int, tally: Counter[str], code: str) -> pa.Array:
@@ -102,6 +111,13 @@ def coded(array: pa.Array, meaning: Mapping[int, str]) -> pa.DictionaryArray:
     positions = pa.array([texts.index(text) for text in meaning.values()], pa.int32())
     which = pc.index_in(array, value_set=pa.array(list(meaning), pa.int64()), skip_nulls=True)
     return pa.DictionaryArray.from_arrays(positions.take(which), pa.array(texts, pa.string()))
+
+
+def labelled(array: pa.Array, meaning: Mapping[int, str], kind: str) -> pa.DictionaryArray:
+    """Return the meaning of each code as a dictionary array; of a code without one its `kind` and number."""
+    found = array.dictionary_encode()
+    texts = [meaning.get(code, f"{kind} {code}") for code in found.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(found.indices).dictionary_encode()
 
 
 def constant(text: str, length: int) -> pa.DictionaryArray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nsightlens.readers.nsys.gpu import Launches
 from nsightlens.readers.nsys.ranks import Evidence
 from nsightlens.readers.nsys.report import Report, own_messages
-from nsightlens.readers.nsys.source import Source
+from nsightlens.readers.nsys.source import PAYLOAD_ENTRIES, Source
 
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
@@ -62,10 +62,20 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
     yield from _values(source, seen)
     yield from _clock(report)
     yield from _devices(seen)
+    yield from _payloads(source)
     others = source.others()
     if others:
-        listed = ", ".join(others[:12]) + (", ..." if len(others) > 12 else "")
+        listed = ", ".join(list(others)[:12]) + (", ..." if len(others) > 12 else "")
         yield Finding("info", "unread_tables", f"tables with rows that are not read: {listed}", len(others))
+
+
+def _payloads(source: Source) -> Iterator[Finding]:
+    """Yield that NCCL described what its ranges carry: nsys exports the values with --include-blobs=true only, and in a form of
+    which no report was seen."""
+    entries = {name for (name,) in source.rows(PAYLOAD_ENTRIES, ("name",))}
+    if any(isinstance(name, str) and name.startswith("Message size") for name in entries):
+        yield Finding("info", "payloads_unread", "NCCL's ranges carry message sizes and communicators, which are not read: sizes "
+                      "and bandwidths of collectives are unknown here. A trace of the PyTorch profiler has them")
 
 
 def _damage(source: Source) -> Iterator[Finding]:

@@ -72,16 +72,16 @@ class ParquetSource:
         """Return the names of the columns of `table`, empty where it is absent."""
         return self._columns.get(table, frozenset())
 
-    def others(self) -> tuple[str, ...]:
-        """Return the names of the tables that hold rows and that nothing here reads."""
-        found = []
-        for name in filter(is_unread, self._all):
+    def others(self) -> dict[str, int]:
+        """Return the tables that hold rows and that nothing here reads, by name, with their rows."""
+        found = {}
+        for name in sorted(filter(is_unread, self._all)):
             try:
-                if pq.read_metadata(self.path / (name + SUFFIX)).num_rows:
-                    found.append(name)
+                if count := pq.read_metadata(self.path / (name + SUFFIX)).num_rows:
+                    found[name] = count
             except _ERRORS:
                 self.damage[name] += 1
-        return tuple(sorted(found))
+        return found
 
     def rows(
         self, table: str, columns: Sequence[str], among: tuple[str, Sequence[int | str]] | None = None,

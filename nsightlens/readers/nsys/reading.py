@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
-from nsightlens.readers.nsys import gpu
+from nsightlens.readers.nsys import gpu, host
 from nsightlens.readers.nsys import ranges as nvtx
 from nsightlens.readers.nsys.columns import Names, raw
 from nsightlens.readers.nsys.devices import Devices
@@ -18,7 +18,21 @@ from nsightlens.readers.nsys.findings import Seen, findings
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import gather
 from nsightlens.readers.nsys.report import describe
-from nsightlens.readers.nsys.source import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, Kind, Source
+from nsightlens.readers.nsys.source import (
+    CUDA_EVENT,
+    CUDA_OVERHEAD,
+    GRAPH_TRACE,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    NVTX,
+    OS_API,
+    PROFILER_OVERHEAD,
+    RUNTIME,
+    SYNCHRONIZATION,
+    Kind,
+    Source,
+)
 
 Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -35,6 +49,8 @@ class Reading:
         self.devices = Devices(source)
         self.kernel_names = {name: Names(source.strings) for name in ("name", "mangled_name")}
         self.api_names = Names(source.strings, gpu.without_version)
+        self.os_names = Names(source.strings)
+        self.overhead_names = Names(source.strings)
         self.rows: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
         self.launches: gpu.Launches = Counter()
@@ -44,7 +60,8 @@ class Reading:
         """Yield every table; raise ReadError if the report is so damaged that no event is left."""
         for table, name, columns, convert in self._tables():
             for batch in self.source.batches(table, columns, self._jobs):
-                yield from self._with_owners(name, convert(self._started(batch)))
+                # a record of a CUDA event is no stretch of time: it has no start
+                yield from self._with_owners(name, convert(self._started(batch) if "start" in columns else batch))
         if self.source.damage and not self.rows:
             raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
         yield "profiles", batch_of("profiles", [self._profile()])
@@ -59,6 +76,14 @@ class Reading:
         yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally,
                                                                                 self.launches)
         yield NVTX, "ranges", nvtx.COLUMNS, lambda b: nvtx.ranges(b, self.source, processes, self.labels, base, tally)
+        yield SYNCHRONIZATION, "synchronizations", host.SYNCHRONIZATION_COLUMNS, lambda b: host.synchronizations(
+            b, processes, base, tally)
+        yield CUDA_EVENT, "cuda_events", host.CUDA_EVENT_COLUMNS, lambda b: host.cuda_events(b, processes, base, tally)
+        yield CUDA_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.cuda_overheads(
+            b, processes, base, self.overhead_names, tally)
+        yield PROFILER_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.profiler_overheads(
+            b, processes, base, self.overhead_names, tally)
+        yield OS_API, "os_calls", host.OS_COLUMNS, lambda b: host.os_calls(b, processes, base, self.os_names, tally)
 
     def _started(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that have a start: nsys writes none without, so one without is debris of a damaged page."""
@@ -93,4 +118,5 @@ class Reading:
             "origin_epoch_ns": report.origin_epoch_ns,
             "events": self.rows.total(),
             "truncated": source.truncated,
+            "unread": list(source.others().items()) or None,
         }

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from nsightlens.readers.nsys.columns import MAX_TIME_NS
-from nsightlens.readers.nsys.source import EVENT_TABLES, Source
+from nsightlens.readers.nsys.source import EVENT_TABLES, HOST_TABLES, Source
 
 _EPOCH_LIKE_NS = 10**17
 """Later than any time since a session's start or a boot (three years), earlier than any epoch time (1973)."""
@@ -108,8 +108,12 @@ def _capturer(install_dir: str | None, exporter: str | None) -> str | None:
 
 def _first_start(source: Source) -> int | None:
     """Return the first start that a clock may show: a damaged one says nothing of the others."""
-    starts = [start for table in EVENT_TABLES for start in source.edges(table, "start")[1:]]
-    return min((start for start in starts if isinstance(start, int) and abs(start) <= MAX_TIME_NS), default=None)
+    for tables in (EVENT_TABLES, HOST_TABLES):
+        starts = [start for table in tables for start in source.edges(table, "start")[1:]]
+        known = [start for start in starts if isinstance(start, int) and abs(start) <= MAX_TIME_NS]
+        if known:
+            return min(known)
+    return None
 
 
 def _clock(session: int | None, shift: int, first: int | None) -> tuple[int, int | None]:

@@ -21,17 +21,25 @@ MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+CUDA_OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
+PROFILER_OVERHEAD = "PROFILER_OVERHEAD"
+OS_API = "OSRT_API"
 NVTX = "NVTX_EVENTS"
 STRINGS = "StringIds"
+PAYLOAD_ENTRIES = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
 
 GPU_TABLES = (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE)
 EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
+"""The tables that tell one capture from another."""
+HOST_TABLES = (SYNCHRONIZATION, CUDA_EVENT, CUDA_OVERHEAD, PROFILER_OVERHEAD, OS_API)
 CONTEXT_TABLES = (
     STRINGS, "META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE", "TARGET_INFO_SESSION_START_TIME",
     "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "PROCESSES", "ThreadNames", "MPI_RANKS",
-    "DIAGNOSTIC_EVENT",
+    "DIAGNOSTIC_EVENT", PAYLOAD_ENTRIES,
 )
-KNOWN_TABLES = frozenset((*EVENT_TABLES, *CONTEXT_TABLES))
+KNOWN_TABLES = frozenset((*EVENT_TABLES, *HOST_TABLES, *CONTEXT_TABLES))
 
 _SIGNATURES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_EXPORT", "EXPORT_META_DATA", NVTX)
 _SYSTEM_TABLES = ("PROCESSES", "OSRT_API", "SCHED_EVENTS", "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS")
@@ -58,8 +66,8 @@ class Source(Protocol):
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of the columns of `table`, empty where it is absent."""
 
-    def others(self) -> tuple[str, ...]:
-        """Return the names of the tables that hold rows and are not in KNOWN_TABLES."""
+    def others(self) -> dict[str, int]:
+        """Return the tables that hold rows and are not in KNOWN_TABLES, by name, with their rows."""
 
     def rows(
         self, table: str, columns: Sequence[str], among: tuple[str, Sequence[int | str]] | None = None,

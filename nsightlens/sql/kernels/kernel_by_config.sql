@@ -1,6 +1,7 @@
 -- Kernel time by name and launch configuration, per run and tool (`nsys stats cuda_gpu_kern_gb_sum`).
 -- All ranks, devices and processes of a run are pooled. Launches without a duration count as instances only.
 -- @scope run
+-- @alias cuda_gpu_kern_gb_sum
 -- @assumes One name with one grid and block is one configuration: registers, shared memory and sizes of tensors are not compared.
 -- @assumes Ranks and devices of a run are alike enough to be pooled: see kernel_by_rank.
 -- @column run        Run (one workload in one configuration).

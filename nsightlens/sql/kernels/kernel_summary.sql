@@ -1,6 +1,7 @@
 -- Kernel time by name, per run and tool: the numbers of `nsys stats cuda_gpu_kern_sum`, plus percentiles.
 -- All ranks, devices and processes of a run are pooled. Launches without a duration count as instances only.
 -- @scope run
+-- @alias cuda_gpu_kern_sum
 -- @assumes A name is a kernel as its tool prints it: the tools spell one kernel differently, kernel_key does not.
 -- @assumes Durations are the tool's own: ncu's are of replays at its clock and cache settings, of the launches that it measured.
 -- @column run        Run (one workload in one configuration).

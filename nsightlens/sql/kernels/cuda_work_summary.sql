@@ -1,0 +1,52 @@
+-- API calls, kernels and memory operations in one list by name, per run and tool: the numbers of `nsys stats cuda_api_gpu_sum`,
+-- and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a run are pooled. Calls wait for the
+-- work beside which they stand, so that the totals are no wall time.
+-- @scope run
+-- @alias cuda_api_gpu_sum
+-- @alias cuda_gpu_sum with_calls=false
+-- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
+-- @assumes Durations count in full where kernels or copies run at once.
+-- @param  with_calls  Whether API calls are in the list, and in what the shares are of.
+-- @column run        Run (one workload in one configuration).
+-- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.
+-- @column time_pct   Share of the summed time of all that is in the list of this run and tool, to one decimal.
+-- @column total_ns   Sum of duration_ns.
+-- @column instances  Calls, kernels or memory operations.
+-- @column avg_ns     Mean duration, to one decimal.
+-- @column median_ns  Median duration: the mean of the middle two for an even number.
+-- @column min_ns     Shortest duration.
+-- @column max_ns     Longest duration.
+-- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
+-- @column category   call, kernel or memory: nsys's CUDA_API, CUDA_KERNEL and MEMORY_OPER.
+-- @column name       Function, kernel, or label of the memory operation, as the tool prints it.
+CREATE MACRO cuda_work_summary(with_calls := true) AS TABLE
+WITH work AS (
+    SELECT run, tool, 'kernel' AS category, name, duration_ns FROM kernels WHERE tool <> 'ncu'
+    UNION ALL
+    SELECT run, tool, 'memory', name, duration_ns FROM memory_ops WHERE tool <> 'ncu'
+    UNION ALL
+    SELECT run, tool, 'call', name, duration_ns FROM api_calls WHERE with_calls
+), grouped AS (
+    SELECT
+        run, tool, category, name,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+        count(*) AS instances,
+        count(duration_ns) AS timed,
+        avg(duration_ns) AS mean,
+        quantile_cont(duration_ns, 0.5) AS median_ns,
+        min(duration_ns) AS min_ns,
+        max(duration_ns) AS max_ns,
+        stddev_samp(duration_ns) AS deviation
+    FROM work
+    GROUP BY run, tool, category, name
+)
+SELECT
+    run, tool,
+    round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
+    total_ns, instances,
+    round(mean, 1) AS avg_ns,
+    median_ns, min_ns, max_ns,
+    CASE timed WHEN 1 THEN 0.0 ELSE round(deviation, 1) END AS stddev_ns,
+    category, name
+FROM grouped
+ORDER BY run, tool, total_ns DESC NULLS LAST, category, name;
