@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pyarrow as pa
 
 from nsightlens.matching.launch_sequence import recorded, tokens
@@ -25,7 +26,7 @@ def launches(rows: list[Row]) -> pa.Table:
 
 def alike(one: list[Row], other: list[Row]) -> list[tuple[int, int]]:
     mine, theirs = tokens(launches(one), launches(other))
-    return [(i, j) for i, j in product(range(len(one)), range(len(other))) if mine[i] == theirs[j]]
+    return [(int(i), int(j)) for i, j in np.argwhere(mine[:, None] == theirs)]
 
 
 def test_launches_have_one_token_where_key_and_configuration_are_the_same() -> None:
