@@ -26,7 +26,7 @@ from nsightlens.matching.ncu_positions import UNKNOWN
 from nsightlens.matching.sequence_alignment import HOLE
 from nsightlens.matching.timelines import Recording
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever other launches are paired: the rows of `matches` are then made again, without reading a file."""
 
 _PROCESSES = """
@@ -171,7 +171,8 @@ def _united(crossing: _Crossing, ways: list[tuple[_Crossing, _Crossing]]) -> _Cr
                 pairs.setdefault((int(twin[item]), row), f"through nsys: {why}")
     items, rows = Counter(item for item, _ in pairs), Counter(row for _, row in pairs)
     certain = {pair: why for pair, why in pairs.items() if items[pair[0]] == rows[pair[1]] == 1}
-    return replace(crossing, items=np.array(list(certain), dtype=np.int64).reshape(-1, 2), evidence=list(certain.values()))
+    joined = np.array(list(certain), dtype=np.int64).reshape(len(certain), 2)
+    return replace(crossing, items=joined, evidence=list(certain.values()))
 
 
 def _evidence(segment: int, stepped: bool) -> str:

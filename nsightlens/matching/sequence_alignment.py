@@ -48,13 +48,14 @@ def certain_pairs(one: Int, other: Int, whole: bool = False) -> Int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """Pairs of places near the diagonal: row i of both arrays holds the places first + i, first + i + 1, … of `other`.
+    """Pairs of places near the diagonal: row i of both arrays holds the places first + i … last + i of `other`.
 
     through: the most matches of an alignment that pairs the two, 0 where they are not alike. before: how many of these come
     before the pair.
     """
 
     first: int
+    last: int
     through: npt.NDArray[np.int32]
     before: npt.NDArray[np.int32]
 
@@ -80,14 +81,13 @@ def _kept(one: Int, other: Int, band: _Band, found: Int, whole: bool) -> Mask:
     """
     shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
     doubt = max(shorter - band.best, min(apart, shorter // 8) if whole else 0)
-    weight = _FULL * max(len(found) - doubt, 0) // max(len(found), 1)
-    if not len(found) or weight == _FULL:
+    if not len(found) or not doubt:
         return np.ones(len(found), dtype=np.bool_)
-    weights = np.full((len(one), 2), _FULL, dtype=np.int64)
-    weights[:, 0] = -len(one) - 1
-    weights[found[:, 0]] = np.stack([found[:, 1], np.full(len(found), weight)], axis=1)
-    most = _prefixes(one, other, band.first, band.first + band.through.shape[1] - 1, weights)
-    partner = np.concatenate([[_NOTHING], _path(most, band.first, len(other)), [_NOTHING]])
+    weight = _FULL * max(len(found) - doubt, 0) // len(found)
+    doubted = np.full(len(one), _NOTHING)
+    doubted[found[:, 0]] = found[:, 1]
+    most = _prefixes(one, other, band.first, band.last, doubted, weight)
+    partner = _path(most, band.first, len(other))
     row, column = found[:, 0] + 1, found[:, 1]
     # of two neighbours that were swapped only one is part of an alignment
     kept: Mask = (partner[row] == column) | (partner[row - 1] == column + 1) | (partner[row + 1] == column - 1)
@@ -99,8 +99,11 @@ def _kept(one: Int, other: Int, band: _Band, found: Int, whole: bool) -> Mask:
 
 
 def _path(most: npt.NDArray[np.int32], first: int, last: int) -> Int:
-    """Return the partner of each place of `one` in an alignment that is worth most, -1 for none. most: see _prefixes."""
-    partner = np.full(len(most) - 1, -1, dtype=np.int64)
+    """Return the partner of each place of `one` in an alignment that is worth most, NOTHING for none. most: see _prefixes.
+
+    There is a NOTHING before the first place, and one behind the last.
+    """
+    partner = np.full(len(most) + 1, _NOTHING)
     i, j = len(most) - 1, min(last, len(most) - 1 + first + most.shape[1] - 1)
     while i > 0 and j > max(0, i + first):
         here = most[i, j - i - first]
@@ -111,7 +114,7 @@ def _path(most: npt.NDArray[np.int32], first: int, last: int) -> Int:
             j -= 1
         else:
             i, j = i - 1, j - 1
-            partner[i] = j
+            partner[i + 1] = j
     return partner
 
 
@@ -123,7 +126,7 @@ def _alone(one: Int, other: Int, band: _Band, slack: int) -> Int:
     among_best = band.through[row, place] == band.best
     # each of the best alignments has one match at every height: a pair that is alone at its height is in all of them
     height = band.before[row, place]
-    at_height = np.bincount(height[among_best], minlength=len(one) + 1)
+    at_height = np.bincount(height[among_best])
     alone &= among_best & ((one[row] != HOLE) | (other[column] != HOLE))
     lonely = alone & (at_height[height] == 1)
     pairs = np.flatnonzero(alone & (at_height[height] == 2))
@@ -145,15 +148,15 @@ def _band(one: Int, other: Int, spare: int) -> _Band:
     padded = _padded(other, len(one), first, last)
     for i, token in enumerate(one):
         through[i, ~_alike(token, padded[i : i + last - first + 1])] = 0
-    return _Band(first, through, before)
+    return _Band(first, last, through, before)
 
 
 def _prefixes(
-    one: Int, other: Int, first: int, last: int, weights: Int | None = None,
+    one: Int, other: Int, first: int, last: int, doubted: Int | None = None, weight: int = 1,
 ) -> npt.NDArray[np.int32]:
     """Return the most matches between the first i of `one` and the first j of `other`; row i holds j = i + first … i + last.
 
-    weights: (place of `other`, worth of this one pair) per place of `one`; every other pair is worth FULL then.
+    doubted: per place of `one` the place of `other` (NOTHING: none) with which it is worth `weight`; other pairs are worth FULL.
     """
     most = np.zeros((len(one) + 1, last - first + 1), dtype=np.int32)
     padded = _padded(other, len(one), first, last)
@@ -161,10 +164,10 @@ def _prefixes(
         row = most[i + 1]
         row[:-1] = most[i, 1:]  # the same place of `other`, one place of `one` before
         alike = _alike(token, padded[i : i + last - first + 1]).astype(np.int32)
-        if weights is not None:
+        if doubted is not None:
             alike *= _FULL
-            if first <= weights[i, 0] - i <= last and alike[weights[i, 0] - i - first]:
-                alike[weights[i, 0] - i - first] = weights[i, 1]
+            if doubted[i] != _NOTHING:
+                alike[doubted[i] - i - first] = weight
         np.maximum(row[:-1], most[i, :-1] + alike[:-1], out=row[:-1])
         row[-1] = most[i, -1] + alike[-1]
         np.maximum.accumulate(row, out=row)

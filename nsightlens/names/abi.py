@@ -29,13 +29,13 @@ MAX_QUALIFIERS = 100
 """Characters of qualifiers on one type: three may really stand there."""
 
 OPERATORS = {
-    "nw": ("new", 0), "na": ("new[]", 0), "dl": ("delete", 0), "da": ("delete[]", 0), "cl": ("()", 0), "ix": ("[]", 2),
-    "ps": ("+", 1), "ng": ("-", 1), "ad": ("&", 1), "de": ("*", 1), "co": ("~", 1), "nt": ("!", 1), "pp": ("++", 1),
-    "mm": ("--", 1), "pl": ("+", 2), "mi": ("-", 2), "ml": ("*", 2), "dv": ("/", 2), "rm": ("%", 2), "an": ("&", 2),
+    "nw": ("new", 0), "na": ("new[]", 0), "dl": ("delete", 0), "da": ("delete[]", 0), "cl": ("()", 0), "ix": ("[]", 0),
+    "ps": ("+", 1), "ng": ("-", 1), "ad": ("&", 1), "de": ("*", 1), "co": ("~", 1), "nt": ("!", 1), "pp": ("++", 0),
+    "mm": ("--", 0), "pl": ("+", 2), "mi": ("-", 2), "ml": ("*", 2), "dv": ("/", 2), "rm": ("%", 2), "an": ("&", 2),
     "or": ("|", 2), "eo": ("^", 2), "aS": ("=", 2), "pL": ("+=", 2), "mI": ("-=", 2), "mL": ("*=", 2), "dV": ("/=", 2),
     "rM": ("%=", 2), "aN": ("&=", 2), "oR": ("|=", 2), "eO": ("^=", 2), "ls": ("<<", 2), "rs": (">>", 2),
     "lS": ("<<=", 2), "rS": (">>=", 2), "eq": ("==", 2), "ne": ("!=", 2), "lt": ("<", 2), "gt": (">", 2),
     "le": ("<=", 2), "ge": (">=", 2), "ss": ("<=>", 2), "aa": ("&&", 2), "oo": ("||", 2), "cm": (",", 2),
     "pm": ("->*", 2), "pt": ("->", 2), "qu": ("?", 3),
 }
-"""Code -> (symbol, operands in an expression; 0 where it is only a name)."""
+"""Code -> (symbol, operands in an expression; 0 where it is only a name, or written otherwise)."""

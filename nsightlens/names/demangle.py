@@ -148,12 +148,24 @@ def _unqualified(symbol: Symbol, scope: str = "") -> str:
     elif (head == "C" and two[1:].isdigit()) or two in ("D0", "D1", "D2", "D4", "D5"):
         symbol.at += 2
         symbol.has_return_type = False
-        name = ("~" if head == "D" else "") + re.split("::|<", scope.split("<")[0])[-1]
+        name = ("~" if head == "D" else "") + _innermost(scope)
     else:
         name = _operator_name(symbol)
     while symbol.take("B"):
         name += f"[abi:{symbol.source_name()}]"
     return name
+
+
+def _innermost(scope: str) -> str:
+    """Return the last name of a scope, without its template arguments."""
+    end, depth = len(scope), 0
+    for at in range(len(scope) - 1, -1, -1):
+        depth += (scope[at] == ">") - (scope[at] == "<")
+        if not depth and scope[at] == "<":
+            end = at
+        elif not depth and scope[at] == ":":
+            return scope[at + 1:end]
+    return scope[:end]
 
 
 def _closure(symbol: Symbol) -> str:

@@ -61,7 +61,7 @@ def _operation(symbol: Symbol, sign: str, operands: int) -> str:
     if operands == 1:
         return sign + values[0]
     if operands == 3:
-        return f"{values[0]} ? {values[1]} : {values[2]}"
+        return f"{values[0]}?{values[1]} : {values[2]}"
     text = sign.join(values)
     return f"({text})" if ">" in sign else text
 
@@ -81,6 +81,13 @@ def _conversion(symbol: Symbol) -> str:
 def _call(symbol: Symbol) -> str:
     name, *values = symbol.listed(read) or [""]
     return f"{name}({', '.join(values)})"
+
+
+def _step(symbol: Symbol, sign: str) -> str:
+    """Return an increment or decrement: before its operand where `_` follows the code, else behind it."""
+    before = symbol.take("_")
+    operand = f"({read(symbol)})"
+    return sign + operand if before else operand + sign
 
 
 def _braced(symbol: Symbol, kind: str) -> str:
@@ -108,5 +115,8 @@ _KINDS: dict[str, Rule] = {
     "on": lambda s: s.grammar.operator_name(s),
     "dt": lambda s: f"{read(s)}.{s.grammar.unqualified(s)}",
     "nx": lambda s: f"noexcept({read(s)})",
+    "ix": lambda s: f"({read(s)})[{read(s)}]",
+    "pp": lambda s: _step(s, "++"),
+    "mm": lambda s: _step(s, "--"),
 }
 """Code -> what reads the expression behind it; all other codes are operators or names."""

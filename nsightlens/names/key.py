@@ -88,7 +88,7 @@ class _Frame:
     role: str
     start: int
     slot: int
-    name: int
+    name: int = 0
     pointer: bool = False
     address: bool = False
     nth: str | None = None
@@ -105,7 +105,7 @@ class _Pass:
         self.text = name
         self.repair = repair
         self.out: list[str] = [""]
-        self.frames = [_Frame("name", 0, 0, 1)]
+        self.frames = [_Frame("name", 0, 0)]
         self.last = ""
         self.gap = False
         self.joined = False
@@ -305,14 +305,14 @@ class _Pass:
         self.open("lambda", "(", token.group("nth"))
 
     def open(self, role: str, sign: str, nth: str | None = None) -> None:
-        self.frames.append(_Frame(role, len(self.out), 0, 0, nth=nth))
+        self.frames.append(_Frame(role, len(self.out), 0, nth=nth))
         self.out.append(sign)
         self.part()
 
     def part(self) -> None:
         """Begin the next comma-separated part of the innermost bracket."""
         frame = self.frames[-1]
-        frame.slot, frame.name = len(self.out), len(self.out) + 1
+        frame.slot = len(self.out)
         frame.pointer, frame.address = False, frame.role == "address"
         self.out.append("")
         self.last, self.gap, self.joined = "", False, False
@@ -362,7 +362,7 @@ class _Pass:
         if frame.nth is not None:
             number = _ordinal(frame.nth)
         elif end:
-            number, at = int(end.group(end.lastindex or 0)[:9]), end.end()
+            number, at = int((end[1] or end[2])[:9]), end.end()
         else:
             self.last = "params"
             self.close_list(frame)

@@ -65,7 +65,7 @@ def _compound(symbol: Symbol, head: str) -> Type:
         vendor = symbol.source_name()
         before, after = read(symbol)
         return f"{before} {vendor}", after
-    return symbol.source_name() if head == "u" else symbol.grammar.name(symbol), ""
+    return symbol.grammar.name(symbol), ""
 
 
 def _parameter(symbol: Symbol) -> Type:

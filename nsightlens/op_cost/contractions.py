@@ -153,7 +153,6 @@ def _pairs(call: Call, rows: int, columns: int) -> tuple[int, str]:
 
 
 _SDPA = partial(_attention, first=0, heads_last=False, products=2)
-_SDPA_BACKWARD = partial(_attention, first=1, heads_last=False, products=5)
 
 FORMULAS: dict[str, Formula] = {
     "aten::mm": partial(_matrices, first=0), "aten::bmm": partial(_matrices, first=0), "aten::mv": partial(_matrices, first=0),
@@ -172,8 +171,9 @@ FORMULAS: dict[str, Formula] = {
     "aten::_efficient_attention_forward": partial(_attention, first=0, heads_last=True, products=2, lengths=(4, 5)),
     "aten::_scaled_dot_product_flash_attention_backward": partial(
         _attention, first=1, heads_last=False, products=5, lengths=(6, 7)),
-    "aten::_scaled_dot_product_efficient_attention_backward": _SDPA_BACKWARD,
-    "aten::_scaled_dot_product_cudnn_attention_backward": _SDPA_BACKWARD,
+    "aten::_scaled_dot_product_efficient_attention_backward": partial(_attention, first=1, heads_last=False, products=5),
+    "aten::_scaled_dot_product_cudnn_attention_backward": partial(
+        _attention, first=1, heads_last=False, products=5, lengths=(9, 10)),
     "aten::_flash_attention_backward": partial(_attention, first=1, heads_last=True, products=5, lengths=(6, 7)),
     "aten::_efficient_attention_backward": partial(_attention, first=1, heads_last=True, products=5, lengths=(6, 7)),
     "flash_attn::_flash_attn_forward": partial(_attention, first=0, heads_last=True, products=2),

@@ -89,7 +89,7 @@ def _reduction(
     data = call.tensor(0)
     dims = _kept(call, data.dims, dim)
     type_ = data.type
-    code = None if dtype is None else call.numbers(dtype if len(call.operands) > dtype else 1, 1)
+    code = None if dtype is None else call.numbers(1 if len(call.operands) == 2 else dtype, 1)
     if code is not None:
         type_ = SCALAR_TYPES.get(code[0])
     elif integers and type_ in INTEGERS:

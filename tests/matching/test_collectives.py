@@ -7,6 +7,7 @@ import random
 import statistics
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +60,14 @@ def test_a_loop_that_lacks_calls_on_both_sides_meets_by_its_ends() -> None:
     found = match({0: calls(ends[2:]), 1: calls([end + 5_000_000_000 for end in ends[:-2]])})
     assert [(m.method, len(m.calls)) for m in found] == [(TIMED, 16)]
     assert all(one[1].end - one[0].end == 5_000_000_000 for one in found[0].calls)
+
+
+def test_calls_that_end_together_are_the_same_only_if_they_are_alike() -> None:
+    ends = [10_000_000 * k + random.Random(k).randrange(2_000_000) for k in range(10)]
+    one = [replace(call, token="x" if call.row == 9 else "y") for call in calls(ends)]
+    for ranks in ({0: one, 1: calls(ends, token="y")}, {0: calls(ends, token="y"), 1: one}):
+        (found,) = match(ranks)
+        assert (found.method, [together[0].row for together in found.calls]) == (TIMED, list(range(9)))
 
 
 def test_a_loop_as_regular_as_a_clock_cannot_be_told() -> None:
@@ -115,6 +124,20 @@ def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
 
     found = clocks(match({0: moved(0, "a"), 1: moved(50, "a") + moved(50, "b", base=500_000), 2: moved(-20, "b", base=500_000)}))
     assert {rank: (clock.reference, round(clock.offset)) for rank, clock in found.items()} == {0: (0, 0), 1: (0, 50), 2: (0, -20)}
+
+
+def test_a_clock_over_another_rank_is_that_at_its_own_time() -> None:
+    """Rank 1 drifts; its group with rank 0 is early, that with rank 2 late."""
+    early, late = ([1_000_000_000 * k + start for k in range(1, 30)] for start in (0, 100_000_000_000))
+
+    def second(end: int) -> int:
+        return end + 5_000 + end // 100_000
+
+    ranks = {0: calls(early, group="a"), 1: calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b"),
+             2: calls(late, group="b")}
+    clock = clocks(match(ranks))[2]
+    assert clock.reference == 0 and abs(clock.at - 115_000_000_000) < 2_000_000
+    assert abs(clock.offset) < 20_000 and abs(clock.drift) < 1e-9, "rank 2 has the clock of rank 0"
 
 
 @cache

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsightlens.matching import ncu_positions
 from nsightlens.matching.ncu_positions import UNKNOWN, Launches, by_position, by_surroundings
 from nsightlens.matching.sequence_alignment import HOLE
 
@@ -50,6 +51,14 @@ def launches(text: str) -> Launches:
     ("ap2 bp2", "bp2 ap2", [1, 0]),                    # so may neighbours be
     ("ap2 cp2", "ap2 bp2", [-1, -1]),                  # in these ranges the two ran different kernels
     ("ap2 cq2", "ap2 bq2", [0, -1]),
+    ("ap2 bq2", "bq2 cr2 cr2 cr2 ap2", [4, 0]),        # what lies in other ranges may come in any order
+    ("ap2 bp2 cq2", "cq2 cr2 cr2 cr2 ap2 bp2", [4, 5, 0]),
+    ("aq. aq1 ap. bq1 bp3", "aq1 b.1 aq1 ap1 bq1 bp3", [0, 2, 3, -1, 5]),     # the place of the first is taken
+    ("cp1 bp1 aq. bp2", "cp1 bp1 cr1 aq1 cr1 bp2", [0, 1, 3, 5]),
+    ("bp1 aq. bp2", "aq1 cr1 bp1 cr1 cr1 bp2", [2, 0, 5]),         # swapped with one of the two before it
+    ("bp1 aq. bp2", "aq1 cr1 cr1 bp1 cr1 bp2", [3, -1, 5]),        # but not with one before these
+    ("bp1 aq. bp2", "bp1 cr1 bp2 cr2 aq2", [0, 4, 2]),
+    ("bp1 aq. bp2", "bp1 cr1 bp2 cr2 cr2 aq2", [0, -1, 2]),
     ("", "ap1", []), ("ap1", "", [-1]),
 ])
 def test_by_surroundings(measured: str, timeline: str, expected: list[int]) -> None:
@@ -75,9 +84,24 @@ def positions(measured: str, number: list[int], timeline: str, found: str, *, wh
     ("bq. ap.", [1, 2], "bp. aq. ap.", "xxx", [-1, 2]),          # known, but never in such ranges: another choice there
     ("br. ap.", [1, 2], "bp. aq. ap.", "xxx", [-1, -1]),
     ("a..", [3], "a.. a..", "xx", [-1]),                         # beyond the end
+    ("a.. c.. b..", [0, 1, 2], "a.. b..", "xx", [0, -1, 1]),     # never seen: stood for none
 ])
 def test_by_position(measured: str, number: list[int], timeline: str, found: str, expected: list[int]) -> None:
     assert positions(measured, number, timeline, found) == expected
+
+
+def test_no_more_states_are_looked_at_than_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three launches and a hole up to the last that was measured: five places between them, two numbers that each may have."""
+    case = ("b.. c..", [1, 2], "a.. ... b.. c.. b..", "x-xxx")
+    monkeypatch.setattr(ncu_positions, "LARGEST", 5 * 2)
+    assert positions(*case) == [2, 3]
+    monkeypatch.setattr(ncu_positions, "LARGEST", 5 * 2 - 1)
+    assert positions(*case) == [-1, -1]
+    monkeypatch.undo()
+    monkeypatch.setattr(ncu_positions, "LONGEST", 4)
+    assert positions(*case) == [2, 3]
+    monkeypatch.setattr(ncu_positions, "LONGEST", 3)
+    assert positions(*case) == [-1, -1]
 
 
 def test_a_timeline_that_is_cut_off_tells_less() -> None:

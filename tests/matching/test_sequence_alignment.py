@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
@@ -41,6 +42,8 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("", "abc", []),
     ("abc", "xyz", []),
     ("aaa", "a", []),
+    ("ab", "ax", []),                           # as much lacks a partner as has one
+    ("ba", "xa", []),
 ])
 def test_pairs(one: str, other: str, expected: list[tuple[int, int]]) -> None:
     assert text(one, other) == expected
@@ -112,6 +115,48 @@ def test_too_long_recordings_are_not_guessed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sequence_alignment, "LARGEST", 5)
     assert text("abc", "ab") is None
     assert text("abc", "abc") == [(0, 0), (1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(("allowed", "is_looked_at"), [(200 * 129 // 2, True), (200 * 129 // 2 - 1, False)])
+def test_as_many_pairs_of_places_are_looked_at_as_are_allowed(
+    monkeypatch: pytest.MonkeyPatch, allowed: int, is_looked_at: bool,
+) -> None:
+    """Of 200 places: those up to 64 before and behind, of which twice as many fit as the constant says."""
+    monkeypatch.setattr(sequence_alignment, "LARGEST", allowed)
+    found = pairs(list(range(200)), [*range(199), 500])
+    assert found == ([(i, i) for i in range(199)] if is_looked_at else None)
+
+
+@pytest.mark.parametrize("gone", ["one", "other", "neither"])
+def test_the_memory_of_long_recordings_is_that_of_the_pairs_near_the_diagonal(monkeypatch: pytest.MonkeyPatch, gone: str) -> None:
+    monkeypatch.setattr(sequence_alignment, "LARGEST", 100_000)
+    one, other = np.arange(1000), np.arange(1000)
+    if gone == "one":
+        one = np.delete(one, range(400, 410))
+    elif gone == "other":
+        other = np.delete(other, range(400, 410))
+    else:
+        one[500] = 2000
+    tracemalloc.start()
+    try:
+        found = certain_pairs(one, other)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None and len(found) >= 985
+    assert most <= 2 * 100_000 * 12
+
+
+def test_a_hole_is_no_partner_of_a_hole_and_settles_nothing() -> None:
+    def raw(one: str, other: str) -> list[list[int]]:
+        first, second = (np.array([HOLE if letter == "." else ord(letter) for letter in word]) for word in (one, other))
+        found = certain_pairs(first, second)
+        assert found is not None
+        return [[int(place) for place in pair] for pair in found]
+
+    assert raw("a.bc", "a.b") == [[0, 0], [2, 2]]
+    assert raw("..a", "ab") == []       # the two holes, or a alone
+    assert raw("ab", "..a") == []
 
 
 def test_every_pair_of_short_words() -> None:

@@ -24,7 +24,9 @@ def rows(found: Found) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [
-    ("ab", "ax", [(0, 100)]),             # half of the shorter side: just enough
+    ("abc", "abx", [(0, 100), (1, 101)]),
+    ("ab", "ax", []),                     # as much lacks a partner as has one: nothing is certain, whatever comes first
+    ("ba", "xa", []),
     ("abc", "axy", []),                   # a third
     ("abcd", "a", [(0, 100)]),            # the shorter side counts
     ("ab.", "a..x", []),                  # what was not recorded is no partner: 0 of 2 that are certain, however they stand

@@ -42,20 +42,45 @@ SYMBOLS = [
     ("_Z1fRA4_Kf", "f(float const (&)[4])"),
     ("_ZN2nsUt_1fEv", "ns::{unnamed type#1}::f()"),
     ("_ZN1AIfEC1Ev", "A<float>::A()"),
+    ("_ZN2ns1AC1Ev", "ns::A::A()"),
+    ("_ZN2ns1AIN2ms1BIiEEED1Ev", "ns::A<ms::B<int>>::~A()"),
+    ("_ZN2ns1AIfE1BC1Ev", "ns::A<float>::B::B()"),
+    ("_ZN1AIiE1fES_S0_", "A<int>::f(A, A<int>)"),
+    ("_ZZ1gvEs", "g()::string literal"),
+    ("_Z1fIZ1gvEUlvE123456789_Evv", "void f<g()::{lambda()#123456791}>()"),
+    ("_Z1fu6__bf16", "f(__bf16)"),
+    ("_Z1fIXquLb1ELi2ELi3EEEvv", "void f<(true)?(2) : (3)>()"),
     ("_ZNK1AclEv", "A::operator()() const"),
     ("_Z1fPU3AS1f", "f(float AS1*)"),
     ("_Z1fI1AILi1EES1_S0_IiEEvv", "void f<A<1>, A<1>, A<int>>()"),
     ("_Z1kIifEvT0_T_", "void k<int, float>(float, int)"),
     ("_Z1kPf.kd", "k(float*)"),
+    ("___Z1kPf", "k(float*)"),
     ("_Z1fITnPFfiEXadL_Z1giEEEvv", "void f<&(g(int))>()"),
     ("_Z1fI1ATnPFT_RKS1_EXadL_Z4siluS3_EETnbLb1EEvPS0_", "void f<A, &(silu(A const&)), true>(A*)"),
 ]
+OPERATIONS = {
+    "ps": "+(2)", "ng": "-(2)", "ad": "&(2)", "de": "*(2)", "co": "~(2)", "nt": "!(2)", "pp": "(2)++", "pp_": "++(2)",
+    "mm": "(2)--", "mm_": "--(2)", "pl": "(2)+(3)", "mi": "(2)-(3)", "ml": "(2)*(3)", "dv": "(2)/(3)", "rm": "(2)%(3)",
+    "an": "(2)&(3)", "or": "(2)|(3)", "eo": "(2)^(3)", "aS": "(2)=(3)", "pL": "(2)+=(3)", "mI": "(2)-=(3)", "mL": "(2)*=(3)",
+    "dV": "(2)/=(3)", "rM": "(2)%=(3)", "aN": "(2)&=(3)", "oR": "(2)|=(3)", "eO": "(2)^=(3)", "ls": "(2)<<(3)",
+    "rs": "((2)>>(3))", "lS": "(2)<<=(3)", "rS": "((2)>>=(3))", "eq": "(2)==(3)", "ne": "(2)!=(3)", "lt": "(2)<(3)",
+    "gt": "((2)>(3))", "le": "(2)<=(3)", "ge": "((2)>=(3))", "ss": "((2)<=>(3))", "aa": "(2)&&(3)", "oo": "(2)||(3)",
+    "cm": "(2),(3)", "pm": "((2)->*(3))", "pt": "((2)->(3))", "ix": "(2)[3]",
+}
+"""As GNU's c++filt prints them, but for the brackets around all that hold a `>`."""
 LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo"]
 
 
 @pytest.mark.parametrize(("symbol", "name"), SYMBOLS)
 def test_symbols(symbol: str, name: str) -> None:
     assert demangle(symbol) == name
+
+
+def test_operations_take_one_operand_or_two() -> None:
+    values = {code: "Li2E" + "Li3E" * ("3" in text) for code, text in OPERATIONS.items()}
+    found = {code: demangle(f"_Z1fIX{code}{values[code]}EEvv") for code in OPERATIONS}
+    assert found == {code: f"void f<{text}>()" for code, text in OPERATIONS.items()}
 
 
 @pytest.mark.parametrize("symbol", LEFT_ALONE)
@@ -96,6 +121,15 @@ def test_endless_nesting_is_left_alone(part: str) -> None:
     for start in ("_Z", "_Z1f", "_Z1fI", "_Z1fIX", "_ZN"):
         symbol = start + part * (100_000 // len(part))
         assert demangle(symbol) == symbol
+
+
+def test_each_text_counts_as_its_length_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = len("f") + len("int") + 2  # the name and its one parameter
+    work += len("int") + 1 + len("f(int)") + 1  # the parameters, and all
+    monkeypatch.setattr("nsightlens.names.symbol.MAX_WORK", work)
+    assert demangle("_Z1fi") == "f(int)"
+    monkeypatch.setattr("nsightlens.names.symbol.MAX_WORK", work - 1)
+    assert demangle("_Z1fi") == "_Z1fi"
 
 
 def test_substitutions_that_double_do_not_fill_the_memory() -> None:

@@ -6,7 +6,8 @@ import csv
 
 import pytest
 
-from nsightlens.names import kernel_key, kernel_keys, short_name
+from nsightlens.names import family, kernel_key, kernel_keys, short_name
+from nsightlens.names.key import Parsed, parse
 from tests.names import corpus
 
 SPELLINGS = [line.split("\t") for line in (corpus.HERE / "spellings.tsv").read_text().splitlines()[2:]]
@@ -25,6 +26,7 @@ ALIKE = [
     ("ns::[local to axpy_cu]::saxpy(float *)", "saxpy(float*)"),
     ("void at::native::sum_functor<float>::operator ()<int>(T1)", "sum_functor<float>::operator()<int>"),
     ("foo(void)", "foo()"),
+    ("void f<a, (4)>(int)", "f<a, 4>"),
     ("void f<g()::{lambda()#1}::operator()(h()::{lambda()#2}) const::{lambda()#3}>(int)", "f<g()::lambda()#1::lambda()#3>"),
 ]
 
@@ -56,6 +58,27 @@ def test_the_tools_meet(nsys: str, ncu: str, kineto: str, key: str) -> None:
 @pytest.mark.parametrize(("name", "key"), ALIKE)
 def test_other_spellings(name: str, key: str) -> None:
     assert kernel_key(name) == key
+
+
+def test_a_mark_without_a_name_is_dropped_too() -> None:
+    assert kernel_key(" [clone .kd]") == ""
+
+
+def test_the_namespaces_of_the_return_type_are_not_those_of_the_kernel() -> None:
+    assert parse("at::Tensor ns::detail::f<int>(T1)").scope == "ns::detail"
+
+
+def test_a_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def counted(name: str, repair: bool) -> Parsed:
+        read.append(name)
+        return parse(name, repair)
+
+    monkeypatch.setattr("nsightlens.names.parse", counted)
+    name = "void of::this_test<only>(T1)"
+    assert (kernel_key(name, "nsys"), short_name(name), family(name)) == ("this_test<only>", "this_test", "other")
+    assert read == [name]
 
 
 @pytest.mark.parametrize(("one", "other"), APART)

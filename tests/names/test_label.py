@@ -40,6 +40,10 @@ LABELS = {
     "gemm_naive_kernel(float const*, float*, int)": "gemm_naive_kernel",
     "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 64, 2>, (bool)0, (bool)1>(P)":
         "flash_fwd_kernel<Flash_fwd_kernel_traits<64, 64, 2>>",
+    "void f<4, at::native::silu_kernel>(int)": "f<silu_kernel>",
+    "void f<4, &at::native::silu>(int)": "f<4, &silu>",
+    "void f<4, at::silu(int)::{lambda()#1}::operator()() const::{lambda(float)#1}>(int)": "f<silu(float)>",
+    f"void {'f<' * 60}float, float{'>' * 60}(T1)": f"{'f<' * 60}float{'>' * 60}",
     "void softmax_warp_forward<float, float, float, 10, true>(float*)": "softmax_warp_forward<float, 10, 1>",
 }
 

@@ -27,10 +27,16 @@ def call(name: str, *arguments: Any, output: tuple[int, ...] | None = None) -> W
 PRODUCTS: list[tuple[str, tuple[Any, ...], int, int]] = [
     ("mm", ([3, 5], [5, 7]), 2 * 3 * 5 * 7, 15 + 35 + 21),
     ("mv", ([3, 5], [5]), 30, 15 + 5 + 3),
+    ("dot", ([5], [5]), 10, 5 + 5 + 1),
+    ("vdot", ([5], [5]), 10, 5 + 5 + 1),
     ("bmm", ([2, 3, 5], [2, 5, 7]), 420, 30 + 70 + 42),
     ("addmm", ([7], [3, 5], [5, 7], "1", "1"), 210, 7 + 15 + 35 + 21),
     ("addmm", ([3, 7], [3, 5], [5, 7], "0.", "1"), 210, 15 + 35 + 21),  # beta 0: what is added is not read
     ("baddbmm", ([2, 3, 7], [2, 3, 5], [2, 5, 7], "1", "0.5"), 420, 42 + 30 + 70 + 42),
+    *((name, ([3, 7], [3, 5], [5, 7], "1", "1"), 210, 21 + 15 + 35 + 21) for name in ("addmm_", "_addmm_activation")),
+    *((name, ([3], [3, 5], [5], "1", "1"), 30, 3 + 15 + 5 + 3) for name in ("addmv", "addmv_")),
+    ("baddbmm_", ([2, 3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 42 + 30 + 70 + 42),
+    ("addbmm_", ([3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 21 + 30 + 70 + 21),
     ("addbmm", ([3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 21 + 30 + 70 + 21),
     ("linear", ([2, 3, 5], [7, 5], [7]), 420, 30 + 35 + 7 + 42),
     ("linear", ([5], [7, 5], ""), 70, 5 + 35 + 7),
@@ -60,8 +66,10 @@ def test_a_product_of_bytes_is_written_in_32_bits() -> None:
 
 def test_a_scaled_product_has_a_result_of_its_own_type() -> None:
     fp8 = "c10::Float8_e4m3fn"
-    found = call("_scaled_mm", ([16, 32], fp8), ([32, 16], fp8), [], [], "", "", "15", "False")
-    assert (found.flop, found.bytes, found.element) == (2 * 16 * 32 * 16, 2 * 16 * 32 + 2 * 16 * 16, "Float8_e4m3fn")
+    found = call("_scaled_mm", ([16, 32], fp8), ([32, 8], fp8), [], [], "", "", "15", "False")
+    assert (found.flop, found.bytes, found.element) == (2 * 16 * 32 * 8, 16 * 32 + 32 * 8 + 2 * 16 * 8, "Float8_e4m3fn")
+    factors = call("_scaled_mm", ([16, 32], fp8), ([32, 8], fp8), [16, 1], [1, 8], ([8], HALF), "", "15", "False")
+    assert factors.bytes == 16 * 32 + 32 * 8 + 4 * 16 + 4 * 8 + 2 * 8 + 2 * 16 * 8
 
 
 CONVOLUTION = ([8, 3, 224, 224], [64, 3, 7, 7])
@@ -127,7 +135,8 @@ def test_without_arguments_the_linked_backward_call_tells_the_result() -> None:
     assert work("aten::cudnn_convolution", shapes, types, None).flop is None
     assert "stride" in (work("aten::cudnn_convolution", shapes, types, None).reason or "")
     assert work("aten::cudnn_convolution", shapes, types, None, (8, 64, 112, 112)).flop == 2 * RESULT * 3 * 49
-    assert work("aten::cudnn_convolution", shapes, types, None, (8, 32, 112, 112)).flop is None
+    for other in ((8, 32, 112, 112), (9, 64, 112, 112), (7, 64, 112, 112), (8, 64, 112)):
+        assert work("aten::cudnn_convolution", shapes, types, None, other).flop is None
 
 
 BACKWARD = ([8, 64, 112, 112], [8, 3, 224, 224], [64, 3, 7, 7])
