@@ -82,7 +82,7 @@ def test_killed_ingests_leave_the_old_store_or_the_new(
     process = _start([run], store)
     assert process.wait() == 0, process.communicate()[1]
     assert _contents(store) == expected
-    assert {p.name for p in store.iterdir()} <= {"nsightlens.duckdb", "parts", "lock", "converted"}
+    assert {p.name for p in store.iterdir()} <= {"nsightlens.duckdb", "parts", "lock", "converted", "looks.msgpack"}
     listed = {str(p.relative_to(store)) for p in (store / "parts").rglob("*.parquet")}
     with nl.open(store) as one:
         assert listed == {row["path"] for row in one.sql("SELECT path FROM _parts").to_pylist()}

@@ -118,7 +118,7 @@ def test_rules_that_matter_for_each_tool(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_matches_alone_are_made_again_without_the_captures(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = cross_tool.matches
-    monkeypatch.setattr(cross_tool, "RULES_VERSION", 2)
+    _raise(monkeypatch, "nsightlens.matching.cross_tool.RULES_VERSION")
     monkeypatch.setattr(cross_tool, "matches", lambda ask, runs: made(ask, runs).slice(0, 3))
     before = _parts(store)
     shutil.rmtree(run)
@@ -133,7 +133,7 @@ def test_matches_alone_are_made_again_without_the_captures(run: Path, store: Pat
 
 
 def test_an_ingest_makes_the_matches_again_too(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cross_tool, "RULES_VERSION", 2)
+    _raise(monkeypatch, "nsightlens.matching.cross_tool.RULES_VERSION")
     monkeypatch.setattr(cross_tool, "matches", lambda ask, runs: TABLES["matches"].schema.empty_table())
     before = _parts(store)
     nl.ingest(run, store=store, jobs=1)
