@@ -76,6 +76,7 @@ def test_every_view_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.long
 def test_the_page_says_what_the_views_do(capture: str, stores: dict[str, Store]) -> None:
     found = (_wrong(name, capture, row[capture], _answer(stores[capture], name)) for name, row in TABLE.items())
     wrong = [line for line in found if line]

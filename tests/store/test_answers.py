@@ -96,6 +96,7 @@ def test_parameters_and_filters_mean_what_they_mean_without(
     assert answered.view(name, **parameters).to_pylist() == rows
 
 
+@pytest.mark.long
 def test_views_that_cross_profiles_are_the_same_on_answers(asked: Store, answered: Store) -> None:
     across = [name for name, view in asked.views.items()
               if view.scope == "run" and not {"base", "other"} & {param.name for param in view.params}]
@@ -224,6 +225,7 @@ def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.long
 def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "WORTH_IT", 2)
     for rank in range(3):

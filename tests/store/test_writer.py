@@ -53,6 +53,7 @@ def _parts(store: Path) -> list[Path]:
 
 @pytest.mark.parametrize("at", ["transaction", "_sync", "shutil.copyfile", "renew_matches", "show_parts"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.long
 def test_a_commit_that_fails_leaves_the_old_store_and_nothing_else(
     run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str, error: BaseException,
 ) -> None:
@@ -258,6 +259,7 @@ BREAKS = [_cut, _empty, _never_written, Path.unlink]
 
 
 @pytest.mark.parametrize("breaking", BREAKS)
+@pytest.mark.long
 def test_a_broken_part_is_named_when_its_rows_are_wanted(run: Path, store: Path, breaking: Any) -> None:
     ingest([run], store, materialise=False)
     part = next((store / "parts" / "kernels").rglob("*.parquet"))
@@ -273,6 +275,7 @@ def test_a_broken_part_is_named_when_its_rows_are_wanted(run: Path, store: Path,
 
 @pytest.mark.parametrize("breaking", BREAKS)
 @pytest.mark.parametrize("materialise", [True, False])
+@pytest.mark.long
 def test_an_ingest_of_its_capture_makes_a_broken_part_again(run: Path, store: Path, breaking: Any, materialise: bool) -> None:
     ingest([run], store, materialise=materialise)
     breaking(next((store / "parts" / "kernels").rglob("*.parquet")))

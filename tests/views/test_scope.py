@@ -93,12 +93,14 @@ def _differing(view: View, full: Store, alone: dict[str, Store]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", OF_A_PROFILE)
+@pytest.mark.long
 def test_rows_of_a_profile_are_the_same_alone_and_among_others(name: str, full: Store, alone: dict[str, Store]) -> None:
     assert _rows(full, EVERY[name]), f"no row at all: {EVERY[name].place} is not tested by these captures"
     assert _differing(EVERY[name], full, alone) == [], f"{EVERY[name].place}: its rows depend on other profiles: @scope run"
 
 
 @pytest.mark.parametrize("name", ["distributed_overview", "collective_summary", "kernel_view"])
+@pytest.mark.long
 def test_the_captures_show_what_depends_on_others(name: str, full: Store, alone: dict[str, Store]) -> None:
     """Ranks that wait for each other, counters of another tool: so the test above can fail."""
     assert EVERY[name].scope == "run"

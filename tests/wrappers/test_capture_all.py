@@ -116,6 +116,7 @@ def test_dry_run_does_nothing(whole: Stage) -> None:
 
 
 @pytest.mark.parametrize("line", readme_lines(with_torch=False))
+@pytest.mark.long
 def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
     done = whole.bash(line, PYTHONPATH=str(whole.path))
     assert done.returncode == 0, done.stderr
