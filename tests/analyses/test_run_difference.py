@@ -72,6 +72,7 @@ def test_recordings_of_one_setting_are_told_apart_by_no_item() -> None:
     assert sum(named) <= 1
 
 
+@pytest.mark.long
 def test_a_kernel_slowed_by_3_percent_in_each_recording_is_named_alone() -> None:
     kernels = [name for name, (values, *_) in run([0]).items() if min(values) > 0 and "nccl" not in name]
     named = []
@@ -90,6 +91,7 @@ def test_a_certain_but_small_change_is_below_the_threshold() -> None:
     assert [verdict(5, 1.0), verdict(5, 0.1), verdict(-50, 1.0)] == ["no change", "slower", "faster"]
 
 
+@pytest.mark.long
 def test_two_runs_of_a_store(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=8, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=8, evaluate_after=())

@@ -60,6 +60,7 @@ def test_one_rank_cannot_be_compared(tmp_path: Path) -> None:
     assert "two ranks" in str(done.exception)
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not MEGATRON.is_dir(), reason="the real captures are not here")
 def test_eight_real_ranks(tmp_path: Path) -> None:
     nl.ingest(MEGATRON, store=tmp_path / "store").close()
@@ -68,6 +69,7 @@ def test_eight_real_ranks(tmp_path: Path) -> None:
     assert "32 collectives: cannot tell who was last, ± " in done.stdout
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not DLRM.is_dir(), reason="the real captures are not here")
 def test_all_to_alls_that_nccl_runs_as_sends_and_receives(tmp_path: Path) -> None:
     """Eight collectives, five of them ncclKernel_SendRecv under nccl:all_to_all: rank 7 is last in five."""
@@ -81,6 +83,7 @@ def test_all_to_alls_that_nccl_runs_as_sends_and_receives(tmp_path: Path) -> Non
     assert "0 communication kernels, 0.0 % of communication time, could not be matched." in done.stdout
 
 
+@pytest.mark.captures
 @pytest.mark.skipif(not DLRM.is_dir(), reason="the real captures are not here")
 def test_who_waits_longest_is_not_called_slowest(tmp_path: Path) -> None:
     """Rank 1 spends most time in collectives, since it comes first: the chief victim."""
