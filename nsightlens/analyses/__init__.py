@@ -31,6 +31,11 @@ def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
         table: pa.Table = import_module(f"nsightlens.analyses.{view.name}").analyse(ask, **arguments)
     else:
         table = _own.run(view, ask, arguments)
+    return select(table, selected)
+
+
+def select(table: pa.Table, selected: Mapping[str, Sequence[object]]) -> pa.Table:
+    """Return the rows that have, in each of the columns, one of its values. Raises UsageError for a value of another type."""
     for column, wanted in selected.items():
         try:
             values = pa.array(wanted).cast(table.schema.field(column).type)

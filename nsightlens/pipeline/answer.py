@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -18,13 +18,10 @@ from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.plan import OnProgress, Progress, Resources
 from nsightlens.schema import TABLES
 from nsightlens.store import answers
+from nsightlens.store.answers import EVENTS
 from nsightlens.store.catalog import Change
 from nsightlens.store.writer import Known
 
-WORTH_IT = 1_000_000
-"""Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
-all. A profile of as many is a batch of its own."""
-_EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 _READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
 _WITHOUT = (duckdb.Error, OSError)
 """Errors (too little memory, a full disk) that leave a store without answers: its views then compute."""
@@ -47,14 +44,14 @@ def answer(change: Change, known: Known, root: Path, resources: Resources, wante
     those that are asked for often.
     """
     profiles, events = _profiles(change, known, root.absolute())
-    if wanted is False or (wanted is None and sum(events.values()) < WORTH_IT):
+    if wanted is False or (wanted is None and sum(events.values()) < answers.WORTH_IT):
         return None
     names = answers.answerable().keys() - (frozenset() if wanted else answers.SELDOM)
     lacking = [name for name in profiles if name in change.gone or not names <= known.answered.get(name, set())]
     if not lacking:
         return None
     began = time.perf_counter()
-    batches = [[profiles[name] for name in names] for names in _batches(lacking, events)]
+    batches = [[profiles[name] for name in names] for names in answers.batches(lacking, events)]
     targets = [root.absolute() / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
     (root / "staging").mkdir(parents=True, exist_ok=True)
     for done, target in enumerate(_computed(batches, names, targets, resources), 1):
@@ -75,23 +72,11 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
             one = profiles.setdefault(name, Profile(name, run))
             one.parts[table] = root / path
             one.shared |= holders[path] > 1
-            events[name] += count if table in _EVENTS else 0
+            events[name] += count if table in EVENTS else 0
     for name, run, _, folder, rows in change.added:
         profiles[name] = Profile(name, run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in _READ})
-        events[name] = sum(rows.get(table, 0) for table in _EVENTS)
+        events[name] = sum(rows.get(table, 0) for table in EVENTS)
     return profiles, events
-
-
-def _batches(names: list[str], events: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield the profiles in batches, the largest first; small ones together: DuckDB spends more on a view than on their rows."""
-    batch: list[str] = []
-    for name in sorted(names, key=lambda name: -events[name]):
-        batch.append(name)
-        if sum(events[one] for one in batch) >= WORTH_IT:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _computed(

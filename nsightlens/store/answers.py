@@ -14,7 +14,7 @@ import secrets
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +32,12 @@ from nsightlens.views.signature import digest, signatures
 
 MEMORY = "200MB"
 """What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
+MEMORY_ASKED = "600MB"
+"""What it may take for one view that somebody waits for."""
+WORTH_IT = 1_000_000
+"""Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
+all. A profile of as many is a batch of its own."""
+EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 SELDOM = frozenset({
     "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "idle_breakdown",
     "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
@@ -40,7 +46,9 @@ MEANWHILE = frozenset({"_step_states"})
 """Views that are computed for others and not kept: of what reads them, the rows are kept."""
 _OF_A_RUN = frozenset({"_exclusive_time"})
 """Views that have rows of one run that is named, and none at their default parameters."""
-_BY = ("run", "tool", "rank", "profile_id", "_place")
+PLACE = "_place"
+BY = ("run", "tool", "rank", "profile_id", PLACE)
+"""How the rows of several profiles are ordered, by those columns of these that there are."""
 _SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/profile_parts.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
@@ -69,6 +77,20 @@ def _signatures() -> dict[str, str]:
     return {name: digest([found[name], *code]) for name in _of_profiles()}
 
 
+def batches(names: Sequence[str], events: Mapping[str, int]) -> Iterator[list[str]]:
+    """Yield profiles in batches, the largest first; small ones together: DuckDB spends more on a view than on their rows."""
+    batch: list[str] = []
+    held = 0
+    for name in sorted(names, key=lambda name: -events[name]):
+        batch.append(name)
+        held += events[name]
+        if held >= WORTH_IT:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
 def compute(sources: Sources, names: Collection[str], target: Path, threads: int, only: Sequence[str] | None) -> None:
     """Make `target`, a DuckDB file with the answers of views for all profiles of the parts. Raises duckdb.Error, OSError.
 
@@ -78,12 +100,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
     """
     with TemporaryDirectory(prefix="nsightlens-") as folder:
         made = Path(folder) / target.name
-        template.place(made, target.parent, materialise=False)
-        with contextlib.closing(catalog.open_for_writing(made, target.parent, MEMORY)) as connection:
-            connection.execute("SET preserve_insertion_order = true")
+        with _over_parts(made, sources, only, MEMORY) as connection:
             connection.execute(f"SET threads = {threads}")
-            with catalog.transaction(connection):
-                _show_parts(connection, sources, only)
             rows = swept.sweep(connection, {} if only else _of_one_profile(sources))
             for name, view in _of_profiles().items():
                 if name in names or name in MEANWHILE:
@@ -96,6 +114,36 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
         shutil.copyfile(made, draft)
         draft.replace(target)
+
+
+@contextlib.contextmanager
+def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to a catalog at `made` whose tables are views of the parts."""
+    template.place(made, made.parent, materialise=False)
+    with contextlib.closing(catalog.open_for_writing(made, made.parent, memory)) as connection:
+        connection.execute("SET preserve_insertion_order = true")
+        with catalog.transaction(connection):
+            _show_parts(connection, sources, only)
+        yield connection
+
+
+def rows_at(view: View, parameters: Mapping[str, object], sources: Sources, only: Sequence[str] | None) -> pa.Table:
+    """Return the rows of a view of scope profile at any parameters of its own for the profiles of the parts, with _place.
+
+    sources, only: as for `compute`. Raises duckdb.Error, OSError.
+    """
+    with TemporaryDirectory(prefix="nsightlens-") as folder, _over_parts(Path(folder) / "rows", sources, only, MEMORY_ASKED) as c:
+        if view.sql:
+            query, values = registry.query(view, parameters)
+            found = c.sql(query, params=values or None).to_arrow_table()
+        else:
+            found = analyses.run(view, parameters, lambda sql, values: c.sql(sql, params=values or None).to_arrow_table())
+    return found.append_column(PLACE, pa.array(range(found.num_rows), pa.int64()))
+
+
+def signature_of(view: View) -> str:
+    """Return a digest of all that the rows of a view of scope profile follow from, but its parameters and its captures."""
+    return _signatures()[view.name]
 
 
 def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources, only: Sequence[str] | None) -> None:
@@ -260,5 +308,5 @@ def rows_of(view: View) -> str:
     if view.name.startswith("_"):
         return f"(SELECT * EXCLUDE (_place) FROM {table})"
     columns = {name for name, _ in view.columns}
-    by = ", ".join(name for name in _BY if name in columns or name == "_place")
+    by = ", ".join(name for name in BY if name in columns or name == PLACE)
     return f"(SELECT * EXCLUDE (_place) FROM {table} ORDER BY {by})"

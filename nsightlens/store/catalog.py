@@ -77,10 +77,17 @@ class Change:
         return {run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
 
 
-def attach(path: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection of its own to the catalog at `path`, read-only. Raises StoreError where DuckDB cannot open it."""
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a connection to nothing yet: it downloads nothing, and writes no progress bar among the rows on standard output."""
     connection = duckdb.connect()
     connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def attach(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to the catalog at `path`, read-only. Raises StoreError where DuckDB cannot open it."""
+    connection = connect()
     try:
         _attach(connection, path)
     except (duckdb.Error, OSError) as exc:
@@ -125,13 +132,12 @@ def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.Du
 
     memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`.
     """
-    connection = duckdb.connect()
+    connection = connect()
     if memory:
         connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute("SET temp_directory = ?", [str(scratch)])
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
-    connection.execute("SET autoinstall_known_extensions = false")
     try:
         connection.execute(f"ATTACH {literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE catalog")

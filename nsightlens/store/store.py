@@ -17,7 +17,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, catalog, damage, rules
+from nsightlens.store import answers, asked, catalog, damage, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -126,6 +126,10 @@ class Store:
         return table
 
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
+        if view.is_shipped and view.scope == "profile" and not self._is_kept(view, parameters):
+            rows = self._asked(view, parameters)
+            if rows is not None:
+                return rows
         if not view.sql and not self._is_kept(view, parameters):
             return analyses.run(view, parameters, self._run)
         query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
@@ -136,8 +140,15 @@ class Store:
                 raise
             raise ViewError(view.file, view.line, str(exc)) from exc
 
+    def _asked(self, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
+        """Return rows that are not among the answers from the parts, where that takes less memory; else None."""
+        with contextlib.suppress(duckdb.Error, OSError):  # then they are computed here
+            found = asked.rows(self._connection, self.path, view, parameters)
+            return None if found is None else _plain_integers(found)
+        return None
+
     def _is_kept(self, view: View, parameters: Mapping[str, object]) -> bool:
-        """Return whether the rows of an analysis, with these parameters, are among the answers of the store."""
+        """Return whether the rows of a view, with these parameters, are among the answers of the store."""
         return (view.is_shipped and view.scope == "profile" and not registry.asked(view, parameters)[0]
                 and self.kept(view.name) is not None)
 

@@ -7,16 +7,16 @@ it is kept in the user's cache (XDG_CACHE_HOME, else ~/.cache), from where a new
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from pathlib import Path
 
 import duckdb
 
-from nsightlens.store import catalog
+from nsightlens.store import catalog, user_cache
 
 _KEPT = 4
 """Blank catalogs in the cache: those of several versions may be in use."""
+_MOST_BYTES = 64 << 20
 
 
 def place(
@@ -38,28 +38,13 @@ def place(
         connection.execute("CHECKPOINT")
     with contextlib.suppress(OSError):
         if kept is not None:
-            _keep(target, kept)
+            user_cache.keep(kept, lambda path: shutil.copyfile(target, path), _KEPT, _MOST_BYTES)
 
 
 def _kept(materialise: bool) -> Path | None:
     """Return where the cache has it or would have it; None where there is no place for a cache."""
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # no home
+    folder = user_cache.folder()
+    if folder is None:
         return None
     kind = "" if materialise else "-of-parts"
-    return folder / "nsightlens" / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}{kind}.duckdb"
-
-
-def _keep(made: Path, kept: Path) -> None:
-    """Put a copy into the cache by rename, and remove what was made longest ago."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    copy = kept.with_suffix(f".{os.getpid()}")
-    try:
-        shutil.copyfile(made, copy)
-        copy.replace(kept)
-    finally:
-        copy.unlink(missing_ok=True)
-    others = sorted(kept.parent.glob("blank-*"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for stale in others[_KEPT:]:
-        stale.unlink(missing_ok=True)
+    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}{kind}.duckdb"

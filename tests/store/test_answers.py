@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
-from nsightlens.pipeline import answer
 from nsightlens.store import answers
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.views import registry
@@ -201,7 +200,7 @@ def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: p
     trace = kineto(tmp_path / "one" / "rank0.json", [GEMM])
     with nl.ingest(trace, store=tmp_path / "small") as store:
         assert store.kept("busy_time") is None
-    monkeypatch.setattr(answer, "WORTH_IT", 1)
+    monkeypatch.setattr(answers, "WORTH_IT", 1)
     with nl.ingest(trace, store=tmp_path / "large") as store:
         assert store.kept("busy_time")
         assert not store.kept("queue_length"), "seldom asked for, and dear"
@@ -227,7 +226,7 @@ def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.long
 def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "WORTH_IT", 2)
+    monkeypatch.setattr(answers, "WORTH_IT", 2)
     for rank in range(3):
         kineto(tmp_path / "job" / f"rank{rank}.json", [("gemm_kernel", 1000.0, 10.0 + rank)], rank=rank, pid=70 + rank)
     with nl.ingest(tmp_path / "job", store=tmp_path / "store", jobs=jobs, answers=True) as store:
@@ -241,7 +240,7 @@ def test_refresh_answers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     from nsightlens.pipeline.refresh import refresh
 
     nl.ingest(kineto(tmp_path / "one" / "rank0.json", [GEMM]), store=tmp_path / "store").close()
-    monkeypatch.setattr(answer, "WORTH_IT", 1)
+    monkeypatch.setattr(answers, "WORTH_IT", 1)
     refresh(tmp_path / "store")
     with nl.open(tmp_path / "store") as store:
         assert store.kept("busy_time")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import nsightlens as nl
 from nsightlens.errors import UsageError
+from nsightlens.store import catalog
 from nsightlens.store.store import Store
 from tests.captures import kineto
 
@@ -61,3 +63,11 @@ def test_other_files_cannot_be_read(store: Store, tmp_path: Path, monkeypatch: p
 def test_what_does_not_fit_spills_outside_the_working_directory(store: Store) -> None:
     spill = store.sql("SELECT current_setting('temp_directory') AS place")["place"][0].as_py()
     assert Path(spill).is_absolute() and "nsightlens-spill-" in spill
+
+
+def test_no_progress_bar_stands_among_the_rows(store: Store, tmp_path: Path) -> None:
+    """DuckDB writes one to standard output where a query takes 2 s."""
+    setting = "SELECT current_setting('enable_progress_bar') AS bar"
+    assert store.sql(setting).to_pylist() == [{"bar": False}]
+    with closing(catalog.open_for_writing(tmp_path / "fresh.duckdb", tmp_path, None)) as connection:
+        assert connection.execute(setting).fetchall() == [(False,)]

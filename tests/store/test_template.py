@@ -54,7 +54,7 @@ def test_the_cache_keeps_a_few(cache: Path, tmp_path: Path, monkeypatch: pytest.
     template.place(tmp_path / "first.duckdb", tmp_path, materialise=True)
     for number in range(6):
         monkeypatch.setattr(catalog, "signature_of_views", lambda number=number: f"other{number}")
-        template._keep(tmp_path / "first.duckdb", template._kept(True) or tmp_path)
+        template.place(tmp_path / f"{number}.duckdb", tmp_path, materialise=True)
     assert len(list(cache.iterdir())) == template._KEPT
 
 
