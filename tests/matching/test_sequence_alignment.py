@@ -44,6 +44,8 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("aaa", "a", []),
     ("ab", "ax", []),                           # as much lacks a partner as has one
     ("ba", "xa", []),
+    # three steps that lack items, and two of them: the first two fit as well as the last two
+    ("EOEfgqdhdmjhdtgqdhdtjhdtfgqdhdtmjdt", "fgqdhdtmjhdt" * 2, []),
 ])
 def test_pairs(one: str, other: str, expected: list[tuple[int, int]]) -> None:
     assert text(one, other) == expected
