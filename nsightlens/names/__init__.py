@@ -16,7 +16,7 @@ from nsightlens.names.tensor_cores import TENSOR_CORES, used
 __all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "labels",
            "printable", "short_name", "shortened", "tensor_cores"]
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
 
 

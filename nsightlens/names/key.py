@@ -98,7 +98,7 @@ class _Pass:
     """State of the pass: output pieces, open brackets, and what kind of piece came last.
 
     last: "" (a part begins), word, number, sign, operator, call, lambda, template, or the role of a closed `(`.
-    gap: whitespace came since. joined: `::` came last. lambda_scope: where the `::` behind the last lambda stands.
+    gap: whitespace came since. joined: `::` came last.
     """
 
     def __init__(self, name: str, repair: bool) -> None:
@@ -109,7 +109,6 @@ class _Pass:
         self.last = ""
         self.gap = False
         self.joined = False
-        self.lambda_scope = -1
         self.short = ""
         self.scopes: list[str] = []
         self.dropped: dict[str, None] = {}
@@ -118,7 +117,7 @@ class _Pass:
     def run(self) -> Parsed:
         at, end = 0, len(self.text)
         while at < end:
-            if len(self.frames) > MAX_DEPTH:
+            if len(self.frames) - 1 > MAX_DEPTH:
                 return Parsed(self.text, _first_word(self.text), "")
             token = _TOKEN.match(self.text, at)
             assert token is not None, "the last alternative matches any character"
@@ -177,7 +176,7 @@ class _Pass:
 
     def see_operator(self, token: re.Match[str]) -> None:
         text = "operator" + token.group()[len("operator"):].strip()
-        called = self.joined and text == "operator()" and self.lambda_scope == len(self.out) - 1
+        called = self.joined and text == "operator()" and self.last == "lambda"
         self.add("call" if called else "operator", text)
 
     def see_unnamed(self, token: re.Match[str]) -> None:
@@ -225,8 +224,6 @@ class _Pass:
         elif self.last in ("template", "params", "hidden", "lambda"):
             if self.last == "hidden":
                 self.drop_return_type()
-            if self.last == "lambda":
-                self.lambda_scope = len(self.out)
             self.out.append("::")
             self.joined, self.gap = True, False
 

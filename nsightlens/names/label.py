@@ -64,16 +64,14 @@ class _Reader:
     def _list(self, at: int, depth: int) -> tuple[list[str], int]:
         """Return the labels between the bracket at `at` and its partner, and the place behind that."""
         closing, parts = {"<": ">", "(": ")"}[self._text[at]], []
-        at += 1
-        while at < len(self._text):
-            part, at = self.name(at, depth + 1)
+        while True:
+            part, at = self.name(at + 1, depth + 1)
             parts.append(part.strip())
-            if at < len(self._text) and self._text[at] == closing:
+            sign = self._text[at : at + 1]
+            if sign == closing:
                 return parts, at + 1
-            if at >= len(self._text) or self._text[at] != ",":
+            if sign != ",":
                 raise _Odd
-            at += 1
-        raise _Odd
 
 
 def _template(base: str, parts: list[str]) -> str:

@@ -16,6 +16,7 @@ MAX_DEPTH = 100
 """Deepest nesting of types and arguments; real kernel names stay below 40."""
 
 DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,9}(?![0-9])")
 _SEQUENCE = re.compile(r"([0-9A-Z]*)_")
 
 Type = tuple[str, str]
@@ -80,6 +81,10 @@ class Symbol:
             raise CannotRead
         return text
 
+    def number(self) -> int:
+        """Return the next decimal number, of nine digits at most."""
+        return int(self.match(_NUMBER))
+
     def sequence(self) -> int:
         """Return the number of a substitution or parameter: `_` is 0, `0_` is 1, base 36."""
         digits = self.match(_SEQUENCE)
@@ -102,7 +107,7 @@ class Symbol:
 
     def source_name(self) -> str:
         """Return an identifier with its length before it."""
-        length = int(self.match(DIGITS)[:9])
+        length = self.number()
         name = self.text[self.at:self.at + length]
         if len(name) != length or not length:
             raise CannotRead
@@ -113,7 +118,7 @@ class Symbol:
         """Return the number of a lambda or unnamed type, from 1: `_` is 1, `0_` is 2."""
         if self.take("_"):
             return 1
-        number = int(self.match(DIGITS)[:9]) + 2
+        number = self.number() + 2
         self.need("_")
         return number
 
@@ -132,7 +137,7 @@ class Symbol:
     def template_parameter(self) -> str:
         """Return what a T..., an argument of the function, stands for."""
         self.need("T")
-        index = int(self.match(DIGITS)[:9]) + 1 if self.peek().isdigit() else 0
+        index = 0 if self.peek() == "_" else self.number() + 1
         self.need("_")
         if self.in_lambda:
             return "auto"

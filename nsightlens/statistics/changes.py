@@ -8,13 +8,14 @@ a few equal means, of a trace in whole microseconds say, are no certainty.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nsightlens.columns.arrays import Float
-from nsightlens.statistics.significance import CONFIDENCE, Samples, differences, discovery_rates, replicates_needed
+from nsightlens.statistics.significance import Samples, differences, discovery_rates, replicates_needed
 
 FEWEST = 5
 """Steps of each recording below which nothing is said of how two recordings differ."""
@@ -61,7 +62,7 @@ def judged(
     """
     sides = [{item: _known(values) for item, values in side.items()} for side in (base, other)]
     counts = [max((len(values) for values in side.values()), default=1) for side in sides]
-    limit = 1 - CONFIDENCE if planned else fdr
+    limit = math.inf if planned else fdr
     items = sorted(sides[0].keys() | sides[1].keys())
     pairs = {item: [side.get(item) or [np.zeros(1)] * count for side, count in zip(sides, counts, strict=True)] for item in items}
     absent = {item: "vanished" if item in sides[0] else "new" for item in items if item not in sides[0] or item not in sides[1]}

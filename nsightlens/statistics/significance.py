@@ -57,7 +57,7 @@ def _variances(one: Samples, other: Samples) -> tuple[Float, Float]:
     """Return the variances of both sides: pooled where one of them has a single replicate."""
     known = [np.nan_to_num(side.variance) for side in (one, other)]
     freedom = one.count + other.count - 2
-    pooled = ((one.count - 1) * known[0] + (other.count - 1) * known[1]) / np.maximum(freedom, 1)
+    pooled = ((one.count - 1) * known[0] + (other.count - 1) * known[1]) / freedom
     alike = np.minimum(one.count, other.count) < 2
     return np.where(alike, pooled, known[0]), np.where(alike, pooled, known[1])
 

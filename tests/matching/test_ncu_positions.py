@@ -31,6 +31,10 @@ def launches(text: str) -> Launches:
     ("ap2", "ap1 ap2 ap2", [-1]),                      # one of two, and nothing tells which
     ("ap2 ap2", "ap1 ap2 bp2 ap2", [1, 3]),
     ("aq2", "ap2 aq2 ar2", [1]),                       # the ranges tell
+    ("ap2 aq2", "ap2 aq2", [0, 1]),
+    ("ap2 aq2", "aq2 ap2", [1, 0]),
+    ("ap2 aq2", "ap2 ap2", [-1, -1]),                  # one of two, and one of none
+    ("aq2 ap2", "aq2 aq2", [-1, -1]),
     ("a.2", "ap2 aq2", [-1]),
     ("ap2 a.2", "ap2 aq2", [0, 1]),                    # all of them, in their order
     ("ap2 a.2", "ap2 aq2 ar2", [-1, -1]),

@@ -44,6 +44,8 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("aaa", "a", []),
     ("ab", "ax", []),                           # as much lacks a partner as has one
     ("ba", "xa", []),
+    # three steps that lack items, and two of them: the first two fit as well as the last two
+    ("EOEfgqdhdmjhdtgqdhdtjhdtfgqdhdtmjdt", "fgqdhdtmjhdt" * 2, []),
 ])
 def test_pairs(one: str, other: str, expected: list[tuple[int, int]]) -> None:
     assert text(one, other) == expected
@@ -125,6 +127,14 @@ def test_as_many_pairs_of_places_are_looked_at_as_are_allowed(
     monkeypatch.setattr(sequence_alignment, "LARGEST", allowed)
     found = pairs(list(range(200)), [*range(199), 500])
     assert found == ([(i, i) for i in range(199)] if is_looked_at else None)
+
+
+def test_pairs_at_the_edge_of_what_is_looked_at_compete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """137 of 200 places fit where they are; 136 of these fit 64 places further on too, which is as far as is looked at."""
+    monkeypatch.setattr(sequence_alignment, "LARGEST", 200 * 129 // 2)
+    one, other = [*(place % 64 for place in range(137)), *range(1000, 1063)], [place % 64 for place in range(200)]
+    assert pairs(one, other) == pairs(other, one) == []
+    assert pairs(one[::-1], other[::-1]) == pairs(other[::-1], one[::-1]) == []
 
 
 @pytest.mark.parametrize("gone", ["one", "other", "neither"])

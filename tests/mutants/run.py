@@ -1,8 +1,9 @@
 """Change one thing in a room's code and run the room's tests: those that stay green have missed it. `make test-mutants`.
 
-The changes are those of cosmic-ray's operators; a sample of each room, the same for the same seed. A mutant lives in a forked
-process only, where the mutated text is imported in place of the file; nothing is written. What a test starts as a program of its
-own is not mutated. A mutant that survives must stand in survivors.md, with the reason why no test can see it.
+The changes are those of cosmic-ray's operators; a sample of each room, drawn by the seed and the text of the changed line: an
+edit moves the mutants of the lines that it touches, and no others. A mutant lives in a forked process only, where the mutated
+text is imported in place of the file; nothing is written. What a test starts as a program of its own is not mutated. A mutant
+that survives must stand in survivors.md, with the reason why no test can see it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import argparse
 import ast
 import difflib
 import os
-import random
 import re
 import resource
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.abc import MetaPathFinder, SourceLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
@@ -87,11 +89,9 @@ class _Mutated(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # typeshed:
 
 def sample(room: str, count: int, seed: int) -> list[Mutant]:
     """Return `count` mutants of a room, or all where there are fewer, without those that differ in annotations only."""
-    positions = [(path, name, occurrence) for path in sorted((ROOT / "nsightlens" / room).glob("*.py"))
-                 for name, many in _positions(path) for occurrence in range(many)]
-    random.Random(f"{seed} {room}").shuffle(positions)
+    places = sorted(place for path in (ROOT / "nsightlens" / room).glob("*.py") for place in _places(path, seed))
     found: dict[Mutant, None] = {}
-    for path, name, occurrence in positions:
+    for _, path, name, occurrence in places:
         if len(found) == count:
             break
         source = path.read_text()
@@ -101,13 +101,21 @@ def sample(room: str, count: int, seed: int) -> list[Mutant]:
     return list(found)
 
 
-def _positions(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield each operator, and in how many places of a file it changes something."""
-    nodes = list(ast_nodes(get_ast(path.read_text())))
+def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
+    """Yield the lot, file, operator and occurrence of each change of a file; a lot stays while its line stays as it is."""
+    source = path.read_text()
+    nodes, lines = list(ast_nodes(get_ast(source))), source.split("\n")
+    drawn: Counter[str] = Counter()
     for name in cosmic_ray.plugins.operator_names():
         operator = cosmic_ray.plugins.get_operator(name)
-        if not operator.arguments() and not re.search(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$", name):  # "is" for "==" is no slip
-            yield name, sum(len(list(operator().mutation_positions(node))) for node in nodes)
+        if operator.arguments() or re.search(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$", name):  # "is" for "==" is no slip
+            continue
+        starts = [start for node in nodes for start, _ in operator().mutation_positions(node)]
+        for occurrence, (line, column) in enumerate(starts):
+            code = lines[line - 1].strip()
+            place = f"{path.relative_to(ROOT)} {name} {code} {lines[line - 1][:column].lstrip()}"
+            drawn[place] += 1
+            yield sha256(f"{seed} {drawn[place]} {place}".encode()).hexdigest(), path, name, occurrence
 
 
 def _code(source: str) -> str | None:

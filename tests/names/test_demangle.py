@@ -46,7 +46,16 @@ SYMBOLS = [
     ("_ZN2ns1AIN2ms1BIiEEED1Ev", "ns::A<ms::B<int>>::~A()"),
     ("_ZN2ns1AIfE1BC1Ev", "ns::A<float>::B::B()"),
     ("_ZN1AIiE1fES_S0_", "A<int>::f(A, A<int>)"),
+    ("_ZN2ns1fEP1AS0_S1_", "ns::f(A*, A, A*)"),
+    ("_Z1f1ANS_1BES0_", "f(A, A::B, A::B)"),
+    ("_Z1fILi4EEv1AIXplT_Li1EEE", "void f<4>(A<(4)+(1)>)"),
+    ("_Z1fRA42949672960_f", "f(float (&)[42949672960])"),
+    ("_Z1fPA_f", "f(float (*)[])"),
+    ("_Z1fILi4EEvRAT__f", "void f<4>(float (&)[4])"),
+    ("_Z1fDF16_1AS_", "f(_Float16, A, A)"),
+    ("_Z1fDF16b1AS_", "f(std::bfloat16_t, A, A)"),
     ("_ZZ1gvEs", "g()::string literal"),
+    ("_Z1fIZ1gvEUlvE2_Evv", "void f<g()::{lambda()#4}>()"),
     ("_Z1fIZ1gvEUlvE123456789_Evv", "void f<g()::{lambda()#123456791}>()"),
     ("_Z1fu6__bf16", "f(__bf16)"),
     ("_Z1fIXquLb1ELi2ELi3EEEvv", "void f<(true)?(2) : (3)>()"),
@@ -69,7 +78,8 @@ OPERATIONS = {
     "cm": "(2),(3)", "pm": "((2)->*(3))", "pt": "((2)->(3))", "ix": "(2)[3]",
 }
 """As GNU's c++filt prints them, but for the brackets around all that hold a `>`."""
-LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo"]
+LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo",
+              "_Z1fIiEvT0000000000_", "_Z1fIXdlEEvv", "_Z1fIXdaEEvv", "_Z1fIXdlLi0EEEvv", "_Z1fIXdaLi0EEEvv"]
 
 
 @pytest.mark.parametrize(("symbol", "name"), SYMBOLS)
@@ -130,6 +140,20 @@ def test_each_text_counts_as_its_length_and_one(monkeypatch: pytest.MonkeyPatch)
     assert demangle("_Z1fi") == "f(int)"
     monkeypatch.setattr("nsightlens.names.symbol.MAX_WORK", work - 1)
     assert demangle("_Z1fi") == "_Z1fi"
+
+
+def test_a_type_is_read_100_levels_deep() -> None:
+    levels = 98  # of pointers, in the function and around the int
+    assert demangle(f"_Z1f{'P' * levels}i") == f"f(int{'*' * levels})"
+    assert demangle(f"_Z1fP{'P' * levels}i") == f"_Z1fP{'P' * levels}i"
+
+
+@pytest.mark.parametrize("part", ["i", "Pi", "Li2E", "L_Z1gvE", "XplLi1ELi2EE", "JiiE", "Z1gvEUlvE_", "FvvE", "Tnii"])
+def test_what_stands_side_by_side_is_not_nested(part: str) -> None:
+    many = part * 200
+    assert demangle(f"_Z1fI{many}Evv").startswith("void f<")
+    deep = f"_Z1fI{many}{'P' * 100}iEvv"
+    assert demangle(deep) == deep
 
 
 def test_substitutions_that_double_do_not_fill_the_memory() -> None:

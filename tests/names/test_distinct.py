@@ -13,6 +13,8 @@ from nsightlens.names.distinct import distinct
     ("far behind the beginning: left_1", "far behind the beginning: left_2", ("left_1", "left_2")),
     ("x" * 23 + "1", "x" * 23 + "2", ("x" * 23 + "1", "x" * 23 + "2")),
     ("x" * 24 + "1", "x" * 24 + "2", ("1", "2")),
+    ("1" + "x" * 23, "2" + "x" * 23, ("1" + "x" * 23, "2" + "x" * 23)),
+    ("1" + "x" * 24, "2" + "x" * 24, ("1", "2")),
     ("long_" * 6 + "nt_y", "long_" * 6 + "tn_y", ("nt", "tn")),
 ])
 def test_a_label_is_followed_by_the_word_that_differs(one: str, other: str, words: tuple[str, str]) -> None:

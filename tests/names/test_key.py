@@ -28,6 +28,8 @@ ALIKE = [
     ("foo(void)", "foo()"),
     ("void f<a, (4)>(int)", "f<a, 4>"),
     ("void f<g()::{lambda()#1}::operator()(h()::{lambda()#2}) const::{lambda()#3}>(int)", "f<g()::lambda()#1::lambda()#3>"),
+    ("void f<g()::{lambda()#1}::operator()() const::A::operator()() const::{lambda()#1}>(int)",
+     "f<g()::lambda()#1::operator()()::lambda()#1>"),
 ]
 
 # Different kernels of one capture: their keys must differ.
@@ -68,7 +70,7 @@ def test_the_namespaces_of_the_return_type_are_not_those_of_the_kernel() -> None
     assert parse("at::Tensor ns::detail::f<int>(T1)").scope == "ns::detail"
 
 
-def test_a_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_name_of_a_profile_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
 
     def counted(name: str, repair: bool) -> Parsed:
@@ -76,9 +78,11 @@ def test_a_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return parse(name, repair)
 
     monkeypatch.setattr("nsightlens.names.parse", counted)
-    name = "void of::this_test<only>(T1)"
-    assert (kernel_key(name, "nsys"), short_name(name), family(name)) == ("this_test<only>", "this_test", "other")
-    assert read == [name]
+    names = [f"void of::this_test<only, {number}>(T1)" for number in range(100)]
+    for number, name in [*enumerate(names), *enumerate(names)]:
+        told = kernel_key(name, "nsys"), short_name(name), family(name)
+        assert told == (f"this_test<only, {number}>", "this_test", "other")
+    assert read == names
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
@@ -89,6 +93,14 @@ def test_different_kernels_stay_apart(one: str, other: str) -> None:
 @pytest.mark.parametrize("name", ["nvjet_tst_192x8_64x8_4x1_v_bz_TNT", "ampere_sgemm_128x64_nn", "fusion.12", "", "a b", "_Z"])
 def test_a_plain_name_is_its_own_key(name: str) -> None:
     assert kernel_key(name) == short_name(name) == name
+
+
+def test_a_name_is_read_400_brackets_deep() -> None:
+    def nested(depth: int) -> str:
+        return f"ns::f{'<f' * depth}{'>' * depth}"
+
+    assert kernel_key(nested(400)) == nested(400).removeprefix("ns::")
+    assert kernel_key(nested(401)) == nested(401)
 
 
 def test_only_ncu_names_are_repaired() -> None:

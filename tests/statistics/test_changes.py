@@ -63,6 +63,22 @@ def test_the_planned_test_is_not_held_to_the_lists_rate() -> None:
     assert (planned.verdict, listed.verdict) == ("slower", "undecided")
 
 
+def test_what_is_named_has_an_interval_without_0_however_lenient_the_rate() -> None:
+    base, other = {"step": recordings(100, 104, 102)}, {"step": recordings(104, 108, 103)}
+    for one, two in ((base, other), (other, base)):
+        change = judged(one, two, 0.5, 1.0)["step"]
+        assert change.runs is not None and 0.05 < change.runs.rate < 0.5 and change.runs.low < 0 < change.runs.high
+        assert change.verdict == "undecided"
+
+
+def test_a_threshold_is_a_share_of_what_was_whatever_its_digits() -> None:
+    """1 % of 150 ns is 1.5 ns: more than a certain change of 1.2 ns, and less than one of 1.8 ns."""
+    base = {"k": recordings(150, 150.01, 149.99, spread=0.01)}
+    for change, verdict in ((1.2, "no change"), (1.8, "slower")):
+        other = {"k": recordings(150 + change, 150.01 + change, 149.99 + change, spread=0.01)}
+        assert judged(base, other, 0.01, 1.0)["k"].verdict == verdict
+
+
 def test_equal_means_of_a_coarse_clock_are_no_certainty() -> None:
     """Durations in whole microseconds: 19/6 in both recordings of one run, 3 in both of the other."""
     base, other = [np.array([3.0, 3, 3, 3, 3, 4])] * 2, [np.full(6, 3.0)] * 2

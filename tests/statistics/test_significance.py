@@ -87,6 +87,16 @@ def test_as_many_replicates_as_needed_find_the_change_in_four_of_five_cases(chan
         assert (fewer.p < 0.05).mean() < 0.8
 
 
+@pytest.mark.parametrize("change", [0.1254, 0.4, 0.7, 1.2, 1.4, 1.5, 2.0, 2.36, 3.0, 5.2])
+def test_as_many_replicates_are_needed_as_the_noncentral_distribution_says(change: float) -> None:
+    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    n = np.arange(2, 1200)
+    limit, noncentrality = stats.t.ppf(0.975, 2 * n - 2), change * (n / 2) ** 0.5
+    power = stats.nct.sf(limit, 2 * n - 2, noncentrality) + stats.nct.cdf(-limit, 2 * n - 2, noncentrality)
+    assert replicates_needed(unit, unit, np.array([change])) == [int(n[(power >= 0.8).argmax()])]
+
+
 def test_a_change_too_small_to_find_needs_no_number() -> None:
     unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
     assert replicates_needed(unit, unit, np.array([1e-6])) == [None]
+    assert replicates_needed(unit, unit, np.array([0.1254, 0.1253])) == [1000, None]

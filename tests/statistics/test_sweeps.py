@@ -45,3 +45,18 @@ def test_edges_move_to_other_tracks() -> None:
 def test_what_63_bits_cannot_hold_has_no_packing(last: int, classes: int, tracks: int) -> None:
     assert packing(0, last, classes, tracks) is None
     assert packing(0, 1 << 40, 2, 2) is not None
+
+
+def test_63_bits_are_used_to_the_last() -> None:
+    packed = packing(-7, (1 << 40) - 8, classes=1 << 10, tracks=(1 << 12) - 1)
+    assert packed is not None
+    last = [np.array([value]) for value in ((1 << 12) - 1, (1 << 40) - 8, (1 << 11) - 1)]
+    assert packed.edges(*last).tolist() == [(1 << 63) - 1]
+    assert packing(-7, (1 << 40) - 8, classes=1 << 10, tracks=1 << 12) is None
+    assert packing(-7, (1 << 40) - 8, classes=(1 << 10) + 1, tracks=(1 << 12) - 1) is None
+    assert packing(-7, (1 << 40) - 7, classes=1 << 10, tracks=(1 << 12) - 1) is None
+
+
+def test_times_take_52_bits_at_most() -> None:
+    assert packing(0, (1 << 52) - 1, classes=1, tracks=1) is not None
+    assert packing(0, 1 << 52, classes=1, tracks=1) is None
