@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import secrets
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, as_completed, wait
 from contextlib import ExitStack
@@ -63,6 +64,10 @@ class Plan:
         self.errors: dict[str, ReadError] = {}
         self.gone: list[dict[str, Any]] = []
         self._by_content = {(r["run"], r["fingerprint"]): r["profile_id"] for r in known.files if r["profile_id"]}
+        self._rows_before: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in known.files:
+            if row["profile_id"] and row["outcome"] in _HOLDS_ROWS:
+                self._rows_before[row["profile_id"]].append(row)
 
     def add(self, one: Group) -> None:
         """Take in a profile: under the id that one of its files has in the store, else under a new one."""
@@ -81,7 +86,7 @@ class Plan:
 
     def _lost_files(self, name: str, one: Group) -> bool:
         """Say whether all that changed about a profile is that some of its files are no longer there."""
-        before = [r for r in self.known.files if r["profile_id"] == name and r["outcome"] in _HOLDS_ROWS]
+        before = self._rows_before[name]
         here = {self.prints[f.path].text for f in one.files}
         lost = [r for r in before if r["fingerprint"] not in here]
         missing = [r for r in lost if r["outcome"] != "replaced"]

@@ -13,7 +13,6 @@ import contextlib
 import secrets
 import shutil
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -52,6 +51,12 @@ BY = ("run", "tool", "rank", "profile_id", PLACE)
 _SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/profile_parts.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
+_ANSWERED = """
+WITH today AS (SELECT unnest(?) AS view_name, unnest(?) AS signature),
+    of_profile AS (SELECT profile_id, list(view_name ORDER BY view_name) AS views
+                   FROM _answers JOIN today USING (view_name, signature) GROUP BY profile_id)
+SELECT views, list(profile_id) FROM of_profile GROUP BY views
+"""
 Sources = Mapping[str, Mapping[str, Sequence[Path]]]
 """Table -> run -> its parts."""
 
@@ -295,11 +300,11 @@ def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, fl
 
 def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
     """Return, for each profile that has any, the views that are answered for it by their definition of today."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for profile, view, signature in connection.execute("SELECT profile_id, view_name, signature FROM _answers").fetchall():
-        if _signatures().get(view) == signature:
-            found[profile].add(view)
-    return found
+    if not connection.execute("FROM _answers LIMIT 1").fetchall():
+        return {}
+    today = _signatures()
+    alike = connection.execute(_ANSWERED, [list(today), list(today.values())]).fetchall()
+    return {profile: set(views) for views, profiles in alike for profile in profiles}
 
 
 def rows_of(view: View) -> str:
