@@ -236,6 +236,28 @@ def test_waits_and_overhead_sum_to_those_of_the_file(capture: Capture) -> None:
             sum(count for count, _ in expected), sum(total for _, total in expected))
 
 
+def test_the_profilers_share(capture: Capture) -> None:
+    """Instant by instant, in a plain loop over the stretches of each process."""
+    stretches = defaultdict(list)
+    if capture.has("PROFILER_OVERHEAD"):
+        for start, end, process in capture.ask(f"SELECT start, \"end\", globalTid & {PID} FROM PROFILER_OVERHEAD"):
+            stretches[process >> 24 & 16777215].append((start, end))
+    if capture.has("CUPTI_ACTIVITY_KIND_OVERHEAD"):
+        for start, end, process in capture.ask(f"SELECT start, \"end\", globalTid & {PID} FROM CUPTI_ACTIVITY_KIND_OVERHEAD "
+                                               "WHERE overheadType IN (3, 4, 5)"):
+            stretches[process >> 24 & 16777215].append((start, end))
+    expected: Counter[int] = Counter()
+    for pid, found in stretches.items():
+        reach = 0
+        for start, end in sorted(found):
+            expected[pid] += max(0, end - max(start, reach))
+            reach = max(reach, end)
+    pids = {row["process_id"]: row["pid"] for row in capture.store.sql("SELECT process_id, pid FROM processes").to_pylist()}
+    shares = capture.store.view("profiler_share").to_pylist()
+    assert {pids[row["process_id"]]: row["profiler_ns"] for row in shares if row["profiler_ns"]} == +expected
+    assert all(0 <= row["profiler_ns"] <= row["span_ns"] for row in shares)
+
+
 UNIFIED = "SELECT %s FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind IN (11, 12)"
 CAUSES = {0: "unknown", 1: "prefetch", 2: "page_fault", 3: "speculative_prefetch", 4: "eviction", 5: "access_counters"}
 
@@ -330,7 +352,7 @@ def test_gpu_time_util(capture: Capture) -> None:
     "cuda_api_trace", "cuda_gpu_trace", "cuda_gpu_sum", "cuda_api_gpu_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_kern_sum",
     "cuda_gpu_kern_gb_sum", "nvtx_pushpop_sum", "nvtx_pushpop_trace", "nvtx_kern_sum", "osrt_sum", "synchronization_summary",
     "overhead_summary", "cuda_api_sync", "cuda_memcpy_async", "cuda_memcpy_sync", "gpu_time_util", "nvtx_startend_sum", "um_sum",
-    "um_total_sum", "migration_summary"])
+    "um_total_sum", "migration_summary", "profiler_share"])
 def test_the_captures_hold_what_the_tests_need(report: str, tmp_path: Path) -> None:
     """Were a report empty of every capture, the tests above would hold for nothing."""
     for path in (path for path in CAPTURES if path.stem.startswith(HOLDING.get(report, "GindaChen__nsys-ai__mfu_2gpu_before"))):

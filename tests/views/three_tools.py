@@ -222,8 +222,9 @@ def _waits(tool: str) -> Rows:
         else:
             rows["synchronizations"].append(place | {"kind": "stream", "duration_ns": 30, "launch_id": number, "stream": 7})
         rows["os_calls"].append(place | {"thread": 1, "kind": "call", "name": f"call {twin}", "duration_ns": 5})
-        rows["overheads"].append(place | {"thread": 1, "source": "profiler", "kind": "own", "name": f"own {twin}",
-                                          "duration_ns": 5})
+        rows["overheads"] += [place | {"process_id": process, "thread": 1, "source": "profiler", "kind": "own",
+                                       "name": f"own {twin}", "start_ns": 3000, "duration_ns": 5}
+                              for process in (place["process_id"], f"{tool} waits too")]
     rows["memory_ops"] += [place | {"rank": 0, "memory_op_id": _first(tool) + 3500 + i, "device_id": "host copies", "bytes": 8,
                                     "kind": "migration", "migration_cause": "eviction", "address": 64 * (i % 2), "start_ns": 3010,
                                     "duration_ns": 20, "direction": ("HtoD", "DtoH")[i // 2]} for i in range(4)]
