@@ -236,6 +236,22 @@ def test_waits_and_overhead_sum_to_those_of_the_file(capture: Capture) -> None:
             sum(count for count, _ in expected), sum(total for _, total in expected))
 
 
+def test_each_wait_and_the_record_of_its_event(capture: Capture) -> None:
+    waits, records = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+    expected: list[Any] = []
+    if capture.has(waits):
+        streams = {}
+        if {"eventSyncId", "timestamp"} <= columns(capture, records):
+            streams = {tuple(key): stream for *key, stream in capture.ask(
+                f"SELECT globalPid, eventId, eventSyncId, streamId FROM {records} WHERE eventSyncId <> 0")}
+        record = "eventSyncId" if "eventSyncId" in columns(capture, waits) else "NULL"
+        for start, end, kind, stream, process, event, number in capture.ask(
+                f"SELECT start, \"end\", syncType, streamId, globalPid, eventId, {record} FROM {waits}"):
+            awaited = stream if kind == 3 else streams.get((process, event, number)) if kind in (1, 2) else None
+            expected.append((start, end - start, awaited))
+    same(rows_of(capture, "synchronization_trace", "start_ns", "duration_ns", "awaited_stream"), expected)
+
+
 def test_the_profilers_share(capture: Capture) -> None:
     """Instant by instant, in a plain loop over the stretches of each process."""
     stretches = defaultdict(list)
@@ -352,7 +368,7 @@ def test_gpu_time_util(capture: Capture) -> None:
     "cuda_api_trace", "cuda_gpu_trace", "cuda_gpu_sum", "cuda_api_gpu_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_kern_sum",
     "cuda_gpu_kern_gb_sum", "nvtx_pushpop_sum", "nvtx_pushpop_trace", "nvtx_kern_sum", "osrt_sum", "synchronization_summary",
     "overhead_summary", "cuda_api_sync", "cuda_memcpy_async", "cuda_memcpy_sync", "gpu_time_util", "nvtx_startend_sum", "um_sum",
-    "um_total_sum", "migration_summary", "profiler_share"])
+    "um_total_sum", "migration_summary", "profiler_share", "synchronization_trace"])
 def test_the_captures_hold_what_the_tests_need(report: str, tmp_path: Path) -> None:
     """Were a report empty of every capture, the tests above would hold for nothing."""
     for path in (path for path in CAPTURES if path.stem.startswith(HOLDING.get(report, "GindaChen__nsys-ai__mfu_2gpu_before"))):

@@ -220,7 +220,8 @@ def _waits(tool: str) -> Rows:
                 "kind": kind, "launch_id": number, "memory_op_id": number, "destination_memory": memory,
                 "direction": "DtoH" if kind == "memcpy" else None})
         else:
-            rows["synchronizations"].append(place | {"kind": "stream", "duration_ns": 30, "launch_id": number, "stream": 7})
+            rows["synchronizations"].append(place | {"synchronization_id": number, "kind": "stream", "start_ns": 3005,
+                                                     "duration_ns": 30, "launch_id": number, "stream": 7})
         rows["os_calls"].append(place | {"thread": 1, "kind": "call", "name": f"call {twin}", "duration_ns": 5})
         rows["overheads"] += [place | {"process_id": process, "thread": 1, "source": "profiler", "kind": "own",
                                        "name": f"own {twin}", "start_ns": 3000, "duration_ns": 5}
