@@ -14,6 +14,7 @@ Log of SCHEMA_VERSION
    kernels: overrun_ns
 5  private table _answers, with a table _answer_... per view that is kept
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
+7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -208,13 +209,16 @@ MEMORY_OPS = Table(
         _c("source_memory", TEXT, "reader", "pageable, pinned, device, array, managed, device_static, managed_static."),
         _c("destination_memory", TEXT, "reader", "As source_memory, for the destination (memset: the memory written)."),
         _c("bytes", INT64, "reader", "Bytes moved or set.", "bytes"),
+        _c("migration_cause", TEXT, "reader", "Why unified memory migrated: page_fault, prefetch, speculative_prefetch, "
+           "eviction, access_counters or unknown; 'cause N' for a number not known here; NULL for other operations."),
+        _c("address", INT64, "reader", "Virtual address of the pages that migrated (two's complement of the unsigned value)."),
         *_LAUNCHED,
         _c("graph_node_id", INT64, "reader", "CUDA-graph node, where the tool recorded it."),
         *_WHY,
     ),
     "memory_op_id",
-    ("memory_op_id", "start_ns", "duration_ns", "bytes", "correlation_id", "launch_id", "queue_delay_ns", "external_id",
-     "graph_node_id", "step", "op_range_id", "range_id", "step_id"),
+    ("memory_op_id", "start_ns", "duration_ns", "bytes", "address", "correlation_id", "launch_id", "queue_delay_ns",
+     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id"),
 )
 
 GRAPH_EXECUTIONS = Table(
@@ -334,6 +338,76 @@ OVERHEADS = Table(
     ),
     "overhead_id",
     ("overhead_id", "start_ns", "duration_ns", "correlation_id", "launch_id"),
+)
+
+_GPU = tuple(column for column in _DEVICE if column.name in ("device_id", "device", "gpu"))
+
+PAGE_FAULTS = Table(
+    "page_faults",
+    "One row per page fault of unified memory that nsys recorded (--cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults): on the "
+    "CPU each fault, on a GPU the faults of one page together.",
+    (
+        _c("page_fault_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_GPU,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; NULL on the CPU.", "ns"),
+        _c("kind", TEXT, "reader", "cpu or gpu."),
+        _c("address", INT64, "reader", "Virtual address of the page (two's complement of the unsigned value)."),
+        _c("faults", INT64, "reader", "Faults of this page that the row stands for: 1 on the CPU."),
+        _c("access", TEXT, "reader", "On a GPU: read, write, atomic, prefetch or unknown; 'type N' for a number not known here."),
+        _c("function", TEXT, "reader", "On the CPU: function, or address of the instruction, that met the page."),
+        _c("module", TEXT, "reader", "Program or library of that function."),
+        _c("source_file", TEXT, "reader", "Source file of that function, where recorded (exports of 2026)."),
+        _c("source_line", INT32, "reader", "Line in it."),
+    ),
+    "page_fault_id",
+    ("page_fault_id", "start_ns", "duration_ns", "address", "faults"),
+)
+
+DEVICE_SAMPLES = Table(
+    "device_samples",
+    "One row per value of a counter that was sampled over time: metrics of a GPU (nsys --gpu-metrics-devices), counter events of "
+    "a PyTorch trace. They belong to the GPU: whatever ran on it, of any process, is in them.",
+    (
+        _c("device_sample_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        _RANK,
+        *_GPU,
+        _c("at_ns", INT64, "reader", "Time of the sample, relative to profiles.origin_epoch_ns: nsys samples the stretch before "
+           "it.", "ns"),
+        _c("metric", TEXT, "reader", "Name as the tool gives it, without the unit: such as 'SMs Active'."),
+        _c("value", FLOAT64, "reader", "Value in that unit."),
+        _c("unit", TEXT, "reader", "hz for clocks, % of the peak, else what the tool writes; NULL where it says none."),
+    ),
+    "device_sample_id",
+    ("device_sample_id", "at_ns", "value"),
+)
+
+MPI_CALLS = Table(
+    "mpi_calls",
+    "One row per MPI event that nsys recorded (--trace=mpi). A call that waits for several requests is a row per request, a "
+    "MPI_Sendrecv with two partners one per partner.",
+    (
+        _c("mpi_call_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        _RANK,
+        _c("thread", INT64, "reader", "OS thread id of the caller."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start; NULL for a call that was never seen to end.", "ns"),
+        _c("name", TEXT, "reader", "Function name, such as MPI_Allreduce."),
+        _c("kind", TEXT, "reader", "p2p, collective, start_wait (MPI_Start, MPI_Test and MPI_Wait and their kin) or other."),
+        _c("peer_rank", INT32, "reader", "The other rank of a p2p call, in its communicator."),
+        _c("root_rank", INT32, "reader", "Root of a collective that has one, in its communicator."),
+        _c("tag", INT64, "reader", "Tag of a p2p message."),
+        _c("bytes", INT64, "reader", "Size of a p2p message; of a collective what this rank sends.", "bytes"),
+        _c("receive_bytes", INT64, "reader", "What this rank receives in a collective.", "bytes"),
+        _c("communicator", INT64, "reader", "Handle of the communicator: unique within its process only."),
+        _c("communicator_uid", INT64, "reader", "The communicator's id over all ranks, where recorded (exports of 2026)."),
+        _c("request", INT64, "reader", "Handle of the request, for calls that begin, test or end one."),
+    ),
+    "mpi_call_id",
+    ("mpi_call_id", "start_ns", "duration_ns", "tag", "bytes", "receive_bytes", "request"),
 )
 
 RANGES = Table(
@@ -597,8 +671,8 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, RANGES, ALLOCATIONS,
-        STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES,
-        DIAGNOSTICS,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
+        PAGE_FAULTS, DEVICE_SAMPLES, MPI_CALLS, RANGES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
+        METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }

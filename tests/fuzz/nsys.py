@@ -12,8 +12,22 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from nsightlens.readers.nsys import gpu, ranges, scan
-from nsightlens.readers.nsys.source import GRAPH_TRACE, KERNEL, KNOWN_TABLES, MEMCPY, MEMSET, NVTX, RUNTIME, Kind
+from nsightlens.readers.nsys import gpu, metrics, mpi, ranges, scan
+from nsightlens.readers.nsys import unified_memory as um
+from nsightlens.readers.nsys.source import (
+    CPU_PAGE_FAULTS,
+    GPU_METRICS,
+    GPU_PAGE_FAULTS,
+    GRAPH_TRACE,
+    KERNEL,
+    KNOWN_TABLES,
+    MEMCPY,
+    MEMSET,
+    MPI_TABLES,
+    NVTX,
+    RUNTIME,
+    Kind,
+)
 from nsightlens.readers.nsys.sqlite import SqliteSource
 from tests.fuzz.mutation import Dice, Edit
 from tests.readers.nsys_report import base, call, kernel, span, write
@@ -21,7 +35,8 @@ from tests.readers.nsys_report import base, call, kernel, span, write
 NAME, SUFFIX = "nsys", ".sqlite"
 TABLES: Mapping[str, Mapping[str, Kind]] = {
     KERNEL: gpu.KERNEL_COLUMNS, MEMCPY: gpu.MEMCPY_COLUMNS, MEMSET: gpu.MEMSET_COLUMNS, GRAPH_TRACE: gpu.GRAPH_COLUMNS,
-    RUNTIME: gpu.API_COLUMNS, NVTX: ranges.COLUMNS,
+    RUNTIME: gpu.API_COLUMNS, NVTX: ranges.COLUMNS, GPU_METRICS: metrics.COLUMNS,
+    CPU_PAGE_FAULTS: um.CPU_COLUMNS, GPU_PAGE_FAULTS: um.GPU_COLUMNS, **dict.fromkeys(MPI_TABLES, mpi.COLUMNS),
 }
 _LEAF, _INTERIOR = 13, 5
 _NUMBERS = (0, 1, 2, 3, 127, 128, 255, 256, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)
@@ -54,6 +69,12 @@ def _tables(count: int, name: str | int = 1) -> dict[str, Sequence[dict[str, obj
                                     for at in range(count // 3)],
         NVTX_EVENTS=[span(step * at - 60, step * at if at % 7 else None, text=f"range {at}" if at % 5 else None,
                           textId=None if at % 5 else 1) for at in range(count)],
+        GPU_METRICS=[{"timestamp": step * at, "typeId": 0x1_0001_0000_0000, "metricId": at % 3, "value": at}
+                     for at in range(count // 2)],
+        MPI_P2P_EVENTS=[{"start": step * at, "end": step * at + 9, "globalTid": 70, "textId": 1, "remoteRank": at, "size": at}
+                        for at in range(count // 4)],
+        CUDA_UM_CPU_PAGE_FAULT_EVENTS=[{"start": step * at, "globalPid": 7, "address": at << 12, "CpuInstruction": 2, "module": 1}
+                                       for at in range(count // 5)],
     )
 
 

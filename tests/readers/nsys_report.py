@@ -19,7 +19,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 VM = 1 << 48
 SESSION = 1_700_000_000_123_456_789
-TEXT_COLUMNS = {"value", "name", "text", "uuid", "busLocation", "utcTime", "jsonText", "extra"}
+TEXT_COLUMNS = {"value", "name", "text", "uuid", "busLocation", "metricName", "typeName", "utcTime", "jsonText", "extra"}
 
 
 def global_pid(pid: int, hardware: int = 0) -> int:
@@ -110,7 +110,8 @@ def write(path: Path, tables: Tables) -> Path:
     connection = sqlite3.connect(path)
     for table, rows in tables.items():
         columns = list(rows[0])
-        typed = ", ".join(f'"{name}" {"TEXT" if name in TEXT_COLUMNS else "INTEGER"}' for name in columns)
+        texts = TEXT_COLUMNS - ({"value"} if table == "GPU_METRICS" else set())
+        typed = ", ".join(f'"{name}" {"TEXT" if name in texts else "INTEGER"}' for name in columns)
         connection.execute(f'CREATE TABLE "{table}" ({typed})')
         connection.executemany(
             f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(columns))})',

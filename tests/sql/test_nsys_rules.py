@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.captures, pytest.mark.skipif(not sqlite_captures(), re
 CAPTURES = [path for path in sqlite_captures() if "healthy" not in path.name]
 """All but a file that was made by hand, without processes: plain joins on it say nothing."""
 HOLDING = {"osrt_sum": "NTHU-SC__ISC25-ICON-C__gpu", "cuda_memcpy_sync": "wenscarl", "nvtx_startend_sum": "YoonKyonghwan",
+           "um_sum": "NTHU-SC__ISC25-ICON-C__gpu", "um_total_sum": "NTHU-SC__ISC25-ICON-C__gpu",
+           "migration_summary": "NTHU-SC__ISC25-ICON-C__gpu",
            "gpu_time_util": "bwyogatama__Mordred-Deprecated__report1_2021-12"}
 """The capture that holds rows of a report, where it is not the usual one."""
 MEMORY = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device_static", 6: "managed_static", 7: None}
@@ -234,6 +236,70 @@ def test_waits_and_overhead_sum_to_those_of_the_file(capture: Capture) -> None:
             sum(count for count, _ in expected), sum(total for _, total in expected))
 
 
+def test_each_wait_and_the_record_of_its_event(capture: Capture) -> None:
+    waits, records = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+    expected: list[Any] = []
+    if capture.has(waits):
+        streams = {}
+        if {"eventSyncId", "timestamp"} <= columns(capture, records):
+            streams = {tuple(key): stream for *key, stream in capture.ask(
+                f"SELECT globalPid, eventId, eventSyncId, streamId FROM {records} WHERE eventSyncId <> 0")}
+        record = "eventSyncId" if "eventSyncId" in columns(capture, waits) else "NULL"
+        for start, end, kind, stream, process, event, number in capture.ask(
+                f"SELECT start, \"end\", syncType, streamId, globalPid, eventId, {record} FROM {waits}"):
+            awaited = stream if kind == 3 else streams.get((process, event, number)) if kind in (1, 2) else None
+            expected.append((start, end - start, awaited))
+    same(rows_of(capture, "synchronization_trace", "start_ns", "duration_ns", "awaited_stream"), expected)
+
+
+def test_the_profilers_share(capture: Capture) -> None:
+    """Instant by instant, in a plain loop over the stretches of each process."""
+    stretches = defaultdict(list)
+    if capture.has("PROFILER_OVERHEAD"):
+        for start, end, process in capture.ask(f"SELECT start, \"end\", globalTid & {PID} FROM PROFILER_OVERHEAD"):
+            stretches[process >> 24 & 16777215].append((start, end))
+    if capture.has("CUPTI_ACTIVITY_KIND_OVERHEAD"):
+        for start, end, process in capture.ask(f"SELECT start, \"end\", globalTid & {PID} FROM CUPTI_ACTIVITY_KIND_OVERHEAD "
+                                               "WHERE overheadType IN (3, 4, 5)"):
+            stretches[process >> 24 & 16777215].append((start, end))
+    expected: Counter[int] = Counter()
+    for pid, found in stretches.items():
+        reach = 0
+        for start, end in sorted(found):
+            expected[pid] += max(0, end - max(start, reach))
+            reach = max(reach, end)
+    pids = {row["process_id"]: row["pid"] for row in capture.store.sql("SELECT process_id, pid FROM processes").to_pylist()}
+    shares = capture.store.view("profiler_share").to_pylist()
+    assert {pids[row["process_id"]]: row["profiler_ns"] for row in shares if row["profiler_ns"]} == +expected
+    assert all(0 <= row["profiler_ns"] <= row["span_ns"] for row in shares)
+
+
+UNIFIED = "SELECT %s FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind IN (11, 12)"
+CAUSES = {0: "unknown", 1: "prefetch", 2: "page_fault", 3: "speculative_prefetch", 4: "eviction", 5: "access_counters"}
+
+
+def test_um_sum_and_um_total_sum(capture: Capture) -> None:
+    """The captures have migrations only: of page faults there are none."""
+    memcpy = columns(capture, "CUPTI_ACTIVITY_KIND_MEMCPY")
+    address = "virtualAddress" if "virtualAddress" in memcpy else "NULL"
+    sums = "sum(CASE copyKind WHEN 11 THEN bytes END), sum(CASE copyKind WHEN 12 THEN bytes END)"
+    rate = "round(1e9 * sum(bytes) / sum(\"end\" - start))"
+    expected = capture.ask(UNIFIED % f"{address}, {sums}, {rate}" + " GROUP BY 1") if memcpy else []
+    found = rows_of(capture, "um_sum", "address", "htod_bytes", "dtoh_bytes", "bytes_per_s")
+    same([(*row[:3], round(row[3])) for row in found], expected)
+    total = capture.ask(UNIFIED % f"{sums}, min({address}), max({address})" + " GROUP BY copyKind > 0") if memcpy else []
+    same(rows_of(capture, "um_total_sum", "htod_bytes", "dtoh_bytes", "first_address", "last_address"), total)
+
+
+def test_migrations_by_cause(capture: Capture) -> None:
+    expected = []
+    if "migrationCause" in columns(capture, "CUPTI_ACTIVITY_KIND_MEMCPY"):
+        expected = [("HtoD" if kind == 11 else "DtoH", CAUSES.get(cause), *sums) for kind, cause, *sums in capture.ask(
+            UNIFIED % "copyKind, migrationCause, count(*), sum(bytes), sum(\"end\" - start)" + " GROUP BY 1, 2")]
+    found = rows_of(capture, "migration_summary", "direction", "cause", "migrations", "total_bytes", "total_ns")
+    same([row for row in found if row[0] != "DtoD"], expected)
+
+
 def test_cuda_api_sync(capture: Capture) -> None:
     expected = [(end - start, start, pid, thread, name) for start, end, pid, thread, name, *_ in calls(capture)
                 if name.startswith(("cudaDeviceSynchronize", "cudaStreamSynchronize"))]
@@ -301,7 +367,8 @@ def test_gpu_time_util(capture: Capture) -> None:
 @pytest.mark.parametrize("report", [
     "cuda_api_trace", "cuda_gpu_trace", "cuda_gpu_sum", "cuda_api_gpu_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_kern_sum",
     "cuda_gpu_kern_gb_sum", "nvtx_pushpop_sum", "nvtx_pushpop_trace", "nvtx_kern_sum", "osrt_sum", "synchronization_summary",
-    "overhead_summary", "cuda_api_sync", "cuda_memcpy_async", "cuda_memcpy_sync", "gpu_time_util", "nvtx_startend_sum"])
+    "overhead_summary", "cuda_api_sync", "cuda_memcpy_async", "cuda_memcpy_sync", "gpu_time_util", "nvtx_startend_sum", "um_sum",
+    "um_total_sum", "migration_summary", "profiler_share", "synchronization_trace"])
 def test_the_captures_hold_what_the_tests_need(report: str, tmp_path: Path) -> None:
     """Were a report empty of every capture, the tests above would hold for nothing."""
     for path in (path for path in CAPTURES if path.stem.startswith(HOLDING.get(report, "GindaChen__nsys-ai__mfu_2gpu_before"))):

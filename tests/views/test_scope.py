@@ -16,6 +16,9 @@ from nsightlens.views.header import View
 from tests.captures import kineto, ncu
 from tests.conftest import Shared
 from tests.places import ROOT
+from tests.readers.kineto_text import event, trace
+from tests.readers.kineto_text import kernel as timed
+from tests.readers.nsys_report import base, global_pid, write
 
 FIXTURES = ROOT / "fixtures"
 EVERY = {**registry.load(), **registry.analyses()}
@@ -34,12 +37,17 @@ def _ingest(folder: Path) -> None:
         kineto(small / f"rank{rank}.json", [("gemm_kernel", 1000.0, 10.0), overlapping], rank=rank, pid=70 + rank)
     kineto(small / "later.json", [("gemm_kernel", 3000.0 + 40 * i, 10.0) for i in range(9)], rank=0, pid=70)
     counters = {"dram__bytes.sum": ("byte", "64"), "sm__inst_executed_pipe_tensor.sum": ("inst", "5")}
+    samples = [event(None, "SM Active (%)", 2000002 + i, None, {"": 10 * i}, pid="GPU 0 Counters", ph="C") for i in range(3)]
+    (small / "sampled.json").write_text(trace(timed(ts="2000001.500"), *samples), encoding="utf-8")
     ncu(small / "counters.csv", counters, name="gemm_kernel")
+    overhead = {"start": 10, "end": 30, "globalTid": global_pid(7) + 70, "nameId": 1, "overheadType": 0}
+    report = write(folder / "overhead" / "report.sqlite", base(PROFILER_OVERHEAD=[overhead]))
     runs = {
         "simulated": (FIXTURES / "simulated_resnet18_ddp").glob("*/rank*.*"),
         "cpu": (FIXTURES / "resnet18_cpu" / "torch").iterdir(),
         "cpu_ddp": (FIXTURES / "resnet18_cpu_ddp" / "torch").iterdir(),
         "small": small.iterdir(),
+        "overhead": [report],
     }
     for run, captures in runs.items():
         full = nl.ingest(sorted(captures), store=folder / "full", run=run, jobs=1)

@@ -12,7 +12,7 @@ from typing import Any
 Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
-          "diagnostics", "synchronizations", "os_calls", "overheads")
+          "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -206,6 +206,7 @@ def _waits(tool: str) -> Rows:
     if tool == "ncu":
         return {"kernels": kernels}
     rows: Rows = {table: [] for table in ("memory_ops", "api_calls", "synchronizations", "os_calls", "overheads")}
+    rows |= _samples_and_calls(tool, place)
     operations = (("memcpy", "cudaMemcpy", "pageable"), ("memcpy", "cudaMemcpyAsync", "pageable"),
                   ("memset", "cudaMemset", "managed"), (None, "cudaStreamSynchronize", None),
                   (None, "cudaDeviceSynchronize", None))
@@ -219,8 +220,26 @@ def _waits(tool: str) -> Rows:
                 "kind": kind, "launch_id": number, "memory_op_id": number, "destination_memory": memory,
                 "direction": "DtoH" if kind == "memcpy" else None})
         else:
-            rows["synchronizations"].append(place | {"kind": "stream", "duration_ns": 30, "launch_id": number, "stream": 7})
+            rows["synchronizations"].append(place | {"synchronization_id": number, "kind": "stream", "start_ns": 3005,
+                                                     "duration_ns": 30, "launch_id": number, "stream": 7})
         rows["os_calls"].append(place | {"thread": 1, "kind": "call", "name": f"call {twin}", "duration_ns": 5})
-        rows["overheads"].append(place | {"thread": 1, "source": "profiler", "kind": "own", "name": f"own {twin}",
-                                          "duration_ns": 5})
+        rows["overheads"] += [place | {"process_id": process, "thread": 1, "source": "profiler", "kind": "own",
+                                       "name": f"own {twin}", "start_ns": 3000, "duration_ns": 5}
+                              for process in (place["process_id"], f"{tool} waits too")]
+    rows["memory_ops"] += [place | {"rank": 0, "memory_op_id": _first(tool) + 3500 + i, "device_id": "host copies", "bytes": 8,
+                                    "kind": "migration", "migration_cause": "eviction", "address": 64 * (i % 2), "start_ns": 3010,
+                                    "duration_ns": 20, "direction": ("HtoD", "DtoH")[i // 2]} for i in range(4)]
     return rows | {"kernels": kernels}
+
+
+def _samples_and_calls(tool: str, place: dict[str, Any]) -> Rows:
+    """Return page faults, samples and MPI events, two of each that differ in one thing."""
+    fault = place | {"kind": "cpu", "faults": 1, "function": "fill", "address": 0}
+    sample = place | {"rank": 0, "device_id": "idle", "device": 0, "gpu": "GPU", "metric": "SMs", "value": 5.0}
+    call = place | {"rank": 0, "thread": 1, "start_ns": 5, "duration_ns": 7, "bytes": 8, "receive_bytes": 8}
+    return {
+        "page_faults": [fault, fault | {"source_line": 3}],
+        "device_samples": [sample | {"unit": unit, "at_ns": at} for unit in ("%", "Avg") for at in (2, 3, 1002)],
+        "mpi_calls": [call | {"kind": kind, "name": name, "mpi_call_id": _first(tool) + 3600 + i}
+                      for i, (kind, name) in enumerate(product(("p2p", "collective"), ("MPI_A", "MPI_B")))],
+    }

@@ -16,7 +16,7 @@ from nsightlens.readers.reader import Probe
 __all__ = ["RULES_VERSION", "TOOL", "probe", "read", "sniff"]
 
 TOOL = "kineto"
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Raised whenever the reader makes other rows of the same file."""
 
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.

@@ -30,6 +30,8 @@ CATEGORIES = frozenset(TABLE_OF) | FLOWS | {
     "mtia_counters", "cuda_sync", "cuda_event", "glow_runtime", "cuda_profiler_range", "hpu_op", "collective_comm",
     "xpu_scope_profiler", "xpu_sync", "hardware_counters",
 }
+COUNTERS = frozenset(("mtia_counters", "hardware_counters"))
+"""Of counters whose pid is the device."""
 # Categories that no table takes and that are never the work of an accelerator.
 IDLE_CATEGORIES = frozenset((
     "Trace", "cpu_instant_event", "external_correlation", "overhead", "python_function", "cuda_sync", "cuda_event", "xpu_sync",
@@ -38,7 +40,8 @@ IDLE_CATEGORIES = frozenset((
 MODULE = "nn.Module: "
 MEMORY = "[memory]"
 END_MARKER = "Record Window End"
-PHASES = {"M": "metadata", "i": "instants", "s": "flows", "f": "flows", "C": "counters"}
+COUNTER = "C"
+PHASES = {"M": "metadata", "i": "instants", "s": "flows", "f": "flows", COUNTER: "counters"}
 
 # Bytes of an element by c10's name of the type; a type that is not here leaves the message size unknown.
 ELEMENT_BYTES = {
@@ -49,6 +52,8 @@ ELEMENT_BYTES = {
 }
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 
+_GPU = re.compile(r"GPU (\d{1,9})\b.*", re.DOTALL)
+_UNIT = re.compile(r"(.*\S)\s*\(([^()]+)\)", re.DOTALL)
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})")
 _VERSION = re.compile(r"_v\d+$")
 _DIRECTION = re.compile(r"(?<![A-Za-z])(HtoD|DtoH|DtoD|HtoH|PtoP|HtoA|AtoH|AtoA|AtoD|DtoA)(?![A-Za-z])")
@@ -65,6 +70,19 @@ def step_number(name: str) -> int | None:
     """Return N of "ProfilerStep#N", None for another name."""
     step = _STEP.fullmatch(name)
     return int(step[1]) if step else None
+
+
+def gpu_number(label: object) -> int | None:
+    """Return N of "GPU N Counters", None for another label."""
+    gpu = _GPU.fullmatch(label) if isinstance(label, str) else None
+    return int(gpu[1]) if gpu and int(gpu[1]) < 1 << 31 else None
+
+
+def metric_and_unit(name: str, series: str) -> tuple[str, str | None]:
+    """Return the name of a counter's series, and its unit: of "SM Active (%)" and "" SM Active and %."""
+    whole = name if series in name else f"{name} {series}"
+    found = _UNIT.fullmatch(whole)
+    return (found[1], found[2]) if found else (whole, None)
 
 
 def api_name(name: str) -> str:

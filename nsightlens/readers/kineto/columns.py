@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.readers.batches import Batch
 from nsightlens.readers.kineto import categories, times, values
@@ -29,7 +30,7 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
     builder = Builder(fields.tally, origin_ns)
     made = {
         "kernels": builder.kernels, "memory_ops": builder.memory_ops, "api_calls": builder.api_calls,
-        "ranges": builder.ranges, "allocations": builder.allocations,
+        "ranges": builder.ranges, "allocations": builder.allocations, "device_samples": builder.device_samples,
     }
     return [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
 
@@ -116,6 +117,24 @@ class Builder:
             "device": _int32(np.where((device == -1) | (types == 0) | (types == UNKNOWN), UNKNOWN, device)),
             "total_allocated_bytes": times.column(parsed["total_allocated"]),
             "total_reserved_bytes": times.column(parsed["total_reserved"]),
+        }
+
+    def device_samples(self, parsed: Parsed) -> Columns:
+        """Return the columns of counters."""
+        at, device = parsed["at"], parsed["device"]
+        self._tally.samples += len(at)
+        self._tally.untimed += int(np.count_nonzero(at == UNKNOWN))
+        self._tally.devices.update(number for number in _int32(device).unique().to_pylist() if number is not None)
+        value = values.floats(parsed["value"])
+        unit_of = {pair: categories.metric_and_unit(*pair) for pair in set(parsed["metric"])}
+        named = [unit_of[pair] for pair in parsed["metric"]]
+        is_mhz = np.fromiter((unit == "MHz" for _, unit in named), np.bool_, len(named))
+        return {
+            "process_index": pa.array(np.where(device == UNKNOWN, self._process(parsed["pid"]), np.int32(-1))),
+            "device": _int32(device), "at_ns": times.column(times.since(at, self._origin_ns)),
+            "metric": values.texts([name for name, _ in named]),
+            "value": pc.if_else(pa.array(is_mhz), pc.multiply(value, 1e6), value),
+            "unit": values.texts(["hz" if unit == "MHz" else unit for _, unit in named]),
         }
 
     def _process(self, pids: Ns) -> npt.NDArray[np.int32]:

@@ -86,6 +86,13 @@ class ExactEvent(Event, gc=False):
     dur: Decimal | None = None
 
 
+class Counter(Struct, gc=False):
+    """The arguments of an event as they stand there: those of a counter have names of the writer's choice."""
+
+    ph: str | None = None
+    args: Raw = _ABSENT
+
+
 class Decoder:
     """Reads events from JSON, times as numbers (fast) or as decimal text (`exact`)."""
 
@@ -94,14 +101,25 @@ class Decoder:
         self.exact = exact
         self._one = msgspec.json.Decoder(kind)
         self._list = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        self._counters = msgspec.json.Decoder(list[Counter])
 
     def one(self, text: bytes) -> Event:
         """Return the event in `text`, an object and nothing else. Raises one of REFUSED."""
-        return self._one.decode(text)
+        event: Event = self._one.decode(text)
+        return self._with_series([event], b"[" + text + b"]")[0] if event.ph == "C" else event
 
     def all(self, text: bytes | memoryview) -> list[Event]:
         """Return the events in `text`, a list and nothing else: as `typed` ones if they all are. Raises one of REFUSED."""
         if not self.exact:
             with suppress(*REFUSED):
                 return fast_structs.DECODER.decode(text)
-        return self._list.decode(text)
+        events: list[Event] = self._list.decode(text)
+        return self._with_series(events, text) if any(event.ph == "C" for event in events) else events
+
+    def _with_series(self, events: list[Event], text: bytes | memoryview) -> list[Event]:
+        """Return the events of a list, those that are counters with their series by name in the place of arguments."""
+        for event, counter in zip(events, self._counters.decode(text), strict=True):
+            if event.ph == "C":
+                series: Any = msgspec.json.decode(counter.args) if counter.args else None
+                event.args = series
+        return events

@@ -136,12 +136,20 @@ class Passed(Known, gc=False):
     name: str
 
 
+class NoCounter(Passed, gc=False):
+    """An event of a category that has counters too, which are read as `events.Event`."""
+
+    ph: Literal["X", "i", "M"]
+
+
 _ARGS = {"kernels": KernelArgs, "memory_ops": CopyArgs, "api_calls": LinkArgs, "ranges": RangeArgs}
 
 
 def _kind(category: str) -> type[Known]:
     table = categories.TABLE_OF.get(category)
     base: type[Known] = Span if table else Flow if category in categories.FLOWS else Passed
+    if category in categories.COUNTERS:
+        base = NoCounter
     if category == "cpu_instant_event":
         base, table = Allocation, "allocations"
     args = [("args", _ARGS[table] | None, None)] if table in _ARGS else []

@@ -39,7 +39,7 @@ class Fields:
         for table, rows in sort(events, self.tally).items():
             if rows:
                 are_typed = isinstance(events[0], fast_structs.Known)
-                if not are_typed:
+                if not are_typed and table != "device_samples":
                     self._note_labels(rows)
                 without = fast_structs.NO_ARGS[table] if are_typed else _NO_ARGS
                 args = [row.args or without for row in rows]
@@ -213,6 +213,26 @@ def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Pars
     }
 
 
+def _device_samples(events: list[Event], args: list[Any], _: bool) -> Parsed:
+    """Return a row per series of the counters, whose arguments are the series by name."""
+    rows = [(event, series, value) for event, named in zip(events, args, strict=True) for series, value in named.items()]
+    devices = [event.pid if event.cat in categories.COUNTERS else _gpu(event) for event, _, _ in rows]
+    return {
+        "at": times.starts([event.ts for event, _, _ in rows]),
+        "pid": values.numbers([event.pid for event, _, _ in rows], False),
+        "device": values.numbers(devices, False),
+        "metric": [(event.name if isinstance(event.name, str) else "", series) for event, series, _ in rows],
+        "value": [value for _, _, value in rows],
+    }
+
+
+def _gpu(event: Event) -> int | None:
+    """Return the GPU that a counter is of, by its track or its name; None where neither says one."""
+    track = categories.gpu_number(event.pid)
+    return categories.gpu_number(event.name) if track is None else track
+
+
 _TABLES: dict[str, Callable[[list[Event], list[Args], bool], Parsed]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
+    "device_samples": _device_samples,
 }

@@ -57,7 +57,7 @@ def _probe(path: Path, source: Source) -> Probe:
     end = begin if source.zipped else read_at(source.file, max(opening.at, source.size - BLOCK), BLOCK)
     header = (envelope.parsed(opening.header + b'"":0}') or envelope.searched(opening.header)).filled_from(envelope.searched(end))
     known = tally.marks or any(envelope.is_kineto(text) for text in (opening.header, end))
-    if not known and (tally.complete or tally.passed):
+    if not known and (tally.complete or tally.passed or tally.samples):
         raise unsupported.refusal(path, begun)
     if len(tally.labels) > 1:
         raise unsupported.merged(path, tally.labels)

@@ -68,7 +68,7 @@ class Reading:
             tail_at, tail = yield from self._events(work, self._source.pieces(opening.at, begin, self._piece_bytes))
         header = self._header(opening).filled_from(self._tail(opening, tail_at, tail))
         known = self._tally.marks or envelope.is_kineto(opening.header) or envelope.is_kineto(tail)
-        if not known and (self._tally.complete or self._tally.passed):
+        if not known and (self._tally.complete or self._tally.passed or self._tally.samples):
             raise unsupported.refusal(self._path, begun)
         if len(self._tally.labels) > 1:
             raise unsupported.merged(self._path, self._tally.labels)

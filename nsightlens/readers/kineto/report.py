@@ -124,7 +124,7 @@ class Trace:
         if self._listed_devices().keys() != self.header.devices.keys():
             yield diagnostic("info", "device_assumed", "The trace lists one device under another number than that of its events: "
                              "it was taken for the device that they ran on.")
-        if not tally.complete and not tally.passed and "[memory]" not in tally.marks and self.cut_at is None:
+        if not (tally.complete or tally.passed or tally.samples) and "[memory]" not in tally.marks and self.cut_at is None:
             yield diagnostic("warning", "no_events", "The trace has no events: the profiler ran, but recorded nothing.")
         if tally.impossible:
             yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are left out (NULL); "

@@ -31,6 +31,7 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     others += strange
     tally.passed["flows"] += len(flows) - len(strange)
     rows["ranges"] = _without_frames(rows["ranges"], tally)
+    rows["device_samples"], others = _counters(others)
     rows["allocations"] = _allocations(others, tally)
     tally.marks |= categories.CATEGORIES & {event.cat for event in events}
     if events:
@@ -66,6 +67,13 @@ def _without_frames(listed: list[Event], tally: Tally) -> list[Event]:
     if len(kept) < len(listed):
         tally.unstored["python_function"] += len(listed) - len(kept)
     return kept
+
+
+def _counters(others: list[Event]) -> tuple[list[Event], list[Event]]:
+    """Return the counters that have a series, and the other events."""
+    found = [event for event in others if event.ph == categories.COUNTER and event.args and isinstance(event.args, dict)]
+    taken = set(map(id, found))
+    return found, [event for event in others if id(event) not in taken] if found else others
 
 
 def _allocations(others: list[Event], tally: Tally) -> list[Event]:

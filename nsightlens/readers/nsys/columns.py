@@ -61,8 +61,7 @@ def times(batch: pa.RecordBatch, base_ns: int, tally: Counter[str]) -> dict[str,
 
 
 def moments(array: pa.Array, base_ns: int, tally: Counter[str]) -> pa.Array:
-    """Return times, 0 for none, relative to `base_ns`; an impossible one is NULL, and counted."""
-    array = pc.if_else(pc.not_equal(array, 0), array, None)
+    """Return times relative to `base_ns`; an impossible one is NULL, and counted."""
     return pc.subtract(_possible(array, base_ns, tally), base_ns)
 
 

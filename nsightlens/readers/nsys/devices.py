@@ -35,7 +35,7 @@ class Devices:
         gpus = [dict(zip(_GPU_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_GPU", _GPU_COLUMNS)]
         self._gpus = [gpu for gpu in gpus if _is_nvidia(gpu)]
         self._cuda = [dict(zip(_CUDA_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_CUDA_DEVICE", _CUDA_COLUMNS)]
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: dict[tuple[int, int], Row | None] = {}
         self.assumed = 0
         self.unknown = 0
 
@@ -44,12 +44,28 @@ class Devices:
         process, device = (batch.column(name).cast(pa.int64()) for name in ("process_index", "device"))
         pairs = pc.add(pc.shift_left(process, 32), pc.add(device, 1 << 31)).unique().drop_null().to_pylist()
         new = [pair for value in pairs if (pair := (value >> 32, (value & 0xFFFFFFFF) - (1 << 31))) not in self._seen]
-        self._seen.update(new)
         return batch_of("devices", [self._row(process, device, pids[process]) for process, device in new]) if new else None
+
+    def place_of(self, gpu_id: int, pids: list[int | None]) -> tuple[int, int | None]:
+        """Return a process that used the GPU with this `id`, and its ordinal there.
+
+        Else the first process, and the ordinal that it has for the GPU: None where it has none. pids: of each process.
+        """
+        for place, gpu in self._seen.items():
+            if gpu is not None and gpu["id"] == gpu_id:
+                return place
+        asked = [row["cudaId"] for row in self._cuda if row["gpuId"] == gpu_id]
+        asked += [gpu["cuDevice"] for gpu in self._gpus if gpu["id"] == gpu_id] + [gpu_id]
+        for device in (each for each in asked if isinstance(each, int)):
+            gpu, _ = self._gpu(self._cuda_device(pids[0], device), device)
+            if gpu is not None and gpu["id"] == gpu_id:
+                return 0, device
+        return 0, None
 
     def _row(self, process: int, device: int, pid: int | None) -> dict[str, object]:
         cuda = self._cuda_device(pid, device)
         gpu, certain = self._gpu(cuda, device)
+        self._seen[process, device] = gpu
         if gpu is None:
             self.unknown += 1
         elif not certain:

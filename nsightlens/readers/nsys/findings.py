@@ -21,6 +21,8 @@ _TALLIED = (
     ("unclosed_range", "info", "NVTX ranges were never closed: their duration is NULL"),
     ("duplicate_calls", "info", "records that repeat a CUDA call for its backtrace, or have no event class, were left out"),
     ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
+    ("unnamed_metric", "warning", "samples of GPU metrics have a metric whose name is missing: it is named by its number"),
+    ("unplaced_sample", "info", "samples are of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
     ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
 )
 _ERRORS = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import schema
-from nsightlens.readers.nsys.columns import Names, batch_of, coded, constant, integers, narrow, raw, threads, times
+from nsightlens.readers.nsys.columns import Names, batch_of, coded, constant, integers, labelled, narrow, raw, threads, times
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.source import Kind
 
@@ -32,7 +32,8 @@ def _columns(integer_columns: dict[str, str], **others: Kind) -> dict[str, Kind]
 
 
 KERNEL_COLUMNS = _columns(_KERNEL_INTEGERS, demangledName="name", shortName="name", mangledName="name")
-MEMCPY_COLUMNS = _columns(_MEMORY_INTEGERS, copyKind="integer", srcKind="integer", dstKind="integer")
+MEMCPY_COLUMNS = _columns(_MEMORY_INTEGERS, copyKind="integer", srcKind="integer", dstKind="integer", migrationCause="integer",
+                          virtualAddress="integer")
 MEMSET_COLUMNS = _columns(_MEMORY_INTEGERS, memKind="integer")
 GRAPH_COLUMNS = _columns(_GRAPH_INTEGERS)
 API_COLUMNS: dict[str, Kind] = {
@@ -48,6 +49,7 @@ _COPY_LABEL = {0: "[CUDA memcpy Unknown]"} | {
     for code, way in _DIRECTION.items()
 }
 _MEMORY = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device_static", 6: "managed_static"}
+_CAUSE = {0: "unknown", 1: "prefetch", 2: "page_fault", 3: "speculative_prefetch", 4: "eviction", 5: "access_counters"}
 _API = {0: "runtime", 1: "driver"}
 _API_VERSION = re.compile(r"_v\d+$")
 _LAUNCH = re.compile(r"cu(da)?(Launch(?!HostFunc)|GraphLaunch)")
@@ -83,6 +85,8 @@ def copies(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Cou
     if pc.any(migrated).as_py():
         for name in ("context", "stream", "correlation_id"):
             columns[name] = pc.if_else(migrated, None, columns[name])
+        columns["migration_cause"] = labelled(pc.if_else(migrated, raw(batch, "migrationCause"), None), _CAUSE, "cause")
+        columns["address"] = pc.if_else(migrated, raw(batch, "virtualAddress"), None)
     columns["kind"] = coded(migrated.cast(pa.int64()), {0: "memcpy", 1: "migration"})
     columns["direction"] = coded(copy_kind, _DIRECTION)
     columns["name"] = coded(copy_kind, _COPY_LABEL)

@@ -61,10 +61,11 @@ def synchronizations(batch: pa.RecordBatch, processes: Processes, base_ns: int, 
 
 def cuda_events(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:
     """Return rows of `cuda_events` from CUPTI_ACTIVITY_KIND_CUDA_EVENT; a timestamp of 0 stands for none."""
+    at = raw(batch, "timestamp")
     return batch_of({
         "process_index": processes.index(raw(batch, "globalPid")),
         **_where(batch, schema.CUDA_EVENTS, tally),
-        "at_ns": moments(raw(batch, "timestamp"), base_ns, tally),
+        "at_ns": moments(pc.if_else(pc.not_equal(at, 0), at, None), base_ns, tally),
     })
 
 

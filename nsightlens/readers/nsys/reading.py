@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 
 import pyarrow as pa
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
-from nsightlens.readers.nsys import gpu, host
+from nsightlens.readers.nsys import gpu, host, mpi
 from nsightlens.readers.nsys import ranges as nvtx
+from nsightlens.readers.nsys import unified_memory as um
 from nsightlens.readers.nsys.columns import Names, raw
 from nsightlens.readers.nsys.devices import Devices
 from nsightlens.readers.nsys.findings import Seen, findings
+from nsightlens.readers.nsys.metrics import COLUMNS as METRIC_COLUMNS
+from nsightlens.readers.nsys.metrics import Metrics
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import gather
 from nsightlens.readers.nsys.report import describe
 from nsightlens.readers.nsys.source import (
+    CPU_PAGE_FAULTS,
     CUDA_EVENT,
     CUDA_OVERHEAD,
+    GPU_METRICS,
+    GPU_PAGE_FAULTS,
     GRAPH_TRACE,
     KERNEL,
     MEMCPY,
@@ -50,6 +57,8 @@ class Reading:
         self.kernel_names = {name: Names(source.strings) for name in ("name", "mangled_name")}
         self.api_names = Names(source.strings, gpu.without_version)
         self.os_names = Names(source.strings)
+        self.mpi_names = Names(source.strings)
+        self.fault_names = {name: Names(source.strings) for name in um.NAMED}
         self.overhead_names = Names(source.strings)
         self.rows: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
@@ -84,6 +93,15 @@ class Reading:
         yield PROFILER_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.profiler_overheads(
             b, processes, base, self.overhead_names, tally)
         yield OS_API, "os_calls", host.OS_COLUMNS, lambda b: host.os_calls(b, processes, base, self.os_names, tally)
+        yield CPU_PAGE_FAULTS, "page_faults", um.CPU_COLUMNS, lambda b: um.cpu_page_faults(
+            b, processes, base, self.fault_names, tally)
+        yield GPU_PAGE_FAULTS, "page_faults", um.GPU_COLUMNS, lambda b: um.gpu_page_faults(b, processes, base, tally)
+        for table, kind in mpi.KINDS.items():
+            yield table, "mpi_calls", mpi.COLUMNS, partial(
+                mpi.calls, kind=kind, processes=processes, base_ns=base, names=self.mpi_names, tally=tally)
+        # last: they belong to the processes and devices that the others have
+        metrics = Metrics(self.source, processes, self.devices)
+        yield GPU_METRICS, "device_samples", METRIC_COLUMNS, lambda b: metrics.samples(b, base, tally)
 
     def _started(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that have a start: nsys writes none without, so one without is debris of a damaged page."""
