@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,3 +40,29 @@ def bundled_store(shared: Shared) -> Path:
     import nsightlens as nl
 
     return shared("bundled", lambda folder: nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=folder, jobs=1).close())
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of an S3 server in this process."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """The filesystem of an S3 server whose one bucket, `bucket`, is empty; its address and credentials are in the environment."""
+    s3fs = pytest.importorskip("s3fs")
+    environment = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "made-up-id", "AWS_SECRET_ACCESS_KEY": "made-up-secret",
+                   "AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+                   "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    files = s3fs.S3FileSystem()
+    files.mkdir("bucket")
+    yield files
+    files.rm("bucket", recursive=True)
+    s3fs.S3FileSystem.clear_instance_cache()

@@ -23,6 +23,16 @@ FORMATS = ("table", "csv", "json", "parquet")
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
+class Place(click.Path):
+    """The type of an argument that is a path or a URL (s3://…)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the Path or RemotePath. Raises UsageError for a URL that holds credentials."""
+        from nsightlens.discovery.remote import path_of
+
+        return path_of(value)
+
+
 def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of views, and what other tools call them, for the shell to complete."""
     from nsightlens.views import registry

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.discovery.files import path_text
+from nsightlens.discovery.remote import path_of
 from nsightlens.errors import StoreError
 from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
@@ -78,7 +79,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
 
 
 def _is_here(row: dict[str, Any]) -> bool:
-    return is_at_its_path(row) and Path(row["path"]).exists()
+    return is_at_its_path(row) and path_of(row["path"]).exists()
 
 
 def _match_again(change: Change, captures: list[dict[str, Any]], known: Known) -> None:
