@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,12 +53,28 @@ def s3_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+def cache(shared: Shared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The user's cache, of this test alone: with the blank catalog that all of them begin with, and nothing else."""
+    from nsightlens.store import template
+
+    def blank(folder: Path) -> None:
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(folder))
+            template.place(folder / "made.duckdb", folder, materialise=True)
+
+    shutil.copytree(shared("blank-catalog", blank) / "nsightlens", tmp_path / "cache" / "nsightlens")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def s3(s3_server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The filesystem of an S3 server whose one bucket, `bucket`, is empty; its address and credentials are in the environment."""
     s3fs = pytest.importorskip("s3fs")
     environment = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "made-up-id", "AWS_SECRET_ACCESS_KEY": "made-up-secret",
                    "AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-                   "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+                   "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
@@ -66,3 +83,13 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Itera
     yield files
     files.rm("bucket", recursive=True)
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def memory(cache: Path) -> Iterator[Any]:
+    """fsspec's filesystem in memory, empty; what is fetched from it goes to a cache of this test."""
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    files.store.clear()
+    files.pseudo_dirs[:] = [""]
+    yield files
+    files.store.clear()

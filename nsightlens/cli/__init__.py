@@ -22,6 +22,7 @@ COMMANDS = {
     "ingest": "Read the captures of a run directory into the store.",
     "refresh": "Bring a store up to this version: read again what its rules changed.",
     "scan": "Identify the files of a run directory without ingesting them.",
+    "open": "Fetch the catalog of a store at a URL, and print where it lies.",
     "summary": "Print an overview of each run: the page to read first.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or describe one.",

@@ -108,7 +108,7 @@ def _summarise(report: Report) -> None:
         say(line)
     try:
         with nl.open(report.store) as store:
-            _contents(store, {o.run for o in report.outcomes})
+            contents(store, {o.run for o in report.outcomes})
     except StoreError:
         say("no captures here: nothing was stored. nsightlens scan shows what each file is")
         return
@@ -191,7 +191,8 @@ GROUP BY severity, code ORDER BY severity, code
 """
 
 
-def _contents(store: Store, runs: set[str]) -> None:
+def contents(store: Store, runs: set[str]) -> None:
+    """Say what the store holds of runs."""
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():

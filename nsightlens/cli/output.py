@@ -44,8 +44,8 @@ def view_names(context: click.Context, parameter: click.Parameter, incomplete: s
 
 def store_option(function: _T) -> _T:
     """Add --store."""
-    return click.option("--store", type=click.Path(path_type=Path), default=None,
-                        help="Folder of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
+    return click.option("--store", type=Place(), default=None,
+                        help="Folder or URL of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
 def views_option(function: _T) -> _T:

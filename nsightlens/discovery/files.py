@@ -38,7 +38,7 @@ _APPLE_DOUBLE = b"\x00\x05\x16\x07"
 _LFS_POINTER = b"version https://git-lfs"
 _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
-_CATALOG = "nsightlens.duckdb"
+_CATALOG, _COMMITS = "nsightlens.duckdb", "nsightlens-commits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _entries(path: Path) -> Iterator[os.DirEntry[str] | RemotePath]:
 
 def _is_store(path: Path) -> bool:
     try:
-        return (path / _CATALOG).exists()
+        return (path / _CATALOG).exists() or (path / _COMMITS).exists()
     except OSError:  # it may not be searched, as `walk` will find
         return False
 

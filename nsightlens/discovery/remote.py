@@ -200,6 +200,11 @@ def _listed(root: RemotePath, *, deep: bool = False) -> _Tree:
     return tree
 
 
+def files_below(folder: RemotePath) -> dict[RemotePath, os.stat_result]:
+    """Return all files below a folder with their status, as they are now. Raises OSError."""
+    return {path: status for path, status in _listed(folder, deep=True).status.items() if stat.S_ISREG(status.st_mode)}
+
+
 def stat_now(path: Path) -> os.stat_result:
     """Return the status of a path as it is now, whatever was listed before. Raises OSError."""
     if not isinstance(path, RemotePath):

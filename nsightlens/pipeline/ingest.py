@@ -82,8 +82,8 @@ def ingest(
     with Writing(locate(store), materialise=materialise, on_wait=on_wait) as writing:
         known = writing.known()
         if known.older_schema is not None:
-            raise StoreError(f"{writing.path}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
-                             f"Rebuild it from its captures first: nsightlens refresh --store {writing.path}")
+            raise StoreError(f"{writing.store}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
+                             f"Rebuild it from its captures first: nsightlens refresh --store {writing.store}")
         looks = Looks(writing.path)
         found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
         known.patterns |= {f.run: rank_pattern for f in found if rank_pattern}
@@ -134,7 +134,7 @@ def read_new(
     for row in recorded_over(found, prints, known):
         change.files.append(row)
         report.kept.append((row["run"], path_of(row["path"])))
-    report.broken_parts = note_broken_parts(writing.path, known, change)
+    report.broken_parts = note_broken_parts(writing.store, known, change)
     return change, report
 
 
@@ -184,7 +184,7 @@ def _at_home(
 
 def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Change, Report]:
     """Return what changes in the store, and the report."""
-    change, report = Change(), Report(plan.writing.path, files_seen=len(found),
+    change, report = Change(), Report(plan.writing.store, files_seen=len(found),
                                        duplicates={path: twin for (_, path), twin in grouping.duplicates.items()})
     places: dict[tuple[str, Path], tuple[str, int]] = {}
     before = {(row["run"], row["path"]): row["profile_id"] for row in plan.known.files}

@@ -17,8 +17,9 @@ from urllib.parse import quote
 import duckdb
 
 from nsightlens.discovery import looks
+from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.store import answers, catalog, damage, template
+from nsightlens.store import answers, catalog, damage, remote, template
 from nsightlens.store.catalog import Change
 from nsightlens.store.fact_tables import Part
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -36,7 +37,8 @@ class Known:
     older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
     cut: profiles that lack records. broken: the parts that are missing or damaged, each with its profile.
     materialised: False where the catalog has only views of the parts of large tables.
-    parts: all parts. answered: for each profile, the views whose rows are kept (store/answers.py).
+    parts: all parts; none of a store at a URL, for they are not here.
+    answered: for each profile, the views whose rows are kept (store/answers.py).
     """
 
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -57,16 +59,22 @@ class Writing:
 
     A new catalog is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
     new one, and a writer that is killed leaves the old one.
+
+    store: where it lies, also at a URL. path: the folder in which it is written: the same, or one in the cache (store/remote.py).
     """
 
-    def __init__(self, path: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
-        self.path = path
+    def __init__(self, store: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
+        self.store = store
+        self.path = remote.folder_of(store)
+        self._far = remote.Far(store) if isinstance(store, RemotePath) else None
         self._materialise = materialise
-        self._lock = Lock(path, on_wait)
+        self._lock = Lock(self.path, on_wait)
 
     def __enter__(self) -> Writing:
         self._lock.acquire()
         try:
+            if self._far:
+                self._far.pull(self.path / CATALOG)
             self._tidy()
         except BaseException:
             self._lock.release()
@@ -101,7 +109,7 @@ class Writing:
             stray.unlink(missing_ok=True)
         for stray in self.path.glob(f".{FOLDER}.*"):
             shutil.rmtree(stray, ignore_errors=True)
-        self._remove_parts_but(self._live_parts())
+        self._remove_parts_but(set() if self._far else self._live_parts())
 
     def _live_parts(self) -> set[str]:
         """Return the parts that the catalog names, or one of an older schema that a rebuild left."""
@@ -143,10 +151,11 @@ class Writing:
             answered = answers.answered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
-        broken = {part["path"]: part["profile_id"] for part in parts if not damage.is_whole(self.path / part["path"])}
+        there = self._far.parts() if self._far else {p["path"] for p in parts if damage.is_whole(self.path / p["path"])}
+        broken = {part["path"]: part["profile_id"] for part in parts if part["path"] not in there}
         kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in broken.values()}
         return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
-                     [tuple(part.values()) for part in parts], answered)
+                     [] if self._far else [tuple(part.values()) for part in parts], answered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
@@ -164,25 +173,34 @@ class Writing:
     def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None) -> None:
         moved: list[Part] = []
         fresh = self.path / f".{CATALOG}.{os.getpid()}"
+        before = self._live_parts() if self._far else set()
         try:
             if kept is not None:
                 shutil.copyfile(self.path / CATALOG, kept)
             self._move_parts(change, moved)
+            if self._far:
+                self._far.upload(self.path, _paths(moved))
             self._make(fresh, change, moved, rebuild)
             _sync(fresh)
             self._lock.check()
+            if self._far:
+                self._far.commit(fresh)
             fresh.replace(self.path / CATALOG)
         except BaseException as exc:
-            parts = [self.path / path for *_, path, _ in moved]
+            parts = [self.path / path for path in _paths(moved)]
             self._discard([*self.path.glob(f"{fresh.name}*"), *parts, *([kept] if kept else [])])
+            if self._far:
+                self._far.discard(_paths(moved))
             if isinstance(exc, OSError | duckdb.Error):
                 why = damage.of_catalog(self.path / CATALOG, exc) or (
-                    f"{self.path}: could not be written, and is as it was before. Is the disk full? ({exc})")
+                    f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
                 raise StoreError(why) from exc
             raise
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)
-        self._remove_parts_but(self._live_parts())
+        if self._far:
+            self._far.clean(self._live_parts(), before)
+        self._remove_parts_but(set() if self._far else self._live_parts())
 
     def _discard(self, made: list[Path]) -> None:
         """Remove what a commit that failed has made."""
@@ -219,12 +237,13 @@ class Writing:
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
+            remote.let_read(connection, self.store)
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)
                 answers.forget(connection, change.gone)
                 catalog.apply(connection, change, moved, self.path)
-                catalog.show_parts(connection, self.path)
+                catalog.show_parts(connection, self.store)
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")
@@ -239,6 +258,10 @@ class Writing:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (folder / f"{table}.parquet").replace(target)
                 moved.append((table, run, profile_id, relative, count))
+
+
+def _paths(parts: list[Part]) -> list[str]:
+    return [path for *_, path, _ in parts]
 
 
 def _sync(path: Path) -> None:

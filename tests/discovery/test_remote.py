@@ -12,7 +12,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +32,6 @@ from tests.places import ROOT
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 URL = "s3://bucket/simulated_resnet18_ddp"
 SECRET = "aVerySecret/Value+9"
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    """fsspec's filesystem in memory, empty."""
-    files = pytest.importorskip("fsspec").filesystem("memory")
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
-    yield files
-    files.store.clear()
 
 
 @pytest.fixture
@@ -198,6 +187,7 @@ def test_one_object_is_a_run_directory_too(memory: Any, tmp_path: Path) -> None:
     assert tables["kernels"].num_rows == 1
 
 
+@pytest.mark.long
 def test_nsys_reports_under_gzip_and_reports_that_nsys_must_convert(
     memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -248,18 +238,20 @@ def test_a_run_at_a_url_has_the_rows_that_it_has_on_a_disk(s3: Any, tmp_path: Pa
 
 @pytest.mark.usefixtures("later")
 def test_what_has_not_changed_is_not_asked_for_again(s3: Any, tmp_path: Path, opened: list[str]) -> None:
-    s3.put(str(RUN / "torch"), "bucket/torch", recursive=True)
-    s3.put(str(RUN / "nsys" / "rank0.sqlite"), "bucket/torch/rank0.sqlite")
-    ingest(["s3://bucket/torch"], tmp_path / "store", jobs=1)
-    assert {"rank0.pt.trace.json.gz", "rank0.sqlite"} <= set(opened)
+    for rank in (0, 1):
+        s3.put(str(kineto(tmp_path / f"rank{rank}.json", rank=rank, pid=rank + 5)), f"bucket/job/rank{rank}.json")
+    s3.put(str(RUN / "torch" / "rank0.run.json"), "bucket/job/rank0.run.json")
+    s3.put(str(RUN / "nsys" / "rank0.sqlite"), "bucket/job/rank0.sqlite")
+    ingest(["s3://bucket/job"], tmp_path / "store", jobs=1)
+    assert {"rank0.json", "rank1.json", "rank0.sqlite"} <= set(opened)
     opened.clear()
-    report = ingest(["s3://bucket/torch"], tmp_path / "store", jobs=1)
+    report = ingest(["s3://bucket/job"], tmp_path / "store", jobs=1)
     assert {outcome.state for outcome in report.outcomes} == {"unchanged"}
     assert {name for name in opened if not name.endswith(".run.json")} == set(), "sidecars are small"
-    s3.put(str(RUN / "torch" / "rank0.pt.trace.json.gz"), "bucket/torch/rank1.pt.trace.json.gz")
+    s3.put(str(kineto(tmp_path / "other.json", rank=1, pid=7)), "bucket/job/rank1.json")
     opened.clear()
-    ingest(["s3://bucket/torch"], tmp_path / "store", jobs=1)
-    assert {name for name in opened if not name.endswith(".run.json")} == {"rank1.pt.trace.json.gz"}
+    ingest(["s3://bucket/job"], tmp_path / "store", jobs=1)
+    assert {name for name in opened if not name.endswith(".run.json")} == {"rank1.json"}
 
 
 def test_a_large_plain_trace_is_streamed_to_helper_processes(
