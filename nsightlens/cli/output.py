@@ -28,9 +28,9 @@ class Place(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the Path or RemotePath. Raises UsageError for a URL that holds credentials."""
-        from nsightlens.discovery.remote import path_of
+        from nsightlens.discovery.remote import path_given
 
-        return path_of(value)
+        return path_given(value)
 
 
 def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -174,7 +174,7 @@ def find(
     ReadError for a URL that cannot be listed.
     """
     remote.forget()
-    listed = [remote.path_of(root) for root in roots]
+    listed = [remote.path_given(root) for root in roots]
     listed = [root if isinstance(root, RemotePath) else Path(os.path.abspath(root)) for root in listed]
     for root in listed:
         if isinstance(root, RemotePath):

@@ -150,18 +150,24 @@ def is_url(text: str) -> bool:
 
 
 def path_of(text: str | Path) -> Path:
-    """Return the path that a text names: a RemotePath for a URL. Raises UsageError for a URL that holds credentials."""
+    """Return the path that a text names: a RemotePath for a URL."""
     if isinstance(text, RemotePath) or not (url := _URL.match(str(text))):
         return Path(text) if isinstance(text, str) else text
     scheme, rest = url[1].lower(), url[2]
-    if scheme == "file":
-        return Path(rest)
-    first = rest.partition("/")[0]
-    if "?" in rest or (":" in first and "@" in rest) or ("@" in first and scheme not in _CONTAINER_BEFORE_AT):
-        bucket = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
-        shown = f"{scheme}://{'' if ':' in bucket else bucket}…"
-        raise UsageError(f"{shown}: a URL must hold no credentials and no query: they end up in logs. {_NEXT[errno.EACCES]}")
-    return RemotePath(f"{scheme}://{rest}")
+    return Path(rest) if scheme == "file" else RemotePath(f"{scheme}://{rest}")
+
+
+def path_given(text: str | Path) -> Path:
+    """Return the path that a person gives. Raises UsageError for a URL that holds credentials, without naming them."""
+    path = path_of(text)
+    if isinstance(path, RemotePath):
+        scheme, rest = str(path).split("://", 1)
+        first = rest.partition("/")[0]
+        if "?" in rest or (":" in first and "@" in rest) or ("@" in first and scheme not in _CONTAINER_BEFORE_AT):
+            bucket = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
+            shown = f"{scheme}://{'' if ':' in bucket else bucket}…"
+            raise UsageError(f"{shown}: a URL must hold no credentials and no query: they end up in logs. {_NEXT[errno.EACCES]}")
+    return path
 
 
 def list_below(root: RemotePath) -> None:

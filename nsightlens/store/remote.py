@@ -28,7 +28,6 @@ from pathlib import Path
 
 import duckdb
 
-from nsightlens import __version__
 from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
@@ -197,7 +196,7 @@ class Far:
         """Make the catalog, whose parts lie there, that of the store. Raises StoreError where that failed."""
         made = Commit(self._before.number + 1, secrets.token_hex(8))
         self._put(catalog, _catalog(self._store, made.token))
-        content = {"catalog": made.token, "bytes": catalog.stat().st_size, "nsightlens": __version__}
+        content = {"catalog": made.token, "bytes": catalog.stat().st_size}
         path = _file(self._store, made.number)
         self._may_be_made = True
         try:

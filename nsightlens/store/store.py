@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import analyses
-from nsightlens.discovery.remote import RemotePath, path_of
+from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, catalog, damage, remote, rules
@@ -35,7 +35,7 @@ ANTI JOIN (SELECT profile_id FROM files WHERE outcome IN ('missing', 'replaced')
 
 def locate(path: str | Path | None) -> Path:
     """Return the store's folder or URL: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
-    return path_of(path or os.environ.get(VARIABLE) or DEFAULT)
+    return path_given(path or os.environ.get(VARIABLE) or DEFAULT)
 
 
 def is_store(path: Path) -> bool:

@@ -16,7 +16,7 @@ _ASKING = {
     "compare ranks": [], "compare runs": ["base", "base"], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
     "roofline": [],
 }
-_OTHERS = {"doctor", "wrappers", "ingest", "refresh", "scan", "views", "reconcile", "hta"}  # they ask no view of a store
+_OTHERS = {"open", "doctor", "wrappers", "ingest", "refresh", "scan", "views", "reconcile", "hta"}  # they ask no view of a store
 
 
 def _leaves() -> dict[str, click.Command]:

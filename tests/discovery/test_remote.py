@@ -110,7 +110,7 @@ def test_a_url_with_credentials_is_refused_without_naming_them(url: str, tmp_pat
 
 
 def test_azure_names_the_container_before_the_at_sign() -> None:
-    assert str(path_of("abfs://container@account.example/run")) == "abfs://container@account.example/run"
+    assert str(remote.path_given("abfs://container@account.example/run")) == "abfs://container@account.example/run"
 
 
 def test_what_a_library_says_of_an_error_is_said_without_secrets() -> None:
@@ -177,6 +177,15 @@ def test_a_folder_is_walked_as_on_a_disk(memory: Any, tmp_path: Path) -> None:
     assert [str(path).removeprefix("memory://run/") for path in walk(_path("memory://run"))] == here
     remote.forget()
     assert [str(path).removeprefix("memory://run/") for path in walk(_path("memory://run"))] == here, "without the list"
+
+
+def test_odd_names_are_read_and_found_again(memory: Any, tmp_path: Path) -> None:
+    content = kineto(tmp_path / "x.json").read_bytes()
+    for name in ("what?.json", "a@b:c.json", "%20 [1]*.json", "größe.json"):
+        memory.pipe_file(f"/run/{name}", content)
+    for state in ("new", "unchanged"):
+        report = ingest(["memory://run"], tmp_path / "store", jobs=1)
+        assert ([outcome.state for outcome in report.outcomes], len(report.duplicates)) == ([state], 3)
 
 
 def test_one_object_is_a_run_directory_too(memory: Any, tmp_path: Path) -> None:
