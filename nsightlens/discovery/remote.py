@@ -303,9 +303,16 @@ class _Stream(io.RawIOBase):
         self._at = self._begin = 0
         self._held = b""
         self._block = _FIRST
-        with asking(path):
-            system, name = system_of(path)
-            self._file = system.open(name, "rb", cache_type="none")
+        self._opened: Any = None
+
+    @property
+    def _file(self) -> Any:
+        """Return the file of fsspec, opened when it is first wanted: that is a request."""
+        if self._opened is None:
+            with asking(self._path):
+                system, name = system_of(self._path)
+                self._opened = system.open(name, "rb", cache_type="none")
+        return self._opened
 
     def readable(self) -> bool:
         return True
@@ -317,7 +324,8 @@ class _Stream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = max(0, offset + (0, self._at, self._file.size)[whence])
+        start = self._file.size if whence == os.SEEK_END else self._at if whence == os.SEEK_CUR else 0
+        self._at = max(0, start + offset)
         return self._at
 
     def readinto(self, buffer: Any) -> int:
@@ -340,8 +348,8 @@ class _Stream(io.RawIOBase):
                 self._held = self._file.read(max(wanted, self._block))
 
     def close(self) -> None:
-        if not self.closed:
-            self._file.close()
+        if self._opened is not None and not self.closed:
+            self._opened.close()
         super().close()
 
 

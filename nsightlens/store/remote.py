@@ -26,8 +26,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-import duckdb
-
 from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
@@ -122,6 +120,10 @@ def fetched(store: Path) -> Path:
                 system, name = remote.system_of(_catalog(store, last.token))
                 system.get_file(name, str(draft))
             draft.replace(folder / CATALOG)
+        except StoreError:
+            if newest(store) == last:
+                raise
+            return fetched(store)  # an ingest has replaced it meanwhile
         finally:
             draft.unlink(missing_ok=True)
         _drop_older(folder)
@@ -133,12 +135,6 @@ def _drop_older(folder: Path) -> None:
         others = sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
         for stale in others[_KEPT:]:
             shutil.rmtree(stale, ignore_errors=True)
-
-
-def let_read(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """Let a connection read the parts of a store at a URL."""
-    if isinstance(store, RemotePath):
-        connection.register_filesystem(remote.system_of(store)[0])
 
 
 class Far:
@@ -158,13 +154,13 @@ class Far:
 
     def parts(self) -> set[str]:
         """Return the parts that lie there, as paths below the store. Raises StoreError."""
-        return set(self._times())
+        return set(self._times("parts"))
 
-    def _times(self) -> dict[str, float]:
-        """Return when each part that is not empty was written."""
+    def _times(self, folder: str) -> dict[str, float]:
+        """Return when each file that is not empty was written, of those below a folder."""
         with _said(self._store):
             try:
-                found = remote.files_below(self._store / "parts")
+                found = remote.files_below(self._store / folder)
             except FileNotFoundError:
                 return {}
         return {str(path.relative_to(self._store)): status.st_mtime for path, status in found.items() if status.st_size}
@@ -228,10 +224,11 @@ class Far:
             _drop_older(kept.parent)
 
     def clean(self, live: Collection[str], before: Collection[str]) -> None:
-        """Delete the parts that are no longer `live`: those of `before`, and those that a killed writer left a day ago."""
+        """Delete the parts that are no longer `live`: those of `before`, and what a killed writer left a day ago."""
+        kept = {*live, str(_catalog(self._store, self._before.token).relative_to(self._store))}
         with contextlib.suppress(StoreError):
-            gone = [part for part, modified in self._times().items()
-                    if part not in live and (part in before or modified < time.time() - _ORPHAN_SECONDS)]
+            gone = [name for name, modified in (self._times("parts") | self._times(_CATALOGS)).items()
+                    if name not in kept and (name in before or modified < time.time() - _ORPHAN_SECONDS)]
             _side_by_side(lambda part: self._delete(self._store / part), gone)
 
 

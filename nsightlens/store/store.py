@@ -18,7 +18,7 @@ from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, catalog, damage, remote, rules
+from nsightlens.store import answers, catalog, damage, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -80,7 +80,8 @@ class Store:
         except BaseException:
             self.close()
             raise
-        remote.let_read(self._connection, self.path)
+        if isinstance(self.path, RemotePath):
+            part_files.let_read(self._connection, self.path)
         self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
 
     def _check_schema(self, where: Path) -> None:

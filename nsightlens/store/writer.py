@@ -19,7 +19,7 @@ import duckdb
 from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.store import answers, catalog, damage, remote, template
+from nsightlens.store import answers, catalog, damage, part_files, remote, template
 from nsightlens.store.catalog import Change
 from nsightlens.store.fact_tables import Part
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -237,7 +237,8 @@ class Writing:
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
-            remote.let_read(connection, self.store)
+            if isinstance(self.store, RemotePath):
+                part_files.let_read(connection, self.store)
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)

@@ -222,6 +222,7 @@ def test_an_upload_that_breaks_off_leaves_the_old_store(
 def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ingest([job], URL, jobs=1)
     memory.pipe_file("/store/parts/kernels/run=x/left.parquet", b"left")
+    memory.pipe_file("/store/catalogs/abc.duckdb", b"left")
     kineto(job / "rank1.json", rank=1, pid=5)
     ingest([job], URL, jobs=1)
     assert "parts/kernels/run=x/left.parquet" in _parts(memory), "its writer may be about to commit"
@@ -230,6 +231,7 @@ def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monk
     kineto(job / "rank2.json", rank=2, pid=6)
     ingest([job], URL, jobs=1)
     assert "parts/kernels/run=x/left.parquet" not in _parts(memory)
+    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 1 and len(_names()) == 3
 
 
 @pytest.mark.long
@@ -242,6 +244,35 @@ def test_a_part_that_is_missing_is_named_and_made_again(memory: Any, job: Path) 
     assert [str(broken) for broken in report.broken_parts] == [f"{URL}/{part}"]
     assert ingest([job], URL, jobs=1).broken_parts == []
     assert any(name.startswith("parts/kernels/run=job/") for name in _parts(memory))
+
+
+def test_a_catalog_that_is_replaced_while_it_is_fetched_is_fetched_anew(
+    memory: Any, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ingest([job], URL, jobs=1)
+    _forget_cache(tmp_path)
+    real = type(memory).get_file
+
+    def get_file(self: Any, *arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(type(memory), "get_file", real)
+        with monkeypatch.context() as other:
+            other.setenv("XDG_CACHE_HOME", str(tmp_path / "of-another-machine"))
+            kineto(job / "rank1.json", [("second", 1000.0, 10.0)], rank=1, pid=5)
+            ingest([job], URL, jobs=1)
+        real(self, *arguments, **options)
+
+    monkeypatch.setattr(type(memory), "get_file", get_file)
+    assert _names() == ["first", "second"]
+
+
+@pytest.mark.long
+def test_answers_are_kept_for_each_profile(memory: Any, job: Path) -> None:
+    for rank in range(2):
+        kineto(job / f"rank{rank}.json", [("first", 1000.0, 10.0)], rank=rank, pid=5 + rank)
+        ingest([job], URL, jobs=1, answers=True)
+        with nl.open(URL) as store:
+            kept = store.kept("busy_time")
+            assert kept is not None and kept[0] == rank + 1
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"catalog": "../../x"}', b'{"catalog": 3}'])
