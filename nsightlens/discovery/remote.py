@@ -37,6 +37,7 @@ _MOST_SAID = 200
 _CHANGED, _NO_ANSWER = "it was changed or deleted while it was read", "no answer from its server"
 _NO_CREDENTIALS = "there are no credentials for it"
 _TELLING = {"FileExpired": (errno.ESTALE, _CHANGED),
+            "ParamValidationError": (errno.ENOENT, "no valid name of a bucket or file"),
             "NoCredentialsError": (errno.EACCES, _NO_CREDENTIALS),
             "PartialCredentialsError": (errno.EACCES, _NO_CREDENTIALS),
             "DefaultCredentialsError": (errno.EACCES, _NO_CREDENTIALS),
@@ -189,7 +190,7 @@ def refusal(path: RemotePath, error: OSError, what_failed: str = "") -> ReadErro
     """Return the error that says why a URL could not be used, and what to do."""
     reason = error.strerror or type(error).__name__
     return ReadError(path, f"{what_failed} ({reason})" if what_failed else reason,
-                     _NEXT.get(error.errno or 0, "Try again"), "unreadable")
+                     _NEXT.get(error.errno or 0, "Check the URL, and try again"), "unreadable")
 
 
 def _listed(root: RemotePath, *, deep: bool = False) -> _Tree:
