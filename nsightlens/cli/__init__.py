@@ -21,6 +21,7 @@ COMMANDS = {
     "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
     "ingest": "Read the captures of a run directory into the store.",
     "refresh": "Bring a store up to this version: read again what its rules changed.",
+    "compact": "Merge the Parquet files of a store.",
     "scan": "Identify the files of a run directory without ingesting them.",
     "open": "Fetch the catalog of a store at a URL, and print where it lies.",
     "summary": "Print an overview of each run: the page to read first.",

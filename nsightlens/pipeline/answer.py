@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -27,8 +28,16 @@ _EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 _READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
 _WITHOUT = (duckdb.Error, OSError)
 """Errors (too little memory, a full disk) that leave a store without answers: its views then compute."""
-Profile = tuple[str, dict[str, Path]]
-"""A run, and the parts of one of its profiles by table."""
+
+
+@dataclass(slots=True)
+class Profile:
+    """A profile of a run. parts: table -> part; shared: whether there are rows of others in them."""
+
+    name: str
+    run: str
+    parts: dict[str, Path] = field(default_factory=dict)
+    shared: bool = False
 
 
 def answer(change: Change, known: Known, root: Path, resources: Resources, wanted: bool | None) -> float | None:
@@ -60,12 +69,15 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
     profiles: dict[str, Profile] = {}
     events: dict[str, int] = defaultdict(int)
     gone = set(change.gone)
+    holders = Counter(path for *_, path, _ in known.parts)
     for table, run, name, path, count in known.parts:
         if name not in gone and path not in change.lost and table in _READ:
-            profiles.setdefault(name, (run, {}))[1][table] = root / path
+            one = profiles.setdefault(name, Profile(name, run))
+            one.parts[table] = root / path
+            one.shared |= holders[path] > 1
             events[name] += count if table in _EVENTS else 0
     for name, run, _, folder, rows in change.added:
-        profiles[name] = run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in _READ}
+        profiles[name] = Profile(name, run, {table: folder.absolute() / f"{table}.parquet" for table in rows if table in _READ})
         events[name] = sum(rows.get(table, 0) for table in _EVENTS)
     return profiles, events
 
@@ -116,11 +128,13 @@ def _is_done(future: Future[None]) -> bool:
 def compute(batch: list[Profile], names: Collection[str], target: Path, threads: int) -> None:
     """Compute the answers of views for a batch into `target`. Raises duckdb.Error, OSError."""
     sources: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
-    for run, parts in batch:
-        for table, path in parts.items():
-            sources[table][run].append(path)
+    for one in batch:
+        for table, path in one.parts.items():
+            if path not in sources[table][one.run]:
+                sources[table][one.run].append(path)
     workers.give_back()
-    answers.compute(sources, names, target, threads)
+    only = [one.name for one in batch] if any(one.shared for one in batch) else None
+    answers.compute(sources, names, target, threads, only)
 
 
 def _show(on_progress: OnProgress | None, done: int, total: int) -> None:

@@ -52,13 +52,13 @@ def note_broken_parts(store: Path, known: Known, change: Change) -> list[Path]:
     A materialised catalog has their rows. Another one has lost them: it no longer names the part, and a diagnostic says so.
     """
     rebuilt = change.removed | {added[0] for added in change.added}
-    left = {part: name for part, name in known.broken.items() if name not in rebuilt}
+    left = sorted((part, name) for part, name in known.broken if name not in rebuilt)
     if not known.materialised:
         owners = {row["profile_id"]: row for row in known.files if row["profile_id"]}
-        for part, name in left.items():
+        for part, name in left:
             row = owners[name]
             why = f"a part of the store is {state_of(store / part)}, and its rows are lost: ingest this capture again"
             change.diagnostics.append({"run": row["run"], "tool": row["tool"], "profile_id": name, "path": row["path"],
                                        "severity": "error", "code": "part_lost", "count": 1, "message": f"{why} ({part})"})
-        change.lost = set(left)
-    return [store / part for part in left]
+        change.lost = {part for part, _ in left}
+    return [store / part for part in dict.fromkeys(part for part, _ in left)]

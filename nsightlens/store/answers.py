@@ -69,9 +69,10 @@ def _signatures() -> dict[str, str]:
     return {name: digest([found[name], *code]) for name in _of_profiles()}
 
 
-def compute(sources: Sources, names: Collection[str], target: Path, threads: int) -> None:
+def compute(sources: Sources, names: Collection[str], target: Path, threads: int, only: Sequence[str] | None) -> None:
     """Make `target`, a DuckDB file with the answers of views for all profiles of the parts. Raises duckdb.Error, OSError.
 
+    only: the profiles that are meant, where the parts hold rows of others too.
     A view that cannot be computed (for want of memory, say) is left out: it is computed when it is asked for. The file appears
     by rename; it is made where DuckDB can lock it.
     """
@@ -82,8 +83,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
             connection.execute("SET preserve_insertion_order = true")
             connection.execute(f"SET threads = {threads}")
             with catalog.transaction(connection):
-                _show_parts(connection, sources)
-            rows = swept.sweep(connection, _of_one_profile(sources))
+                _show_parts(connection, sources, only)
+            rows = swept.sweep(connection, {} if only else _of_one_profile(sources))
             for name, view in _of_profiles().items():
                 if name in names or name in MEANWHILE:
                     with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError), catalog.transaction(connection):
@@ -97,15 +98,16 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         draft.replace(target)
 
 
-def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources) -> None:
-    """Make each table that has parts a view of them."""
+def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources, only: Sequence[str] | None) -> None:
+    """Make each table that has parts a view of them, or of the rows of some profiles in them."""
+    which = f" WHERE profile_id IN ({', '.join(catalog.literal(profile) for profile in only)})" if only else ""
     for table, by_run in sources.items():
         if table not in TABLES:
             continue
         columns = ", ".join(f'"{column.name}"' for column in TABLES[table].columns if column.name != "run")
         parts = " UNION ALL ".join(
             f"SELECT {catalog.literal(run)} AS run, {columns} FROM read_parquet([{', '.join(_text(p) for p in paths)}], "
-            "hive_partitioning = false, union_by_name = true)" for run, paths in by_run.items())
+            f"hive_partitioning = false, union_by_name = true){which}" for run, paths in by_run.items())
         connection.execute(f"DROP TABLE {table}")
         connection.execute(f"CREATE VIEW {table} AS {parts}")
 

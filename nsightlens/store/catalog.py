@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,8 +21,8 @@ from nsightlens.matching import cross_tool
 from nsightlens.readers.batches import rows_to_batch
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.store import damage, fact_tables
+from nsightlens.store.bundle import Bundle, Part
 from nsightlens.store.checks import CONFLICTS
-from nsightlens.store.fact_tables import Part
 from nsightlens.store.lock import has_locks
 from nsightlens.views import registry
 from nsightlens.views.header import PACKAGE
@@ -204,10 +204,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def apply(
-    connection: duckdb.DuckDBPyConnection, change: Change, moved: list[Part], root: Path,
-) -> None:
-    """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at."""
+def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[Bundle], parts: Sequence[Part]) -> None:
+    """Delete the rows of the profiles that go, insert those that come, and replace the rows of the files looked at.
+
+    new: the bundles that come. parts: all parts of the store then.
+    """
     materialised = is_materialised(connection)
     flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
     split = fact_tables.tables() if materialised else []
@@ -216,20 +217,18 @@ def apply(
     if change.lost:
         connection.execute("DELETE FROM _signatures WHERE profile_id IN "
                            "(SELECT profile_id FROM _parts WHERE path IN (SELECT unnest(?)))", [sorted(change.lost)])
-        connection.execute("DELETE FROM _parts WHERE path IN (SELECT unnest(?))", [sorted(change.lost)])
     known = connection.execute("SELECT DISTINCT profile_id FROM _parts WHERE profile_id IN (SELECT unnest(?))", [gone]).fetchall()
     if known:
         for table in split:
             fact_tables.delete(connection, table, [name for (name,) in known])
-        for name in [*flat, "_parts", "_signatures"]:
+        for name in [*flat, "_signatures"]:
             connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
     for table in split:
-        if fact_tables.insert(connection, table, _types(table), moved, root):
+        if fact_tables.insert(connection, table, _types(table), new):
             fact_tables.create_view(connection, table, _types(table))
             _document(connection, table, is_view=True)
-    _insert_flat(connection, flat, moved, root)
-    if moved:
-        connection.executemany("INSERT INTO _parts VALUES (?, ?, ?, ?, ?)", moved)
+    _insert_flat(connection, flat, new)
+    _replace_parts(connection, parts)
     if change.added:
         connection.executemany("INSERT INTO _signatures VALUES (?, ?)", [(a[0], a[2]) for a in change.added])
     if change.matched:
@@ -252,11 +251,20 @@ def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None
         connection.unregister("incoming")
 
 
-def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], moved: list[Part], root: Path) -> None:
+def _replace_parts(connection: duckdb.DuckDBPyConnection, parts: Sequence[Part]) -> None:
+    connection.execute("DELETE FROM _parts")
+    columns = ("table_name", "run", "profile_id", "path", "row_count")
+    connection.register("incoming", pa.table([pa.array(values) for values in zip(*parts, strict=True)] or [[]] * 5, columns))
+    connection.execute("INSERT INTO _parts BY NAME FROM incoming")
+    connection.unregister("incoming")
+
+
+def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], new: Sequence[Bundle]) -> None:
     """Insert parts as they are, those of one run together."""
     found: dict[tuple[str, str], list[str]] = {}
-    for table, run, _, path, _ in moved:
-        found.setdefault((table, run), []).append(str(root / path))
+    for one in new:
+        for table, part in one.files.items():
+            found.setdefault((table, one.run), []).append(str(part))
     for (table, run), paths in found.items():
         if table in tables:
             connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
@@ -363,7 +371,7 @@ def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
 
 def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:
     """Make a large table a view of its parts, or an empty table where it has none; return whether it is a view now."""
-    found = connection.execute("SELECT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
+    found = connection.execute("SELECT DISTINCT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
     if not found and not is_view:
         return False
     connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")

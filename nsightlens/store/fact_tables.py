@@ -7,20 +7,18 @@ A column that no profile has a value for is not in `_kernels_facts` at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
 
 from nsightlens.columns.row_templates import TEMPLATE, templates_of
 from nsightlens.schema import TABLES, Table
+from nsightlens.store.bundle import Bundle
 
 Types = dict[str, str]
-Part = tuple[str, str, str, str, int]
-"""Table, run, profile, path below the store, rows."""
 _PARTS = 32
 """Parts that one statement reads."""
 
@@ -69,14 +67,13 @@ def delete(connection: duckdb.DuckDBPyConnection, table: Table, profiles: list[s
     connection.execute(f"DELETE FROM {templates} WHERE profile_id IN (SELECT unnest(?))", [profiles])
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, moved: list[Part], root: Path) -> bool:
-    """Insert the rows of profiles from their parts below `root`; say whether columns came with them: `create_view` is due."""
-    paths = {(name, profile): str(root / path) for name, _, profile, path, _ in moved}
-    incoming = [(run, profile, path, count) for name, run, profile, path, count in moved if name == templates_of(table.name)]
+def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, incoming: Sequence[Bundle]) -> bool:
+    """Insert the rows of parts; return whether columns came with them: `create_view` is due."""
+    incoming = [one for one in incoming if table.name in one.files]
     columns = _stored(connection, table)
     before = len(columns)
-    for _, profile, _, _ in incoming:
-        for name in _filled(Path(paths[table.name, profile]), table):
+    for one in incoming:
+        for name in _filled(one.files[table.name], table):
             if name not in columns:
                 connection.execute(f'ALTER TABLE {facts_of(table.name)} ADD COLUMN "{name}" {types[name]}')
                 columns.append(name)
@@ -86,10 +83,10 @@ def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, mo
     for some in _batches(incoming):
         values: list[object] = []
         facts: list[object] = []
-        for run, profile, path, count in some:
-            values += [first, run, str(root / path)]
-            facts += [first, paths[table.name, profile]]
-            first += count
+        for one in some:
+            values += [first, one.run, str(one.files[templates_of(table.name)])]
+            facts += [first, str(one.files[table.name])]
+            first += sum(one.rows[templates_of(table.name)].values())
         part = "FROM read_parquet(?, hive_partitioning = false)"
         of_template = f"SELECT * REPLACE ({TEMPLATE} + ? AS {TEMPLATE}), ? AS run {part}"
         of_templates = " UNION ALL BY NAME ".join([of_template] * len(some))
@@ -110,8 +107,8 @@ def _one_thread(connection: duckdb.DuckDBPyConnection, wanted: bool) -> Iterator
         connection.execute("RESET threads")
 
 
-def _batches(parts: list[Any]) -> Iterator[list[Any]]:
-    return (parts[first : first + _PARTS] for first in range(0, len(parts), _PARTS))
+def _batches(incoming: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
+    return (incoming[first : first + _PARTS] for first in range(0, len(incoming), _PARTS))
 
 
 def _filled(part: Path, table: Table) -> list[str]:

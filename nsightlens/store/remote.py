@@ -165,6 +165,18 @@ class Far:
                 return {}
         return {str(path.relative_to(self._store)): status.st_mtime for path, status in found.items() if status.st_size}
 
+    def download(self, folder: Path, parts: Collection[Path]) -> None:
+        """Bring parts to their places below `folder`; those that are not there are left out. Raises StoreError."""
+        there = self.parts() if parts else set()
+        _side_by_side(lambda part: self._get(self._store / part, folder / part),
+                      there & {part.relative_to(folder).as_posix() for part in parts})
+
+    def _get(self, source: RemotePath, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _said(self._store, "its parts cannot be fetched"), remote.asking(source):
+            system, name = remote.system_of(source)
+            system.get_file(name, str(target))
+
     def upload(self, folder: Path, parts: Collection[str]) -> None:
         """Put parts there, which lie below `folder`. Raises StoreError; those that came through are then gone again."""
         try:

@@ -32,6 +32,12 @@ SELECT profile_id, p.tool, s.signature FROM _signatures AS s JOIN profiles AS p 
 ANTI JOIN (SELECT profile_id FROM files WHERE outcome IN ('missing', 'replaced')) USING (profile_id)
 """
 
+_CAPTURES_OF_PART = """
+SELECT DISTINCT run, r.root, f.path FROM files AS f JOIN _parts AS p USING (run, profile_id) JOIN _runs AS r USING (run)
+WHERE ends_with(?, p.path) ORDER BY ALL
+"""
+_FEW_CAPTURES = 4
+
 
 def locate(path: str | Path | None) -> Path:
     """Return the store's folder or URL: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
@@ -202,9 +208,10 @@ class Store:
             return None
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._inode:
             return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
-        captures = self._connection.execute("SELECT run, f.path FROM files AS f JOIN _parts AS p USING (run, profile_id) "
-                                            "WHERE ends_with(?, p.path) ORDER BY ALL", [str(part)]).fetchall()
-        again = ["nsightlens", "ingest", *(path for _, path in captures), "--run", captures[0][0], "--store", str(self.path)]
+        captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
+        run, root, _ = captures[0]
+        paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
+        again = ["nsightlens", "ingest", *paths, "--run", run, "--store", str(self.path)]
         return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {shlex.join(again)}"
 
     def allow_files(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,16 +11,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 import duckdb
 
 from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.store import answers, catalog, damage, part_files, remote, template
+from nsightlens.schema import SCHEMA_VERSION
+from nsightlens.store import answers, catalog, compaction, damage, part_files, remote, template
+from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
-from nsightlens.store.fact_tables import Part
 from nsightlens.store.lock import FOLDER, Lock, has_locks
 from nsightlens.store.store import CATALOG, Store
 
@@ -35,7 +34,7 @@ class Known:
 
     patterns: the rank pattern that a run was read with, where it was. has_views: whether its views are those of this version.
     older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
-    cut: profiles that lack records. broken: the parts that are missing or damaged, each with its profile.
+    cut: profiles that lack records. broken: the parts that are missing or damaged, each with the profiles in it.
     materialised: False where the catalog has only views of the parts of large tables.
     parts: all parts; none of a store at a URL, for they are not here.
     answered: for each profile, the views whose rows are kept (store/answers.py).
@@ -48,10 +47,18 @@ class Known:
     has_views: bool = True
     older_schema: int | None = None
     cut: set[str] = field(default_factory=set)
-    broken: dict[str, str] = field(default_factory=dict)
+    broken: set[tuple[str, str]] = field(default_factory=set)
     materialised: bool = True
     parts: list[Part] = field(default_factory=list)
     answered: dict[str, set[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    """The bundles of a store after a commit, and those among them, or merged into them, that it brings."""
+
+    new: list[Bundle]
+    every: list[Bundle]
 
 
 class Writing:
@@ -151,15 +158,25 @@ class Writing:
             answered = answers.answered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
-        there = self._far.parts() if self._far else {p["path"] for p in parts if damage.is_whole(self.path / p["path"])}
-        broken = {part["path"]: part["profile_id"] for part in parts if part["path"] not in there}
-        kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in broken.values()}
+        paths = {part["path"] for part in parts}
+        there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
+        broken = {(part["path"], part["profile_id"]) for part in parts if part["path"] not in there}
+        unsure = {name for _, name in broken}
+        kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in unsure}
         return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
                      [] if self._far else [tuple(part.values()) for part in parts], answered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
         self._commit(change, rebuild=False)
+
+    def compact(self) -> None:
+        """Merge all parts that may be merged. Raises StoreError where there is no store, or one of an older schema."""
+        older = self.known().older_schema if (self.path / CATALOG).is_file() else None
+        if older is not None:
+            raise StoreError(f"{self.store}: written with schema {older}, this nsightlens has {SCHEMA_VERSION}. "
+                             f"Rebuild it from its captures first: nsightlens refresh --store {self.store}")
+        self._commit(Change(), rebuild=False, few=0)
 
     def rebuild(self, change: Change, keep_as: str | None) -> None:
         """Make `change` the whole store, in the place of one of an older schema; all of it or nothing.
@@ -170,27 +187,33 @@ class Writing:
             self._materialise = catalog.is_materialised(connection)
         self._commit(change, rebuild=True, kept=None if keep_as is None else self.path / keep_as)
 
-    def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None) -> None:
-        moved: list[Part] = []
+    def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None, few: int = compaction.FEW) -> None:
+        before = self._live_parts()
         fresh = self.path / f".{CATALOG}.{os.getpid()}"
-        before = self._live_parts() if self._far else set()
+        made: list[str] = []
         try:
             if kept is not None:
                 shutil.copyfile(self.path / CATALOG, kept)
-            self._move_parts(change, moved)
+            old = [] if rebuild else self._bundles(change.lost)
             if self._far:
-                self._far.upload(self.path, _paths(moved))
-            self._make(fresh, change, moved, rebuild)
+                self._far.download(self.path, compaction.rewritten(old, change, few))
+            new, every = compaction.renewed(old, change, self.path, few)
+            if self._far:
+                made = sorted({path for one in every for *_, path, _ in one.parts(self.path)} - before)
+                self._far.upload(self.path, made)
+            self._make(fresh, change, Bundles(new, every), rebuild)
             _sync(fresh)
             self._lock.check()
             if self._far:
                 self._far.commit(fresh)
             fresh.replace(self.path / CATALOG)
         except BaseException as exc:
-            parts = [self.path / path for path in _paths(moved)]
-            self._discard([*self.path.glob(f"{fresh.name}*"), *parts, *([kept] if kept else [])])
+            for half in [*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])]:
+                with contextlib.suppress(OSError):
+                    half.unlink()
+            self._remove_parts_but(set() if self._far else before)
             if self._far:
-                self._far.discard(_paths(moved))
+                self._far.discard(made)
             if isinstance(exc, OSError | duckdb.Error):
                 why = damage.of_catalog(self.path / CATALOG, exc) or (
                     f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
@@ -202,33 +225,34 @@ class Writing:
             self._far.clean(self._live_parts(), before)
         self._remove_parts_but(set() if self._far else self._live_parts())
 
-    def _discard(self, made: list[Path]) -> None:
-        """Remove what a commit that failed has made."""
-        for file in made:
-            with contextlib.suppress(OSError):
-                file.unlink()
-        self._remove_empty_folders()
+    def _bundles(self, lost: set[str]) -> list[Bundle]:
+        """Return the bundles of the store now; parts that are lost are in none."""
+        if not (self.path / CATALOG).is_file():
+            return []
+        with contextlib.closing(catalog.attach(self.path / CATALOG)) as connection:
+            parts = connection.execute("SELECT table_name, run, profile_id, path, row_count FROM _parts ORDER BY ALL").fetchall()
+        return standing([part for part in parts if part[3] not in lost], self.path)
 
-    def _make(self, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+    def _make(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""
         fresh.touch()
         here = has_locks(fresh)
         fresh.unlink()
         if here:
-            self._build(fresh, change, moved, rebuild)
+            self._build(fresh, change, parts, rebuild)
             return
         with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB writes no file that it cannot lock
-            self._build(Path(folder) / CATALOG, change, moved, rebuild)
+            self._build(Path(folder) / CATALOG, change, parts, rebuild)
             shutil.copyfile(Path(folder) / CATALOG, fresh)
 
-    def _build(self, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+    def _build(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         try:
-            self._build_within(catalog.WRITE_MEMORY, fresh, change, moved, rebuild)
+            self._build_within(catalog.WRITE_MEMORY, fresh, change, parts, rebuild)
         except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself,
             # and with nothing from outside
-            self._build_within(None, fresh, change, moved, rebuild)
+            self._build_within(None, fresh, change, parts, rebuild)
 
-    def _build_within(self, memory: str | None, fresh: Path, change: Change, moved: list[Part], rebuild: bool) -> None:
+    def _build_within(self, memory: str | None, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         for stray in fresh.parent.glob(f"{fresh.name}*"):
             stray.unlink()
         old = self.path / CATALOG
@@ -243,26 +267,11 @@ class Writing:
             with catalog.transaction(connection):
                 catalog.make_views(connection)
                 answers.forget(connection, change.gone)
-                catalog.apply(connection, change, moved, self.path)
+                catalog.apply(connection, change, parts.new, [part for one in parts.every for part in one.parts(self.path)])
                 catalog.show_parts(connection, self.store)
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")
-
-    def _move_parts(self, change: Change, moved: list[Part]) -> None:
-        """Move the new parts to their places, and add them to `moved` as rows of _parts."""
-        for profile_id, run, _, folder, rows in change.added:
-            generation = secrets.token_hex(4)
-            for table, count in rows.items():
-                relative = f"parts/{table}/run={quote(run, safe='')}/{profile_id}.{generation}.parquet"
-                target = self.path / relative
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (folder / f"{table}.parquet").replace(target)
-                moved.append((table, run, profile_id, relative, count))
-
-
-def _paths(parts: list[Part]) -> list[str]:
-    return [path for *_, path, _ in parts]
 
 
 def _sync(path: Path) -> None:

@@ -16,7 +16,8 @@ _ASKING = {
     "compare ranks": [], "compare runs": ["base", "base"], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
     "roofline": [],
 }
-_OTHERS = {"open", "doctor", "wrappers", "ingest", "refresh", "scan", "views", "reconcile", "hta"}  # they ask no view of a store
+# these ask no view of a store
+_OTHERS = {"open", "doctor", "wrappers", "ingest", "refresh", "compact", "scan", "views", "reconcile", "hta"}
 
 
 def _leaves() -> dict[str, click.Command]:

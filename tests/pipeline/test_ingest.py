@@ -62,9 +62,9 @@ def test_ranks_names_and_absolute_time(run: Path, store: Path) -> None:
 def test_a_second_ingest_reads_nothing_and_writes_nothing(run: Path, store: Path) -> None:
     kineto(run / "a.json", rank=0)
     assert _states(ingest([run], store)) == {"a.json": "new"}
-    before = {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"}
+    before = {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.suffix in {".duckdb", ".parquet"}}
     assert _states(ingest([run], store)) == {"a.json": "unchanged"}
-    assert before == {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"}
+    assert before == {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.suffix in {".duckdb", ".parquet"}}
 
 
 def test_changed_content_replaces_its_own_profile_only(run: Path, store: Path) -> None:

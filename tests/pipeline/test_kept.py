@@ -59,10 +59,10 @@ def test_a_run_keeps_its_rows_when_its_capture_is_recorded_over_and_ingested_as_
 def test_to_ingest_it_again_changes_nothing(job: Path, store: Path, name: str | None) -> None:
     """Without a name, the folder is the run that holds what lies there now."""
     ingest([job], store, run="after")
-    before = {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"}
+    before = {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.suffix in {".duckdb", ".parquet"}}
     report = ingest([job], store, run=name)
     assert (_states(report), report.kept) == ([("after", "unchanged")], [])
-    assert {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.is_file() and p.name != "lock"} == before
+    assert {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.suffix in {".duckdb", ".parquet"}} == before
 
 
 def test_a_third_recording_without_a_name_belongs_to_the_last_run(job: Path, store: Path) -> None:

@@ -266,6 +266,22 @@ def test_a_catalog_that_is_replaced_while_it_is_fetched_is_fetched_anew(
 
 
 @pytest.mark.long
+def test_compact_merges_parts_there(memory: Any, job: Path) -> None:
+    for rank in range(3):
+        kineto(job / f"rank{rank}.json", [(f"kernel{rank}", 1000.0, 10.0)], rank=rank, pid=5 + rank)
+        ingest([job], URL, jobs=1)
+    before = _parts(memory)
+    assert run("compact", "--store", URL).returncode == 0
+    assert _names() == ["kernel0", "kernel1", "kernel2"] and 0 < len(_parts(memory)) <= len(before) // 3
+    kineto(job / "rank1.json", [("other", 1000.0, 10.0)], rank=1, pid=6)
+    ingest([job], URL, jobs=1)  # the other rows of its parts stay
+    assert _names() == ["kernel0", "kernel2", "other"]
+    with nl.open(URL) as store:
+        named = {row["path"] for row in store.sql("SELECT path FROM _parts").to_pylist()}
+    assert _parts(memory) == named
+
+
+@pytest.mark.long
 def test_answers_are_kept_for_each_profile(memory: Any, job: Path) -> None:
     for rank in range(2):
         kineto(job / f"rank{rank}.json", [("first", 1000.0, 10.0)], rank=rank, pid=5 + rank)

@@ -41,7 +41,7 @@ def _rows(store: Path, query: str = KERNELS) -> list[tuple[Any, ...]]:
 
 def _files(store: Path) -> set[str]:
     """Return all files and folders of a store but its lock."""
-    return {p.relative_to(store).as_posix() for p in store.rglob("*")} - {"lock"}
+    return {p.relative_to(store).as_posix() for p in store.rglob("*")} - {"lock", "looks.msgpack"}
 
 
 def _parts(store: Path) -> list[Path]:

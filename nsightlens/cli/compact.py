@@ -1,0 +1,45 @@
+"""nsightlens compact: the parts of a store in as few files as they fit in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsightlens.cli.ingest import count, say, wait
+from nsightlens.cli.output import store_option
+
+
+@click.command("compact")
+@store_option
+def command(store: Path | None) -> None:
+    """Merge the Parquet files of small profiles, all that fit into one file of 32 MB.
+
+    An ingest merges files by itself once a run has many, and leaves a few so that it need not write all of them again. Before a
+    store is copied, archived or read by another engine, this merges the rest. What the store answers stays the same.
+
+    \b
+    nsightlens compact
+    nsightlens compact --store runs/store
+    """
+    from nsightlens.errors import StoreError
+    from nsightlens.store.store import is_store, locate
+    from nsightlens.store.writer import Writing
+
+    path = locate(store)
+    if not is_store(path):
+        raise StoreError(f"{path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {path}")
+    before = _sizes(path)
+    with Writing(path, on_wait=wait) as writing:
+        writing.compact()
+    after = _sizes(path)
+    say(f"{count(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")
+    say(f"store: {path}")
+
+
+def _sizes(store: Path) -> list[int]:
+    from nsightlens.discovery.remote import RemotePath, files_below
+
+    if isinstance(store, RemotePath):
+        return [status.st_size for status in files_below(store / "parts").values()]
+    return [part.stat().st_size for part in store.glob("parts/*/*/*.parquet")]

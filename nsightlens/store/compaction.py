@@ -1,0 +1,169 @@
+"""Few files for many profiles: small profiles of a run share their parts.
+
+The tables of some profiles lie in a *bundle*: one part per table, all of one file name. A profile comes as a bundle of its own;
+small ones are merged, new ones with each other at once, earlier ones once a run has many. Merging takes bundles of like size, so
+a row is written again as often as the logarithm of the profiles, however many ingests bring them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from nsightlens.columns.row_templates import TEMPLATE, templates_of
+from nsightlens.columns.spool import ROW_GROUP, write_part
+from nsightlens.schema import TABLES
+from nsightlens.store import damage
+from nsightlens.store.bundle import Bundle, bundle, of_files
+from nsightlens.store.catalog import Change
+
+FULL_BYTES = 32 << 20
+"""Size from which on a bundle is merged no more: what the loss of a profile writes again is bounded by it."""
+FEW = 8
+"""Bundles of one run that are left as they are."""
+_ALIKE, _TINY_BYTES = 2, 1 << 20
+_TEMPLATED = {name: templates_of(name) for name, table in TABLES.items() if table.varying}
+
+
+def packed(bundles: Sequence[Bundle], few: int = FEW) -> Iterator[list[Bundle]]:
+    """Yield the bundles of one run in groups that are to be merged, those of like size together; most groups are of one bundle.
+
+    few: so many bundles are left as they are; 0: all that fit are merged, whatever their sizes.
+    """
+    small = sorted((one for one in bundles if is_small(one)), key=lambda one: (one.size, one.profiles))
+    if len(small) <= few:
+        small = []
+    yield from ([one] for one in bundles if one not in small)
+    group: list[Bundle] = []
+    held = 0
+    for one in small:
+        if group and (held + one.size > FULL_BYTES or (few and one.size > max(_ALIKE * held, _TINY_BYTES))):
+            yield group
+            group, held = [], 0
+        group.append(one)
+        held += one.size
+    if group:
+        yield group
+
+
+def is_small(one: Bundle) -> bool:
+    """Return whether a bundle may be merged with others: it is not full, and no part of it is missing or damaged."""
+    return one.size < FULL_BYTES and all(damage.is_whole(part) for part in one.files.values())
+
+
+def merge(group: Sequence[Bundle], root: Path) -> Bundle:
+    """Write the parts of all bundles of a group, which are of one run, as one bundle into the store at `root`."""
+    run = group[0].run
+    profiles = sum(len(one.profiles) for one in group)
+    files = places(root, run, f"{profiles}-profiles", {table for one in group for table in one.files})
+    rows: dict[str, Mapping[str, int]] = {}
+    firsts = {table: _first_templates(group, templates) for table, templates in _TEMPLATED.items()}
+    first_of = {name: firsts[table] for table, templates in _TEMPLATED.items() for name in (table, templates)}
+    for table, file in files.items():
+        sources = [(one.files[table], first) for one, first in zip(group, first_of.get(table, [0] * len(group)), strict=True)
+                   if table in one.files]
+        write_part(file, pq.read_schema(sources[0][0]), _batches(sources))
+    for one in group:
+        for table, of_table in one.rows.items():
+            rows[table] = {**rows.get(table, {}), **of_table}
+    return of_files(run, files, rows)
+
+
+def renewed(old: Iterable[Bundle], change: Change, root: Path, few: int = FEW) -> tuple[list[Bundle], list[Bundle]]:
+    """Return the bundles that `change` brings, and all bundles of the store at `root` then; their parts are in their places.
+
+    old: the bundles of the store now, whose parts stay as they are. few: as for `packed`.
+    """
+    gone = set(change.gone)
+    left = [kept for one in old if (kept := without(one, gone, root))]
+    new = [_placed(group, root)
+           for bundles in _by_run(bundle(name, run, folder, rows) for name, run, _, folder, rows in change.added)
+           for group in packed(bundles)]
+    every = [merge(group, root) if len(group) > 1 else group[0]
+             for bundles in _by_run([*left, *new]) for group in packed(bundles, few)]
+    return new, every
+
+
+def rewritten(old: Iterable[Bundle], change: Change, few: int = FEW) -> list[Path]:
+    """Return the parts that `renewed` must read: those with rows of profiles that go; all where `few` is 0: any may be merged.
+
+    Parts that are not there it leaves as they are.
+    """
+    gone = set(change.gone)
+    return [part for one in old if not few or not gone.isdisjoint(one.profiles) for part in one.files.values()]
+
+
+def _by_run(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
+    found: dict[str, list[Bundle]] = defaultdict(list)
+    for one in bundles:
+        found[one.run].append(one)
+    return list(found.values())
+
+
+def _placed(group: Sequence[Bundle], root: Path) -> Bundle:
+    """Bring new profiles to their place in the store at `root`, as one bundle."""
+    if len(group) > 1:
+        return merge(group, root)
+    (one,) = group
+    moved = places(root, one.run, one.profiles[0], one.files)
+    for table, place in moved.items():
+        one.files[table].replace(place)
+    return replace(one, files=moved)
+
+
+def without(one: Bundle, gone: Set[str], root: Path) -> Bundle | None:
+    """Return a bundle without the rows of profiles that go, written again where it has any; None where none is left.
+
+    A part that is missing or damaged stays named: what it held is told by those who check the store.
+    """
+    if gone.isdisjoint(one.profiles):
+        return one
+    left = {table: {p: n for p, n in rows.items() if p not in gone} for table, rows in one.rows.items()}
+    rows = {table: of_table for table, of_table in left.items() if of_table}
+    whole = [table for table in rows if damage.is_whole(one.files[table])]
+    files = {table: one.files[table] for table in rows} | places(root, one.run, "some-profiles", whole)
+    for table in whole:
+        write_part(files[table], pq.read_schema(one.files[table]), _batches([(one.files[table], 0)], gone))
+    return of_files(one.run, files, rows) if rows else None
+
+
+def places(root: Path, run: str, name: str, tables: Iterable[str]) -> dict[str, Path]:
+    """Return new places in the store at `root` for the parts of a bundle, by table; their folders are there then."""
+    file = f"{name}.{secrets.token_hex(4)}.parquet"
+    found = {table: root / "parts" / table / f"run={quote(run, safe='')}" / file for table in sorted(tables)}
+    for place in found.values():
+        place.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def _first_templates(group: Sequence[Bundle], templates: str) -> list[int]:
+    """Return the number that each bundle's first template gets when their templates are numbered on."""
+    counts = [_last_template(one.files[templates]) + 1 if templates in one.files else 0 for one in group]
+    return [int(first) for first in np.cumsum([0, *counts[:-1]])]
+
+
+def _last_template(part: Path) -> int:
+    return int(pc.max(pq.read_table(part, columns=[TEMPLATE])[TEMPLATE]).as_py())
+
+
+def _batches(sources: Iterable[tuple[Path, int]], gone: Set[str] = frozenset()) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of parts, with their templates numbered from the number beside each, without those of some profiles."""
+    for part, first in sources:
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(ROW_GROUP):
+                rows = batch
+                if gone:
+                    rows = rows.filter(pc.invert(pc.is_in(rows["profile_id"], pa.array(sorted(gone)))))
+                if first:
+                    numbers = pc.add(rows[TEMPLATE], pa.scalar(first, pa.int32()))
+                    rows = rows.set_column(rows.schema.get_field_index(TEMPLATE), TEMPLATE, numbers)
+                yield rows
