@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,3 +41,55 @@ def bundled_store(shared: Shared) -> Path:
     import nsightlens as nl
 
     return shared("bundled", lambda folder: nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=folder, jobs=1).close())
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of an S3 server in this process."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def cache(shared: Shared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The user's cache, of this test alone: with the blank catalog that all of them begin with, and nothing else."""
+    from nsightlens.store import template
+
+    def blank(folder: Path) -> None:
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(folder))
+            template.place(folder / "made.duckdb", folder, materialise=True)
+
+    shutil.copytree(shared("blank-catalog", blank) / "nsightlens", tmp_path / "cache" / "nsightlens")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def s3(s3_server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The filesystem of an S3 server whose one bucket, `bucket`, is empty; its address and credentials are in the environment."""
+    s3fs = pytest.importorskip("s3fs")
+    environment = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "made-up-id", "AWS_SECRET_ACCESS_KEY": "made-up-secret",
+                   "AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+                   "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    files = s3fs.S3FileSystem()
+    files.mkdir("bucket")
+    yield files
+    files.rm("bucket", recursive=True)
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def memory(cache: Path) -> Iterator[Any]:
+    """fsspec's filesystem in memory, empty; what is fetched from it goes to a cache of this test."""
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    files.store.clear()
+    files.pseudo_dirs[:] = [""]
+    yield files
+    files.store.clear()

@@ -16,7 +16,7 @@ def pins() -> list[str]:
 
 
 def _pin(requirement: str) -> str:
-    found = re.fullmatch(r"([\w-]+)>=([\w.]+)", requirement)
+    found = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", requirement)
     if found is None:
         raise ValueError(f"pyproject.toml: {requirement!r} has no lower bound; write name>=version, then run: make test-lowest")
     return f"{found[1]}=={found[2]}"

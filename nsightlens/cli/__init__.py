@@ -24,6 +24,7 @@ COMMANDS = {
     "compact": "Merge the Parquet files of a store.",
     "cache": "Say what lies in the user's cache, or clear it.",
     "scan": "Identify the files of a run directory without ingesting them.",
+    "open": "Fetch the catalog of a store at a URL, and print where it lies.",
     "summary": "Print an overview of each run: the page to read first.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or describe one.",

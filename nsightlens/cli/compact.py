@@ -23,11 +23,11 @@ def command(store: Path | None) -> None:
     nsightlens compact --store runs/store
     """
     from nsightlens.errors import StoreError
-    from nsightlens.store.store import CATALOG, locate
+    from nsightlens.store.store import is_store, locate
     from nsightlens.store.writer import Writing
 
     path = locate(store)
-    if not (path / CATALOG).is_file():
+    if not is_store(path):
         raise StoreError(f"{path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {path}")
     before = _sizes(path)
     with Writing(path, on_wait=wait) as writing:
@@ -38,4 +38,8 @@ def command(store: Path | None) -> None:
 
 
 def _sizes(store: Path) -> list[int]:
+    from nsightlens.discovery.remote import RemotePath, files_below
+
+    if isinstance(store, RemotePath):
+        return [status.st_size for status in files_below(store / "parts").values()]
     return [part.stat().st_size for part in store.glob("parts/*/*/*.parquet")]

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from nsightlens.cli.output import store_option
+from nsightlens.discovery.remote import is_url
 from nsightlens.errors import NsightlensError, UsageError
 
 _FILES = """
@@ -75,6 +76,9 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
             click.echo(f"{row['path']}: skipped, a second trace of rank {rank}", err=True)
             continue
         files[rank] = row["path"]
+    far = [path for path in files.values() if is_url(path)]
+    if far:
+        raise NsightlensError(f"{far[0]}: HTA wants files: copy the run to a disk, and ingest it from there")
     gone = [path for path in files.values() if not Path(path).is_file()]
     if gone:
         more = f" and {len(gone) - 1} more" if gone[1:] else ""

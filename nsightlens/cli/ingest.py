@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.output import executor_options, store_option
+from nsightlens.cli.output import Place, executor_options, store_option
 
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
@@ -25,7 +25,7 @@ _LINES = 20
 
 
 @click.command("ingest")
-@click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("run_dir", nargs=-1, required=True, type=Place())
 @store_option
 @click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
 @click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
@@ -104,11 +104,11 @@ def _summarise(report: Report) -> None:
     pages = f" from {count(joined, 'file')}" if joined > len(states) else ""
     say(f"{count(report.files_seen, 'file')} seen; {count(len(states), 'profile')}{pages}: {counted or 'none'}"
          + (f"; {count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
-    for line in [*refusals(report), *_kept(report), *broken(report)]:
+    for line in [*refusals(report), *_kept(report), *_copied(report), *broken(report)]:
         say(line)
     try:
         with nl.open(report.store) as store:
-            _contents(store, {o.run for o in report.outcomes})
+            contents(store, {o.run for o in report.outcomes})
     except StoreError:
         say("no captures here: nothing was stored. nsightlens scan shows what each file is")
         return
@@ -119,6 +119,16 @@ def _summarise(report: Report) -> None:
         return
     option = "" if report.store == locate(None) else f" --store {report.store}"
     say(f"store: {report.store}   next: nsightlens summary{option}")
+
+
+def _copied(report: Report) -> list[str]:
+    """Return a line where captures at URLs could not be read where they lie."""
+    from nsightlens.discovery.remote import RemotePath
+
+    copied = [path for outcome in report.outcomes if outcome.tool == "nsys" and outcome.state in ("new", "replaced")
+              for path in outcome.paths if isinstance(path, RemotePath)]
+    return [f"  {count(len(copied), 'nsys report')} copied to a temporary folder while read (SQLite wants a file), and deleted "
+            f"again: {_some([path.name for path in copied])}"] if copied else []
 
 
 def _kept(report: Report) -> list[str]:
@@ -155,11 +165,12 @@ def refusals(report: Report) -> list[str]:
 
 def _remedy(errors: list[ReadError]) -> str:
     from nsightlens.discovery import export, unsupported
+    from nsightlens.discovery.remote import path_of
 
     advice_for_all = {"needs_export": export.advice_for_all, "archive": unsupported.advice_for_all}.get(errors[0].code)
     if len(errors) == 1 or advice_for_all is None:
         return errors[0].what_to_do
-    return advice_for_all([Path(error.path) for error in errors])
+    return advice_for_all([path_of(error.path) for error in errors])
 
 
 _PROFILES = """
@@ -180,7 +191,8 @@ GROUP BY severity, code ORDER BY severity, code
 """
 
 
-def _contents(store: Store, runs: set[str]) -> None:
+def contents(store: Store, runs: set[str]) -> None:
+    """Say what the store holds of runs."""
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():

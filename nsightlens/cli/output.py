@@ -23,6 +23,16 @@ FORMATS = ("table", "csv", "json", "parquet")
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
+class Place(click.Path):
+    """The type of an argument that is a path or a URL (s3://…)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the Path or RemotePath. Raises UsageError for a URL that holds credentials."""
+        from nsightlens.discovery.remote import path_given
+
+        return path_given(value)
+
+
 def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of views, and what other tools call them, for the shell to complete."""
     from nsightlens.views import registry
@@ -34,8 +44,8 @@ def view_names(context: click.Context, parameter: click.Parameter, incomplete: s
 
 def store_option(function: _T) -> _T:
     """Add --store."""
-    return click.option("--store", type=click.Path(path_type=Path), default=None,
-                        help="Folder of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
+    return click.option("--store", type=Place(), default=None,
+                        help="Folder or URL of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
 def views_option(function: _T) -> _T:

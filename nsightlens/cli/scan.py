@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.output import emit, output_options
+from nsightlens.cli.output import Place, emit, output_options
 
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
 
 
 @click.command("scan")
-@click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("run_dir", nargs=-1, required=True, type=Place())
 @click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
 @click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
                                                                     "name.")

@@ -32,7 +32,7 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
     nsightlens views busy_time
     nsightlens views --views my_views/
     """
-    from nsightlens.store.store import CATALOG, locate
+    from nsightlens.store.store import is_store, locate
     from nsightlens.views import folder, registry
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
@@ -52,7 +52,7 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
     click.echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})")
     if one.aliases:
         click.echo(f"{click.style('Also called', bold=True)}: {', '.join(map(str, one.aliases))}")
-    if one.scope == "profile" and (locate(store) / CATALOG).is_file():
+    if one.scope == "profile" and is_store(locate(store)):
         click.echo(_kept(locate(store), one.name))
     if one.assumes:
         click.echo(click.style("\nAssumes", bold=True))

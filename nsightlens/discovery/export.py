@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsightlens.discovery.remote import RemotePath, on_disk
 from nsightlens.errors import ReadError
 
 _LAST_LINES = 3
@@ -60,11 +61,16 @@ def command(report: VendorReport, path: Path, output: Path) -> list[str]:
 def advice(report: VendorReport, path: Path) -> str:
     """Return the sentence that says how to convert `path` by hand."""
     output = path.with_suffix(report.suffix)
+    if isinstance(path, RemotePath):
+        run = shlex.join(command(report, Path(path.name), Path(output.name)))
+        return f"Copy it to where {report.tool} is installed, run there: {run}   put {output.name} beside it, and ingest again"
     return f"Run where {report.tool} is installed: {shlex.join(command(report, path, output))}   and ingest again"
 
 
 def advice_for_all(paths: Sequence[Path]) -> str:
     """Return the sentence that says how to convert binary reports of one tool with one command."""
+    if any(isinstance(path, RemotePath) for path in paths):
+        return advice(REPORTS[0], paths[0]) + " (and so the others)"
     folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
     endings = sorted({path.suffix for path in paths})
     names = " -o ".join(f"-name '*{ending}'" for ending in endings)
@@ -88,7 +94,8 @@ def convert(report: VendorReport, path: Path, output: Path) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
-        _run(report, path, part)
+        with on_disk([path]) as (here,):
+            _run(report, here, part)
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
@@ -116,7 +123,8 @@ def _unpack(path: Path, output: Path) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
-        with gzip.open(path) as packed_file, part.open("wb") as unpacked, suppress(EOFError, gzip.BadGzipFile, zlib.error):
+        with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
+              suppress(EOFError, gzip.BadGzipFile, zlib.error)):
             left = _MOST_BYTES
             while block := packed_file.read(min(_BLOCK, left)):
                 left = (_stated_size(block) if left == _MOST_BYTES else left) - len(block)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from isal import isal_zlib
 
-from nsightlens.discovery import unsupported
+from nsightlens.discovery import remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.ranks import (
@@ -26,6 +26,7 @@ from nsightlens.discovery.ranks import (
     sidecar_of,
     sidecar_path,
 )
+from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
@@ -37,7 +38,7 @@ _APPLE_DOUBLE = b"\x00\x05\x16\x07"
 _LFS_POINTER = b"version https://git-lfs"
 _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
-_CATALOG = "nsightlens.duckdb"
+_CATALOG, _COMMITS = "nsightlens.duckdb", "nsightlens-commits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,17 @@ def _below(path: Path, entered: set[tuple[int, int]]) -> Iterator[Path]:
     try:
         is_folder = path.is_dir() and not _is_parquet_export(path)
         status = path.stat()
-        entries = sorted(os.scandir(path), key=lambda e: (e.is_symlink(), natural_key(e.name))) if is_folder else []
+        entries = sorted(_entries(path), key=lambda e: (e.is_symlink(), natural_key(e.name))) if is_folder else []
     except OSError:
         is_folder = False
     if not is_folder:
         yield path
         return
-    if (status.st_dev, status.st_ino) in entered:
+    if (status.st_dev, status.st_ino) in entered and not isinstance(path, RemotePath):
         return
     entered.add((status.st_dev, status.st_ino))
     for entry in entries:
-        inner = Path(entry.path)
+        inner = path / entry.name
         if _is_folder(entry):
             if not entry.name.startswith(".") and not _is_store(inner):
                 yield from _below(inner, entered)
@@ -108,14 +109,18 @@ def _below(path: Path, entered: set[tuple[int, int]]) -> Iterator[Path]:
             yield inner
 
 
+def _entries(path: Path) -> Iterator[os.DirEntry[str] | RemotePath]:
+    return path.iterdir() if isinstance(path, RemotePath) else os.scandir(path)
+
+
 def _is_store(path: Path) -> bool:
     try:
-        return (path / _CATALOG).exists()
+        return (path / _CATALOG).exists() or (path / _COMMITS).exists()
     except OSError:  # it may not be searched, as `walk` will find
         return False
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: os.DirEntry[str] | RemotePath) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a link to itself
@@ -137,7 +142,7 @@ def run_names(roots: Sequence[Path], given: str | None = None, taken: dict[str, 
     folders = {root: (root if root.is_dir() else root.parent).resolve() for root in roots}
     earlier: dict[Path, list[str]] = {}
     for name, where in (taken or {}).items():
-        earlier.setdefault(Path(where).resolve(), []).append(name)
+        earlier.setdefault(remote.path_of(where).resolve(), []).append(name)
     names: dict[Path, str] = {}
     for root, folder in folders.items():
         known = [name for name in earlier.get(folder, ()) if len(earlier[folder]) == 1 or f"/{folder}".endswith(f"/{name}")]
@@ -165,11 +170,16 @@ def find(
 
     taken: the runs in the store (name -> folder). held: the runs that hold the capture at a path in the store.
     looks: what earlier ingests saw.
-    Raises UsageError for a path that does not exist, a bad pattern, and a folder that the store has under several names.
+    Raises UsageError for a path that does not exist, a bad pattern, and a folder that the store has under several names;
+    ReadError for a URL that cannot be listed.
     """
-    listed = [Path(os.path.abspath(root)) for root in roots]
+    remote.forget()
+    listed = [remote.path_given(root) for root in roots]
+    listed = [root if isinstance(root, RemotePath) else Path(os.path.abspath(root)) for root in listed]
     for root in listed:
-        if not root.exists():
+        if isinstance(root, RemotePath):
+            remote.list_below(root)
+        elif not root.exists():
             raise UsageError(f"{root}: no such file or directory")
     try:
         pattern = re.compile(rank_pattern) if rank_pattern else None
@@ -196,7 +206,8 @@ def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Map
     """Give the files without a sidecar the run that holds them in the store, where the folder has several names there."""
     bare = [f for f in files if not (f.sidecar and f.sidecar.run)]
     folder = (root if root.is_dir() else root.parent).resolve()
-    runs = {run for f in bare for run in held.get(path_text(f.path), ()) if Path(taken.get(run, "")).resolve() == folder}
+    runs = {run for f in bare for run in held.get(path_text(f.path), ())
+            if remote.path_of(taken.get(run, "")).resolve() == folder}
     if not runs or bare[0].run in runs:
         return files
     if len(runs) > 1:
@@ -242,7 +253,7 @@ def look_at(
 def has_changed(file: Found) -> bool:
     """Return whether a file has changed since it was looked at: grown, cut, rewritten or gone."""
     try:
-        status = file.path.stat()
+        status = remote.stat_now(file.path)
     except OSError:
         return True
     return not file.path.is_dir() and (status.st_size, status.st_mtime_ns) != (file.bytes, file.modified_ns)
@@ -312,7 +323,8 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
 
 def _probe(reader: Reader, path: Path) -> _Class:
     try:
-        probe = reader.probe(path)
+        with remote.on_disk([path], reader.NEEDS_FILES) as (here,):
+            probe = reader.probe(here)
     except ReadError as exc:
         return exc.reason.split(":")[0][:60], None, None, None, exc
     return probe.kind, reader.TOOL, probe, None, None

@@ -82,7 +82,8 @@ def _text(head: bytes) -> str:
 def _zip(path: Path, head: bytes) -> Unsupported:
     """Return what kind of archive it is, from its table of contents alone: nothing is unpacked."""
     names: list[str] = []
-    with suppress(OSError, zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeError), zipfile.ZipFile(path) as archive:
+    with (suppress(OSError, zipfile.BadZipFile, ValueError, NotImplementedError, UnicodeError), path.open("rb") as file,
+          zipfile.ZipFile(file) as archive):
         names = [info.filename for info in archive.infolist()[:_MOST_MEMBERS]]
     if any(_JAX.search(name) for name in names) and not any(name.endswith((".sqlite", ".nsys-rep")) for name in names):
         return Unsupported("nsys-jax archive", "an archive of nsys-jax: ranges projected on the GPU and HLO modules, without the "

@@ -19,6 +19,7 @@ from nsightlens.discovery.files import Found, find, fingerprint, has_changed, lo
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
+from nsightlens.discovery.remote import path_of
 from nsightlens.errors import ReadError, StoreError, UnknownFormatError
 from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
@@ -81,8 +82,8 @@ def ingest(
     with Writing(locate(store), materialise=materialise, on_wait=on_wait) as writing:
         known = writing.known()
         if known.older_schema is not None:
-            raise StoreError(f"{writing.path}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
-                             f"Rebuild it from its captures first: nsightlens refresh --store {writing.path}")
+            raise StoreError(f"{writing.store}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
+                             f"Rebuild it from its captures first: nsightlens refresh --store {writing.store}")
         looks = Looks(writing.path)
         found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
         known.patterns |= {f.run: rank_pattern for f in found if rank_pattern}
@@ -102,8 +103,8 @@ def ingest(
 
 def look_again(rows: Iterable[dict[str, Any]], known: Known, looks: Looks | None = None) -> list[Found]:
     """Return what files of the store are now, under the runs that they have there; those that are gone are left out."""
-    again = ((Path(row["path"]), row["run"]) for row in rows)
-    return [look_at(path, Path(known.runs.get(run, path.parent)), run, run_is_given=True, looks=looks)
+    again = ((path_of(row["path"]), row["run"]) for row in rows)
+    return [look_at(path, path_of(known.runs.get(run, path.parent)), run, run_is_given=True, looks=looks)
             for path, run in again if path.exists()]
 
 
@@ -132,8 +133,8 @@ def read_new(
     change.files += plan.gone
     for row in recorded_over(found, prints, known):
         change.files.append(row)
-        report.kept.append((row["run"], Path(row["path"])))
-    report.broken_parts = note_broken_parts(writing.path, known, change)
+        report.kept.append((row["run"], path_of(row["path"])))
+    report.broken_parts = note_broken_parts(writing.store, known, change)
     return change, report
 
 
@@ -173,7 +174,7 @@ def _at_home(
     A run is the same where a file of it is known by content under another run, and is gone from its old path. Returns the files,
     and by old path the rows of `files` that this makes obsolete, with why.
     """
-    gone = {row["fingerprint"]: row for row in known.files if row["profile_id"] and not Path(row["path"]).exists()}
+    gone = {row["fingerprint"]: row for row in known.files if row["profile_id"] and not path_of(row["path"]).exists()}
     matches = [(f, gone[prints[f.path].text]) for f in found if f.path in prints and prints[f.path].text in gone]
     homes = {f.run: row["run"] for f, row in matches if f.run not in known.runs and not (f.sidecar and f.sidecar.run)}
     moved = {row["path"]: (row, f"it lies at {path_text(f.path)} now") for f, row in matches
@@ -183,7 +184,7 @@ def _at_home(
 
 def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Change, Report]:
     """Return what changes in the store, and the report."""
-    change, report = Change(), Report(plan.writing.path, files_seen=len(found),
+    change, report = Change(), Report(plan.writing.store, files_seen=len(found),
                                        duplicates={path: twin for (_, path), twin in grouping.duplicates.items()})
     places: dict[tuple[str, Path], tuple[str, int]] = {}
     before = {(row["run"], row["path"]): row["profile_id"] for row in plan.known.files}
@@ -210,7 +211,7 @@ def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Cha
         report.outcomes.append(Outcome(name, one.run, one.tool, paths, "replaced" if again else "new", rows))
     change.matched = plan.matched
     change.removed -= plan.groups.keys() - plan.errors.keys()
-    refused = {Path(e.path): e for e in plan.errors.values()}
+    refused = {path_of(e.path): e for e in plan.errors.values()}
     for file in found:
         _settle_file(file, places, refused, grouping, plan, change, report)
     change.runs = {f.run: (path_text(f.root), plan.known.patterns.get(f.run)) for f in found}

@@ -17,6 +17,7 @@ from typing import Any
 from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
 from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Group, profile_id
+from nsightlens.discovery.remote import path_of
 from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
 from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.profile import write_parts
@@ -90,7 +91,7 @@ class Plan:
         here = {self.prints[f.path].text for f in one.files}
         lost = [r for r in before if r["fingerprint"] not in here]
         missing = [r for r in lost if r["outcome"] != "replaced"]
-        if name not in self.known.signatures or not lost or any(Path(r["path"]).exists() for r in missing):
+        if name not in self.known.signatures or not lost or any(path_of(r["path"]).exists() for r in missing):
             return False
         if not here < {r["fingerprint"] for r in before}:
             return False
@@ -160,7 +161,7 @@ class Plan:
             raise
         except Exception as exc:  # a defect of ours in one file must not cost the user the others
             if isinstance(exc, OSError) and exc.errno in _FULL:
-                raise StoreError(f"{self.writing.path}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
+                raise StoreError(f"{self.writing.store}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
                                  "was before. Free space there, or choose another place with --store") from exc
             self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc

@@ -15,6 +15,7 @@ from nsightlens.columns.row_templates import TEMPLATE, RowTemplates, TemplateBui
 from nsightlens.columns.spilled import SpillFolder
 from nsightlens.columns.spool import Spool, Spooled, gathered
 from nsightlens.discovery.ranks import Sidecar
+from nsightlens.discovery.remote import on_disk
 from nsightlens.readers import READERS
 from nsightlens.readers.batches import Batch, conform
 from nsightlens.schema import TABLES, Table
@@ -73,7 +74,8 @@ def read(profile: Profile, folder: Path, *, jobs: int) -> Recorded:
     windows = []
     for index, paths in enumerate(profile.windows):
         columns.begin_window()
-        windows.append(_window(reader.read(paths, jobs=jobs), folder, index, columns, builders))
+        with on_disk(paths, reader.NEEDS_FILES) as here:
+            windows.append(_window(reader.read(here, jobs=jobs), folder, index, columns, builders))
     templates = {name: builder.finish() for name, builder in builders.items()}
     return Recorded(profile, tuple(windows), columns.finish(), templates, spill)
 

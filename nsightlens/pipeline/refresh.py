@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.discovery.files import path_text
+from nsightlens.discovery.remote import RemotePath, path_of
 from nsightlens.errors import StoreError
 from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
@@ -17,7 +18,7 @@ from nsightlens.pipeline.kept import is_at_its_path
 from nsightlens.pipeline.plan import OnProgress, Resources
 from nsightlens.store import rules
 from nsightlens.store.catalog import Change
-from nsightlens.store.store import CATALOG, locate
+from nsightlens.store.store import is_store, locate
 from nsightlens.store.writer import OLDER, Known, Writing
 
 _GONE = "it is gone; its rows are kept"
@@ -49,7 +50,7 @@ def refresh(
     rebuilt; it is then as it was.
     """
     path = locate(store)
-    if not (path / CATALOG).is_file():
+    if not is_store(path):
         raise StoreError(f"{path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {path}")
     resources = Resources(jobs or workers.available(), executor, on_progress)
     with Writing(path, on_wait=on_wait) as writing:
@@ -78,7 +79,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
 
 
 def _is_here(row: dict[str, Any]) -> bool:
-    return is_at_its_path(row) and Path(row["path"]).exists()
+    return is_at_its_path(row) and path_of(row["path"]).exists()
 
 
 def _match_again(change: Change, captures: list[dict[str, Any]], known: Known) -> None:
@@ -98,10 +99,13 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     here = (row for row in known.files if row["outcome"] != "replaced")
     change, report = read_new(look_again(here, known), writing, Known(patterns=known.patterns), True, resources)
     if not change.added:
-        raise StoreError(f"{writing.path}: of the {len(captures)} captures that it was made from, {len(gone)} are gone and none "
+        raise StoreError(f"{writing.store}: of the {len(captures)} captures that it was made from, {len(gone)} are gone and none "
                          f"could be read: it stays as it is. They were at {', '.join(sorted(captures)[:3])}")
     lost = gone or captures & {path_text(error.path) for error in report.refused}
     keep_as = OLDER.format(known.older_schema) if lost else None
+    if lost and isinstance(writing.store, RemotePath):
+        raise StoreError(f"{writing.store}: some of its captures are gone or cannot be read, and at a URL their rows of schema "
+                         f"{known.older_schema} cannot be kept. Copy the store to a disk (docs/remote.md) and refresh it there")
     report.answers_s = answer(change, Known(), writing.path, resources, None)
     workers.give_back()
     writing.rebuild(change, keep_as)

@@ -60,6 +60,10 @@ class Reader(Protocol):
     RULES_VERSION: int
     """Raised whenever the reader makes other rows of the same file: profiles read before are then read again."""
 
+    NEEDS_FILES: bool
+    """Whether it wants files of the operating system: SQLite reads no other. Else it opens a path only by `open`, and reads
+    it from the beginning to the end."""
+
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether this reader should try `path` (a file, or a directory for parquetdir: then head is b"").
 

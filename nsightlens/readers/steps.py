@@ -20,6 +20,7 @@ from nsightlens.readers.reader import Probe, ProcessHint
 from nsightlens.readers.settings import setting
 
 TOOL = "steps"
+NEEDS_FILES = False
 RULES_VERSION = 1
 """Raised whenever the reader makes other rows of the same file."""
 KIND = "step times"
@@ -118,8 +119,8 @@ def _decode(path: Path) -> _Log:
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            plain.seek(0)
+            content = (gzip.GzipFile(fileobj=plain) if packed else plain).read(MAX_BYTES + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
         raise ReadError(path, f"the step times are damaged ({exc})", again, "damaged") from exc
     except OSError as exc:

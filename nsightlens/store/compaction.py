@@ -93,6 +93,15 @@ def renewed(old: Iterable[Bundle], change: Change, root: Path, few: int = FEW) -
     return new, every
 
 
+def rewritten(old: Iterable[Bundle], change: Change, few: int = FEW) -> list[Path]:
+    """Return the parts that `renewed` must read: those with rows of profiles that go; all where `few` is 0: any may be merged.
+
+    Parts that are not there it leaves as they are.
+    """
+    gone = set(change.gone)
+    return [part for one in old if not few or not gone.isdisjoint(one.profiles) for part in one.files.values()]
+
+
 def _by_run(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
     found: dict[str, list[Bundle]] = defaultdict(list)
     for one in bundles:

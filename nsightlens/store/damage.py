@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from nsightlens.discovery.remote import path_of
+
 _MAGIC = b"PAR1"
 _BROKEN_CATALOG = re.compile(r"checksum|Corrupt database|database has been invalidated", re.IGNORECASE)
 _PART = re.compile(r"[\"']([^\"'\n]*/parts/[^\"'\n]+\.parquet)[\"']")
@@ -37,7 +39,7 @@ def of_part(store: Path, error: Exception) -> Path | None:
     found = _PART.search(str(error))
     if found is None:
         return None
-    part = Path(found[1])
+    part = path_of(found[1])
     is_ours = (store.resolve() / "parts") in part.resolve().parents
     return part if is_ours and not is_whole(part) else None
 

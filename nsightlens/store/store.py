@@ -15,15 +15,16 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import analyses
+from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, rules
+from nsightlens.store import answers, asked, catalog, damage, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
 
-CATALOG = "nsightlens.duckdb"
+CATALOG = remote.CATALOG
 DEFAULT = "nsightlens-store"
 VARIABLE = "NSIGHTLENS_STORE"
 _SIGNATURES = """
@@ -39,13 +40,19 @@ _FEW_CAPTURES = 4
 
 
 def locate(path: str | Path | None) -> Path:
-    """Return the store's folder: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
-    return Path(path or os.environ.get(VARIABLE) or DEFAULT)
+    """Return the store's folder or URL: `path`, else the environment's NSIGHTLENS_STORE, else ./nsightlens-store."""
+    return path_given(path or os.environ.get(VARIABLE) or DEFAULT)
+
+
+def is_store(path: Path) -> bool:
+    """Return whether there is a store. Raises StoreError for a URL that does not answer."""
+    return remote.newest(path).number > 0 if isinstance(path, RemotePath) else (path / CATALOG).is_file()
 
 
 class Store:
     """A store opened for reading. Use it as a context manager, or close() it.
 
+    path: its folder or URL. catalog: the DuckDB file that is read, of a store at a URL one in the cache.
     views: a folder with views of the user's own (.sql files and Python analyses), asked like ours.
     Of a store of an older schema only the table `files` can be read; older_schema is its version, else None.
     """
@@ -59,7 +66,7 @@ class Store:
         self._fenced = True
 
     def _connect(self) -> None:
-        where = self.path / CATALOG
+        self.catalog = where = remote.fetched(self.path) / CATALOG
         if not where.is_file():
             raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
         self._inode = where.stat().st_ino
@@ -79,6 +86,8 @@ class Store:
         except BaseException:
             self.close()
             raise
+        if isinstance(self.path, RemotePath):
+            part_files.let_read(self._connection, self.path)
         self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
 
     def _check_schema(self, where: Path) -> None:
@@ -142,6 +151,8 @@ class Store:
 
     def _asked(self, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
         """Return rows that are not among the answers from the parts, where that takes less memory; else None."""
+        if isinstance(self.path, RemotePath):
+            return None
         with contextlib.suppress(duckdb.Error, OSError):  # then they are computed here
             found = asked.rows(self._connection, self.path, view, parameters)
             return None if found is None else _plain_integers(found)
@@ -179,7 +190,7 @@ class Store:
             relation = self._connection.sql(query, params=parameters or None)
             return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
         except (duckdb.Error, pa.ArrowException) as exc:
-            broken = damage.of_catalog(self.path / CATALOG, exc) or self._broken_part(exc)
+            broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
             if broken:
                 raise StoreError(broken) from exc
             if self.older_schema is not None:
@@ -208,7 +219,7 @@ class Store:
         part = damage.of_part(self.path, error)
         if part is None:
             return None
-        if not (self.path / CATALOG).is_file() or (self.path / CATALOG).stat().st_ino != self._inode:
+        if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._inode:
             return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]

@@ -15,9 +15,10 @@ from typing import Any
 import duckdb
 
 from nsightlens.discovery import looks
+from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, catalog, compaction, damage, template
+from nsightlens.store import answers, catalog, compaction, damage, part_files, remote, template
 from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -35,7 +36,8 @@ class Known:
     older_schema: version of its schema, where that is an older one; signatures are then left out. None for this version's.
     cut: profiles that lack records. broken: the parts that are missing or damaged, each with the profiles in it.
     materialised: False where the catalog has only views of the parts of large tables.
-    parts: all parts. answered: for each profile, the views whose rows are kept (store/answers.py).
+    parts: all parts; none of a store at a URL, for they are not here.
+    answered: for each profile, the views whose rows are kept (store/answers.py).
     """
 
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -64,16 +66,22 @@ class Writing:
 
     A new catalog is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
     new one, and a writer that is killed leaves the old one.
+
+    store: where it lies, also at a URL. path: the folder in which it is written: the same, or one in the cache (store/remote.py).
     """
 
-    def __init__(self, path: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
-        self.path = path
+    def __init__(self, store: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
+        self.store = store
+        self.path = remote.folder_of(store)
+        self._far = remote.Far(store) if isinstance(store, RemotePath) else None
         self._materialise = materialise
-        self._lock = Lock(path, on_wait)
+        self._lock = Lock(self.path, on_wait)
 
     def __enter__(self) -> Writing:
         self._lock.acquire()
         try:
+            if self._far:
+                self._far.pull(self.path / CATALOG)
             self._tidy()
         except BaseException:
             self._lock.release()
@@ -108,7 +116,7 @@ class Writing:
             stray.unlink(missing_ok=True)
         for stray in self.path.glob(f".{FOLDER}.*"):
             shutil.rmtree(stray, ignore_errors=True)
-        self._remove_parts_but(self._live_parts())
+        self._remove_parts_but(set() if self._far else self._live_parts())
 
     def _live_parts(self) -> set[str]:
         """Return the parts that the catalog names, or one of an older schema that a rebuild left."""
@@ -151,12 +159,12 @@ class Writing:
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         paths = {part["path"] for part in parts}
-        cracked = {path for path in paths if not damage.is_whole(self.path / path)}
-        broken = {(part["path"], part["profile_id"]) for part in parts if part["path"] in cracked}
+        there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
+        broken = {(part["path"], part["profile_id"]) for part in parts if part["path"] not in there}
         unsure = {name for _, name in broken}
         kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in unsure}
         return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
-                     [tuple(part.values()) for part in parts], answered)
+                     [] if self._far else [tuple(part.values()) for part in parts], answered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
@@ -166,8 +174,8 @@ class Writing:
         """Merge all parts that may be merged. Raises StoreError where there is no store, or one of an older schema."""
         older = self.known().older_schema if (self.path / CATALOG).is_file() else None
         if older is not None:
-            raise StoreError(f"{self.path}: written with schema {older}, this nsightlens has {SCHEMA_VERSION}. "
-                             f"Rebuild it from its captures first: nsightlens refresh --store {self.path}")
+            raise StoreError(f"{self.store}: written with schema {older}, this nsightlens has {SCHEMA_VERSION}. "
+                             f"Rebuild it from its captures first: nsightlens refresh --store {self.store}")
         self._commit(Change(), rebuild=False, few=0)
 
     def rebuild(self, change: Change, keep_as: str | None) -> None:
@@ -182,27 +190,40 @@ class Writing:
     def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None, few: int = compaction.FEW) -> None:
         before = self._live_parts()
         fresh = self.path / f".{CATALOG}.{os.getpid()}"
+        made: list[str] = []
         try:
             if kept is not None:
                 shutil.copyfile(self.path / CATALOG, kept)
-            new, every = compaction.renewed([] if rebuild else self._bundles(change.lost), change, self.path, few)
+            old = [] if rebuild else self._bundles(change.lost)
+            if self._far:
+                self._far.download(self.path, compaction.rewritten(old, change, few))
+            new, every = compaction.renewed(old, change, self.path, few)
+            if self._far:
+                made = sorted({path for one in every for *_, path, _ in one.parts(self.path)} - before)
+                self._far.upload(self.path, made)
             self._make(fresh, change, Bundles(new, every), rebuild)
             _sync(fresh)
             self._lock.check()
+            if self._far:
+                self._far.commit(fresh)
             fresh.replace(self.path / CATALOG)
         except BaseException as exc:
-            for made in [*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])]:
+            for half in [*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])]:
                 with contextlib.suppress(OSError):
-                    made.unlink()
-            self._remove_parts_but(before)
+                    half.unlink()
+            self._remove_parts_but(set() if self._far else before)
+            if self._far:
+                self._far.discard(made)
             if isinstance(exc, OSError | duckdb.Error):
                 why = damage.of_catalog(self.path / CATALOG, exc) or (
-                    f"{self.path}: could not be written, and is as it was before. Is the disk full? ({exc})")
+                    f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
                 raise StoreError(why) from exc
             raise
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)
-        self._remove_parts_but(self._live_parts())
+        if self._far:
+            self._far.clean(self._live_parts(), before)
+        self._remove_parts_but(set() if self._far else self._live_parts())
 
     def _bundles(self, lost: set[str]) -> list[Bundle]:
         """Return the bundles of the store now; parts that are lost are in none."""
@@ -240,12 +261,14 @@ class Writing:
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
+            if isinstance(self.store, RemotePath):
+                part_files.let_read(connection, self.store)
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)
                 answers.forget(connection, change.gone)
                 catalog.apply(connection, change, parts.new, [part for one in parts.every for part in one.parts(self.path)])
-                catalog.show_parts(connection, self.path)
+                catalog.show_parts(connection, self.store)
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")

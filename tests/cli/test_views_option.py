@@ -17,7 +17,7 @@ _ASKING = {
     "roofline": [],
 }
 # these ask no view of a store
-_OTHERS = {"doctor", "wrappers", "ingest", "refresh", "compact", "cache", "scan", "views", "reconcile", "hta"}
+_OTHERS = {"open", "doctor", "wrappers", "ingest", "refresh", "compact", "cache", "scan", "views", "reconcile", "hta"}
 
 
 def _leaves() -> dict[str, click.Command]:

@@ -64,7 +64,7 @@ class Reading:
             self._closed = True
             tail_at, tail = opening.at, begin + self._source.read(_TAIL_BYTES)
         else:
-            work = Work(self._path, clock.origin_ns, clock.exact)
+            work = Work(None if self._source.in_order else self._path, clock.origin_ns, clock.exact)
             tail_at, tail = yield from self._events(work, self._source.pieces(opening.at, begin, self._piece_bytes))
         header = self._header(opening).filled_from(self._tail(opening, tail_at, tail))
         known = self._tally.marks or envelope.is_kineto(opening.header) or envelope.is_kineto(tail)

@@ -6,6 +6,7 @@ A piece ends where, by its bytes, a next event begins. Only decoding shows that 
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,9 +41,12 @@ class Piece:
     last: bool
     data: bytes | None = None
 
-    def load(self, file: BinaryIO) -> bytes:
-        """Return the bytes; `file` is the plain file."""
-        return read_at(file, self.at, self.size) if self.data is None else self.data
+    def load(self, file: BinaryIO | None) -> bytes:
+        """Return the bytes; `file` is the plain file, where the piece is still in it."""
+        if self.data is not None:
+            return self.data
+        assert file is not None
+        return read_at(file, self.at, self.size)
 
 
 class Frame:
@@ -51,10 +55,11 @@ class Frame:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def load(self, piece: Piece, file: BinaryIO) -> memoryview:
+    def load(self, piece: Piece, file: BinaryIO | None) -> memoryview:
         """Return the bytes of a piece between "[" and "]"; what was returned before is no longer valid."""
         if piece.data is not None:
             return self.around(piece.data)
+        assert file is not None
         framed = self._sized(piece.size)
         file.seek(piece.at)
         size = 0
@@ -91,8 +96,9 @@ class Source:
     def __init__(self, path: Path) -> None:
         """Open the file. Raises OSError."""
         self.file = path.open("rb", buffering=0)
-        self.size = os.fstat(self.file.fileno()).st_size
+        self.size = self.file.seek(0, os.SEEK_END)
         self.zipped = read_at(self.file, 0, 2) == GZIP
+        self.in_order = self.zipped or not isinstance(self.file, io.FileIO)  # from afar, to go back costs a request
         self.file.seek(0)
         self.problems: list[Problem] = []
         self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
@@ -111,7 +117,7 @@ class Source:
 
     def pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
         """Yield the array from byte `at` on; `begun` are the bytes from there that were read already."""
-        return self._unzipped_pieces(at, begun, size) if self.zipped else self._plain_pieces(at, size)
+        return self._pieces_in_order(at, begun, size) if self.in_order else self._plain_pieces(at, size)
 
     def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
         while at + size < self.size:
@@ -128,7 +134,7 @@ class Source:
                 return begin + cut
         return at + size
 
-    def _unzipped_pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+    def _pieces_in_order(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
         room = bytearray(max(size, len(begun)) + _OUTPUT)  # kept: fresh memory costs as much as unzipping does
         room[: len(begun)] = begun
         length = len(begun)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -48,13 +48,13 @@ _GONE = (OSError, EOFError, pickle.UnpicklingError)
 
 
 class Work(NamedTuple):
-    """What every piece needs: the plain file that it is part of, and how to read its times."""
+    """What every piece needs: the plain file that it is part of (None: pieces have their bytes), and how to read its times."""
 
-    path: Path
+    path: Path | None
     origin_ns: int
     exact: bool
 
-    def digest(self, piece: Piece, file: BinaryIO, frame: Frame) -> Digest:
+    def digest(self, piece: Piece, file: BinaryIO | None, frame: Frame) -> Digest:
         """Return what the piece holds. frame: memory to use."""
         return digest(frame.load(piece, file), piece.at, piece.last, self.origin_ns, self.exact)
 
@@ -197,7 +197,7 @@ def serve() -> None:
     with suppress(*_GONE):
         work: Work = _read(into)
         _write(out, "here")
-        with work.path.open("rb", buffering=0) as file:
+        with work.path.open("rb", buffering=0) if work.path else nullcontext() as file:
             while True:
                 done = work.digest(_read(into), file, frame)
                 packed = [(table, _packed(batch)) for table, batch in done.batches]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nsightlens.readers.nsys.source import Source
 
 TOOL = "nsys"
+NEEDS_FILES = True
 RULES_VERSION = 4
 """Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"

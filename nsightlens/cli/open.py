@@ -1,0 +1,32 @@
+"""nsightlens open: the catalog of a store, fetched where the store lies at a URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.cli.ingest import contents
+from nsightlens.cli.output import Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command("open")
+@click.argument("store", required=False, type=Place())
+def command(store: Path | None) -> None:
+    """Fetch the catalog of the STORE at a URL, and print where it lies now; then what the store holds.
+
+    Every command does that by itself where --store is a URL. The catalog is a DuckDB file, which plain duckdb opens. Where it
+    was fetched before, and the store has not changed, nothing is transferred.
+
+    \b
+    nsightlens open s3://bucket/store
+    duckdb -readonly $(nsightlens open s3://bucket/store 2> /dev/null)
+    """
+    import nsightlens as nl
+
+    with nl.open(store) as opened:
+        click.echo(opened.catalog)
+        contents(opened, set(opened.sql("SELECT DISTINCT run FROM profiles")["run"].to_pylist()))
