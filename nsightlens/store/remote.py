@@ -29,6 +29,7 @@ from pathlib import Path
 from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
+from nsightlens.store import user_cache
 
 CATALOG = "nsightlens.duckdb"
 COMMITS = "nsightlens-commits"
@@ -92,11 +93,13 @@ def folder_of(store: Path) -> Path:
     """Return the folder in which a store is written: itself; of a store at a URL, one in the cache, for this user alone."""
     if not isinstance(store, RemotePath):
         return store
+    cache = user_cache.folder()
     try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = cache / "nsightlens" / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
+        if cache is None:
+            raise FileNotFoundError("there is no home")
+        folder = cache / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError) as exc:  # RuntimeError: no home
+    except OSError as exc:
         raise StoreError(f"{store}: no folder here for its catalog ({exc}): set XDG_CACHE_HOME to one you can write") from exc
     return folder
 
