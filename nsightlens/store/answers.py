@@ -31,15 +31,15 @@ from nsightlens.views.signature import digest, signatures
 
 MEMORY = "200MB"
 """What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
-MEMORY_ASKED = "600MB"
-"""What it may take for one view that somebody waits for."""
+MEMORY_ASKED = "750MB"
+"""What it may take, in one thread, for one view that somebody waits for."""
 WORTH_IT = 1_000_000
 """Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
 all. A profile of as many is a batch of its own."""
 EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 SELDOM = frozenset({
-    "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "idle_breakdown",
-    "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
+    "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "gpu_time_util",
+    "idle_breakdown", "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches: kept where that is asked for."""
 MEANWHILE = frozenset({"_step_states"})
 """Views that are computed for others and not kept: of what reads them, the rows are kept."""
@@ -138,6 +138,7 @@ def rows_at(view: View, parameters: Mapping[str, object], sources: Sources, only
     sources, only: as for `compute`. Raises duckdb.Error, OSError.
     """
     with TemporaryDirectory(prefix="nsightlens-") as folder, _over_parts(Path(folder) / "rows", sources, only, MEMORY_ASKED) as c:
+        c.execute("SET threads = 1")
         if view.sql:
             query, values = registry.query(view, parameters)
             found = c.sql(query, params=values or None).to_arrow_table()
