@@ -23,6 +23,7 @@ COMMANDS = {
     "refresh": "Bring a store up to this version: read again what its rules changed.",
     "scan": "Identify the files of a run directory without ingesting them.",
     "summary": "Print an overview of each run: the page to read first.",
+    "report": "Write one offline HTML page: findings, steps, operators, kernels, timeline, ranks.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or describe one.",
     "sql": "Run one SQL statement on the store, read-only.",
