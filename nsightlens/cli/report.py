@@ -49,7 +49,7 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
         page = report(opened, run=list(runs), base=base, max_mb=max_mb)
     page.save(output)
     for text in page.left_out:
-        click.echo(f"left out for its size: {text}", err=True)
+        click.echo(f"left out: {text}", err=True)
     click.echo(f"written: {output} ({len(page.html.encode()) / 1e6:.1f} MB); open it in a browser", err=True)
     if is_opened:
         webbrowser.open(output.resolve().as_uri())

@@ -56,7 +56,7 @@ class Contents:
             self.answers[question.name] = table.to_pylist()
         if not table.num_rows:
             return
-        command = question.command(self._runs)
+        command = question.command(self._store, self._runs)
         if self._put(question.name, pack(table)):
             docs = dict(self._store.views[question.view].columns)
             self._tables[question.name] = {"command": command, "docs": {name: docs[name] for name in table.column_names}}
@@ -83,7 +83,7 @@ class Contents:
             self._add_step(step, bins, "middle")
         worst = self._longest()
         others = [number for number in self._numbers() if number is not None]
-        for number in dict.fromkeys([*(number for number, _ in worst), *others][:_MOST_STEPS]):
+        for number in list(dict.fromkeys([*(number for number, _ in worst), *others]))[:_MOST_STEPS]:
             for step in steps(self._store, self._runs, known, number):
                 process = step.keys["process_id"], step.keys["window_index"]
                 self._add_step(step, bins, "longest" if (number, process) in worst else "")

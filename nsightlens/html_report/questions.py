@@ -34,15 +34,19 @@ class Question:
         """Return the name of the table in the page."""
         return self.key or self.view
 
-    def command(self, runs: Sequence[str]) -> str:
+    def command(self, store: Store, runs: Sequence[str]) -> str:
         """Return the command line that prints these rows."""
         words = ["nsightlens", "show", self.view, *(f"{name}={value}" for name, value in self.parameters.items())]
-        return shlex.join([*words, *(word for run in runs for word in ("--run", run))])
+        return shlex.join([*words, *(word for run in self._filter(store, runs) for word in ("--run", run))])
+
+    def _filter(self, store: Store, runs: Sequence[str]) -> list[str]:
+        """Return the runs that its rows must be of; none where all are meant, or where the view has no column for them."""
+        return list(runs) if "run" in dict(store.views[self.view].columns) else []
 
     def ask(self, store: Store, runs: Sequence[str]) -> pa.Table:
         """Return the rows for these runs (none: all)."""
-        view = store.views[self.view]
-        only = {"only_run": list(runs)} if runs and "run" in dict(view.columns) else {}
+        asked = self._filter(store, runs)
+        only = {"only_run": asked} if asked else {}
         table = store.view(self.view, **self.parameters, **only)
         names = self.columns or tuple(name for name in table.column_names if name in _IDS or not name.endswith("_id"))
         return (table.filter(table[self.only]) if self.only else table).select(names)
@@ -80,4 +84,4 @@ QUESTIONS = (
 def comparison(base: str, other: str) -> tuple[Question, ...]:
     """Return what is asked of two runs."""
     two = {"base": base, "other": other}
-    return (Question("run_waterfall", parameters=two), Question("run_difference", parameters=two), Question("comparability"))
+    return tuple(Question(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability"))

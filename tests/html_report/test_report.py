@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nsightlens.errors import UsageError
 from nsightlens.html_report import assets
 from nsightlens.html_report.report import report
 from tests.captures import kineto, ncu
+from tests.cli.command_line import run
 from tests.html_report.test_packing import unpack
 from tests.places import ROOT
 
@@ -125,12 +127,17 @@ def test_counters_alone_make_a_page(tmp_path: Path) -> None:
 
 
 def test_two_runs_are_compared(tmp_path: Path) -> None:
-    for run, length in (("a", 10.0), ("b", 20.0)):
-        kineto(tmp_path / run / "a.json", [("gemm", 1000.0, length), ("other", 1050.0, 5.0)])
+    for name, length in (("a", 10.0), ("b", 20.0)):
+        kineto(tmp_path / name / "a.json", [("gemm", 1000.0, length), ("other", 1050.0, 5.0)])
     with nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store") as opened:
         page = report(opened, run="b", base="a").html
         assert facts(page)["compared"] == ["a", "b"]
-        assert "base=a" in facts(page)["tables"]["run_waterfall"]["command"]
+        for name in ("run_waterfall", "run_difference", "comparability", "kernel_summary", "operator_shapes"):
+            if name in facts(page)["tables"]:
+                words = shlex.split(facts(page)["tables"][name]["command"])
+                assert ("base=a" in words) != ("--run" in words)
+                assert run(*words[1:], "--store", tmp_path / "store").returncode == 0
+        assert {"run_waterfall", "run_difference", "comparability"} <= set(facts(page)["tables"])
         with pytest.raises(UsageError, match="two runs"):
             report(opened, base="a")
         with pytest.raises(UsageError, match="no run c"):

@@ -6,7 +6,7 @@ const SNIPPETS = ["SELECT tool, rank, family, sum(duration_ns) FROM kernels GROU
 
 async function dataTab(place) {
   if (FACTS.left_out.length) {
-    place.append(el("h3", {}, "Left out of this file for its size"), el("ul", {},
+    place.append(el("h3", {}, "Left out of this file"), el("ul", {},
       FACTS.left_out.map((text) => el("li", {}, clean(text)))));
   }
   for (const [name, title] of [["profile_overview", "Captures"], ["attribution_coverage", "How much is attributed"],

@@ -33,8 +33,9 @@ function waterfall(rows) {
   const drawn = figure("Where the change of the step comes from", width, bottom + 20,
     xAxis(x, ticks(Math.min(0, least), Math.max(0, most)), 0, bottom, duration), bars);
   const change_ns = whole.change_ns === null ? "" : `, ${whole.change_ns > 0 ? "+" : ""}${duration(whole.change_ns)}`;
+  const some = items.length < rows.length ? `, the largest ${items.length} of ${rows.length}` : "";
   const steps = `${duration(whole.base_total_ns)} → ${duration(whole.other_total_ns)}${change_ns}`;
   return [el("p", {}, `Mean step: ${steps} (${whole.tool}, ${whole.unit}).`),
-    el("p", { class: "note" }, "exclusive time of each item; all items sum to the change of the step"), drawn,
+    el("p", { class: "note" }, `exclusive time of each item${some}; all items sum to the change of the step`), drawn,
       tools(drawn, "waterfall", commandOf("run_waterfall"))];
 }

@@ -96,7 +96,7 @@ readState();
 const main = document.querySelector("main");
 for (const [name, text] of shownTabs.slice(1)) main.append(el("section",
   { id: name, class: "tab", role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true }, text));
-const leftOut = FACTS.left_out.length ? `Left out of this file for its size: ${FACTS.left_out.join("; ")}.` : "";
+const leftOut = FACTS.left_out.length ? `Left out of this file: ${FACTS.left_out.join("; ")}.` : "";
 document.getElementById("left-out").textContent = clean(leftOut);
 listeners.push(show);
 window.addEventListener("hashchange", () => { readState(); show(); });

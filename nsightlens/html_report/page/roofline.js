@@ -14,11 +14,12 @@ async function rooflineTab(place) {
     select("Level", offered("level"), level, (value) => change({ level: value })),
     select("Precision", [["", "main of each kernel"], ...offered("precision")], state.precision ?? "",
       (precision) => change({ precision }))));
-  const rows = all.filter((row) => row.level === level && (state.precision ? row.precision === state.precision : row.is_main));
+  const hasMain = all.some((row) => row.level === level && row.is_main);
+  const fits = (row) => row.level === level && (state.precision ? row.precision === state.precision : row.is_main || !hasMain);
+  const rows = all.filter(fits);
   if (rows.length) place.append(...rooflineChart(rows, isTrue, name));
   else place.append(el("p", { class: "note" }, "No kernel has a point there."));
-  const grid = await gridOf(name, "Kernels", { keep: (row) => row.level === level
-    && (state.precision ? row.precision === state.precision : row.is_main), sort: "-duration_ns",
+  const grid = await gridOf(name, "Kernels", { keep: fits, sort: "-duration_ns",
     first: ["name", "precision", "roof_pct", "duration_ns", "launches", "arithmetic_intensity", "achieved_flop_per_s"] });
   place.append(grid ?? "");
 }
