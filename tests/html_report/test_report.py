@@ -168,3 +168,11 @@ def test_scripts_stay_small_and_set_no_markup(path: Path) -> None:
     assert len(starts) == len(ends)
     longest = [end - start for start, end in zip(starts, ends, strict=True) if not lines[start].startswith("class ")]
     assert max(longest, default=0) <= 50
+
+
+def test_the_limit_of_steps_counts_each_number_once(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {row["step"] for row in store.view("step_breakdown").to_pylist()}
+    monkeypatch.setattr("nsightlens.html_report.contents._MOST_STEPS", len(numbers))
+    assert report(store).left_out == ()
+    monkeypatch.setattr("nsightlens.html_report.contents._MOST_STEPS", 1)
+    assert [text.partition(":")[0].partition(" of ")[2] for text in report(store).left_out] == ["18 steps of the timeline"]

@@ -40,5 +40,5 @@ function cell(column, value) {
   return number(value);
 }
 
-const heading = (column) => column.replace(/_(ns|pct|bytes)$/, (end) => end === "_pct" ? " %" : "").replaceAll("_", " ");
+const heading = (column) => column.replace(/_ns$/, "").replace(/_pct$/, " %").replaceAll("_", " ");
 const short = (text, most) => text.length <= most ? text : `${text.slice(0, most / 2 - 1)}…${text.slice(1 - most / 2)}`;

@@ -8,13 +8,13 @@ async function rooflineTab(place) {
   const offered = (column) => [...new Set(all.map((row) => row[column]))].sort().map((value) => [value, value]);
   const level = offered("level").some(([value]) => value === state.level) ? state.level
     : offered("level").find(([value]) => value === "dram")?.[0] ?? offered("level")[0]?.[0];
+  const hasMain = all.some((row) => row.level === level && row.is_main);
   place.append(el("p", { class: "tools" },
     isThere("true_roofline") && isThere("roofline") ? select("Time", times, isTrue ? "true_roofline" : "ncu",
       (roofline) => change({ roofline })) : null,
     select("Level", offered("level"), level, (value) => change({ level: value })),
-    select("Precision", [["", "main of each kernel"], ...offered("precision")], state.precision ?? "",
+    select("Precision", [["", hasMain ? "main of each kernel" : "all"], ...offered("precision")], state.precision ?? "",
       (precision) => change({ precision }))));
-  const hasMain = all.some((row) => row.level === level && row.is_main);
   const fits = (row) => row.level === level && (state.precision ? row.precision === state.precision : row.is_main || !hasMain);
   const rows = all.filter(fits);
   if (rows.length) place.append(...rooflineChart(rows, isTrue, name));

@@ -57,10 +57,10 @@ class Grid {
   line(row) {
     const cells = this.columns.map((name, place) => {
       const text = cell(name, row[name]);
-      const inside = this.onRow && place === 0 ? button(text, () => this.onRow(row), { class: "link" }) : text;
       const long = typeof row[name] === "string" && text.length > 40;
-      return el("td", { class: this.isNumber(row[name]) ? "n" : long ? "long" : null, title: long ? text : null }, long
-        ? el("div", {}, inside) : inside);
+      const said = long ? el("span", { class: "clamp" }, text) : text;
+      const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
+      return el("td", { class: this.isNumber(row[name]) ? "n" : long ? "long" : null, title: long ? text : null }, inside);
     });
     return el("tr", {}, cells);
   }
