@@ -14,7 +14,7 @@ LOWEST_PYTHON ?= python3.11
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-captures test-long test-workloads test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks bench clean
+.PHONY: demo test test-captures test-long test-workloads test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -35,6 +35,10 @@ $(VENV)/.mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[mutants]' --config-settings editable_mode=compat
 	touch $@
 
+$(VENV)/.browser: $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --editable '.[browser]' --config-settings editable_mode=compat || echo "playwright could not be installed: tests in a browser are skipped"
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]' --config-settings editable_mode=compat
 	touch $@
@@ -47,8 +51,10 @@ demo: $(VENV)/.core
 	$(BIN)/nsightlens summary --store $(OUT)/store
 	$(BIN)/nsightlens compare ranks --store $(OUT)/store
 	$(BIN)/nsightlens roofline --kernel ampere_bf16_s16816gemm --time nsys --store $(OUT)/store --output $(OUT)/roofline.png
+	$(BIN)/nsightlens report --store $(OUT)/store --output $(OUT)/report.html
 	@echo
 	@echo "This run is simulated (fixtures/README.md). The store is $(OUT)/store, the picture $(OUT)/roofline.png."
+	@echo "Open $(OUT)/report.html in a browser."
 	@echo "Try next:"
 	@echo "  $(BIN)/nsightlens views"
 	@echo "  $(BIN)/nsightlens show headroom --store $(OUT)/store"
@@ -77,6 +83,10 @@ test-mutants: $(VENV)/.mutants
 ## Tests of the Python wrappers and workloads with a real PyTorch (CPU is enough), in a venv of their own.
 test-workloads: $(TORCH_VENV)/.torch
 	OMP_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest tests/workloads --override-ini testpaths=tests/workloads
+
+## The report in a real browser (Debian's chromium, or google-chrome); skipped where there is none.
+test-browser: $(VENV)/.browser
+	$(BIN)/python -m pytest tests/browser --override-ini testpaths=tests/browser -rs
 
 $(TORCH_VENV)/.torch: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nsightlens needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 1; }
@@ -125,6 +135,10 @@ docs: $(VENV)/.core
 ## Run the notebooks and store what they print.
 notebooks: $(VENV)/.test
 	$(BIN)/python -m tests.notebooks
+
+## Draw docs/report.png again; needs chromium.
+screenshot: $(VENV)/.browser
+	$(BIN)/python -m tests.browser.screenshot
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run

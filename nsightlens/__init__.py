@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsightlens import plots
+    from nsightlens.html_report import Report
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
 
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store", "StoreError",
     "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
+    "report",
 ]
 
 
@@ -85,6 +87,13 @@ def read(path: str | Path) -> dict[str, pa.Table]:
     from nsightlens.pipeline.ingest import read_one
 
     return read_one(path)
+
+
+def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:
+    """Return the report of a store: one offline HTML page, which a notebook displays. See `nsightlens.html_report.report`."""
+    from nsightlens.html_report import report as _report
+
+    return _report(store, run=run, base=base, max_mb=max_mb)
 
 
 def __getattr__(name: str) -> Any:

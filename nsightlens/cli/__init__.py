@@ -26,6 +26,7 @@ COMMANDS = {
     "scan": "Identify the files of a run directory without ingesting them.",
     "open": "Fetch the catalog of a store at a URL, and print where it lies.",
     "summary": "Print an overview of each run: the page to read first.",
+    "report": "Write one offline HTML page: findings, steps, operators, kernels, timeline, ranks.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
     "views": "List the views, or describe one.",
     "sql": "Run one SQL statement on the store, read-only.",

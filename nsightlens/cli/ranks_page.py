@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.page import duration, grid, heading, lines, more, number, page_width, share, spread
+from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
 from nsightlens.cli.sections import Page, Row, best
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
+from nsightlens.views.figures import duration, number, share
 
 TIMELINE = ("nsys", "kineto")
 _MANY, _TOP, _FEW = 16, 10, 8

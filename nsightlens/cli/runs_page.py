@@ -6,9 +6,10 @@ import shlex
 from collections import Counter
 
 from nsightlens.analyses.run_waterfall import called
-from nsightlens.cli.page import bar, duration, grid, heading, lines, share
+from nsightlens.cli.page import bar, grid, heading, lines
 from nsightlens.cli.sections import Row
-from nsightlens.cli.tables import MISSING, Column
+from nsightlens.cli.tables import Column
+from nsightlens.views.figures import MISSING, duration, share
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _MOST = 12

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.cli import page
 from nsightlens.cli.findings_page import sentences
-from nsightlens.cli.page import NOT_RECORDED, duration, grid, heading, known_sum, lines, number, share, size, some, spans
-from nsightlens.cli.tables import MISSING, Column
+from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, some
+from nsightlens.cli.tables import Column
 from nsightlens.names import labels
 from nsightlens.names.process_label import process_label
+from nsightlens.views.figures import MISSING, duration, number, share, size, spans
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightlens.names import shortened
+from nsightlens.views.figures import MISSING
 
 GAP = "   "
 ROWS = 200
-MISSING = "–"
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
 _PROSE = ("message", "reason", "problem")

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
-STEP = {"computation": frame.BLUE, "both at once": frame.PURPLE, "communication": frame.ORANGE, "other": frame.PALE}
-COLLECTIVES = {"waiting for others": frame.AMBER, "data transfer": frame.GREEN}
+STEP = {"computation": palette.BLUE, "both at once": palette.PURPLE, "communication": palette.ORANGE, "other": palette.PALE}
+COLLECTIVES = {"waiting for others": palette.AMBER, "data transfer": palette.GREEN}
 _COLUMNS = {"computation": "computation_ns", "both at once": "overlapping_ns", "communication": "communication_ns",
             "other": "other_ns", "waiting for others": "synchronizing_ns", "data transfer": "transfer_ns"}
 _MOST = 8  # runs and tools

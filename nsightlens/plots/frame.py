@@ -22,12 +22,6 @@ from nsightlens.names.process_label import process_label
 Row = dict[str, Any]
 Gpus = Mapping[tuple[str, str], str]
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish, by what they mean in every plot.
-BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, YELLOW, GREY, PALE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#8C8C8C", "#E3E3E3")
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
-FAMILIES = {"gemm": BLUE, "convolution": SKY, "attention": PURPLE, "normalization": GREEN, "reduction": "#7FCDB4",
-            "elementwise": AMBER, "optimizer": YELLOW, "collective": ORANGE, "memory": "#B3B3B3", "other": "#595959"}
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16

@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
 CLASSES = {  # two or three at once: the mixture's own colour, beside what it is made of
-    "compute": frame.BLUE, "communication": frame.ORANGE, "memory": frame.GREEN, "compute+communication": frame.PURPLE,
-    "compute+memory": frame.SKY, "communication+memory": frame.AMBER, "compute+communication+memory": frame.YELLOW,
-    "unknown": frame.GREY,
+    "compute": palette.BLUE, "communication": palette.ORANGE, "memory": palette.GREEN, "compute+communication": palette.PURPLE,
+    "compute+memory": palette.SKY, "communication+memory": palette.AMBER, "compute+communication+memory": palette.YELLOW,
+    "unknown": palette.GREY,
 }
 _DARK = ("compute", "communication", "memory", "unknown")
 _COLUMNS = 4
@@ -62,7 +63,7 @@ def _pies(rows: list[Row]) -> dict[str, Counter[str]]:
 def _draw(axes: Axes, name: str, times: Counter[str]) -> None:
     busy = {kind: times[kind] for kind in CLASSES if times[kind]}
     total = sum(busy.values())
-    drawn: Any = axes.pie(list(busy.values()) or [1], colors=[CLASSES[kind] for kind in busy] or [frame.PALE], startangle=90,
+    drawn: Any = axes.pie(list(busy.values()) or [1], colors=[CLASSES[kind] for kind in busy] or [palette.PALE], startangle=90,
              counterclock=False, pctdistance=0.68,
              autopct=lambda share: f"{share:.1f} %" if busy and share >= _WRITTEN else "",
              wedgeprops={"edgecolor": "white", "linewidth": 0.7}, textprops={"fontsize": 7.5})

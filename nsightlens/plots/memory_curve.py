@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus
+from nsightlens.views import palette
 
 _SIZES = ("allocated_bytes", "reserved_bytes", "net_bytes")
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_type", "device")
@@ -40,7 +41,7 @@ def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         text = frame.title("Memory", (key["run"], key["tool"]), gpu, names[frame.place(key)], device)
         axes.set_title(text, loc="left", fontsize=9)
     note = f"{len(keys) - len(shown)} more devices are not drawn" if len(keys) > len(shown) else ""
-    frame.legend(figure, {"allocated": frame.BLUE, "reserved by the allocator": frame.AMBER}, note)
+    frame.legend(figure, {"allocated": palette.BLUE, "reserved by the allocator": palette.AMBER}, note)
     return frame.settle(figure)
 
 
@@ -49,14 +50,14 @@ def _draw(axes: Axes, rows: pa.Table) -> None:
     factor, unit = frame.time_unit(int(at.max() - at.min()))
     when = (at - at.min()) / factor
     known = rows["allocated_bytes"].null_count < rows.num_rows
-    curves = {"allocated_bytes" if known else "net_bytes": frame.BLUE, "reserved_bytes": frame.AMBER}
+    curves = {"allocated_bytes" if known else "net_bytes": palette.BLUE, "reserved_bytes": palette.AMBER}
     values = {name: rows[name].to_numpy().astype(np.float64) for name in curves if rows[name].null_count < rows.num_rows}
     size, size_unit = frame.byte_unit(max(float(np.nanmax(np.abs(column))) for column in values.values()))
     for name, column in values.items():
         axes.step(*frame.thinned(when, column / size), where="post", color=curves[name], linewidth=1.1, label=name)
     first = next(iter(values))
     peak = int(np.nanargmax(values[first]))
-    axes.plot([when[peak]], [values[first][peak] / size], marker="v", color=frame.ORANGE, markersize=6, linestyle="none")
+    axes.plot([when[peak]], [values[first][peak] / size], marker="v", color=palette.ORANGE, markersize=6, linestyle="none")
     axes.annotate(f"peak {values[first][peak] / size:.4g} {size_unit}", (when[peak], values[first][peak] / size), xytext=(5, 5),
                   textcoords="offset points", fontsize=8, ha="left" if when[peak] < 0.75 * when[-1] else "right")
     axes.margins(y=0.15)

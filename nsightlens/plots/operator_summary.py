@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
 _MOST = 20
 
@@ -27,7 +28,7 @@ def operator_summary(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         factor, unit = frame.time_unit(max(ns for _, ns, _ in bars))
         shares = [f"{100 * ns / total:.1f} %, " if total else "" for _, ns, _ in bars]
         frame.ranked(axes, [name for name, _, _ in bars], [ns / factor for _, ns, _ in bars],
-                     [frame.BLUE if where == "GPU" else frame.AMBER] * len(bars),
+                     [palette.BLUE if where == "GPU" else palette.AMBER] * len(bars),
                      [f"{share}{calls:,}×" for share, (_, _, calls) in zip(shares, bars, strict=True)])
         axes.set_xlabel(f"{where} time of the operator itself ({unit})", fontsize=9)
     frame.legend(figure, {}, "summed over calls and processes; without the operators inside")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus
+from nsightlens.views import palette
 
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_id")
 _FULL = 1024  # launches that a stream's queue holds
@@ -31,11 +32,12 @@ def queue_length_series(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         factor, unit = frame.time_unit(end - begin)
         streams = rows["stream"].value_counts().to_pylist()
         streams.sort(key=lambda found: (-found["counts"], found["values"] is None, found["values"]))
-        for colour, found in zip(frame.COLOURS, streams, strict=False):
+        for colour, found in zip(palette.COLOURS, streams, strict=False):
             line = rows.filter(frame.is_row_of(rows, {"stream": found["values"]}))
             xs, ys = frame.thinned((line["at_ns"].to_numpy() - begin) / factor, line["length"].to_numpy())
             axes.step(xs, ys, where="post", color=colour, linewidth=0.9, label=f"stream {found['values']}")
-        more = f"{len(streams) - len(frame.COLOURS)} more streams are not drawn" if len(streams) > len(frame.COLOURS) else None
+        left_out = len(streams) - len(palette.COLOURS)
+        more = f"{left_out} more streams are not drawn" if left_out > 0 else None
         axes.legend(loc="upper right", fontsize=7, framealpha=0.85, title=more, title_fontsize=7)
         if pc.max(rows["length"]).as_py() > _FULL / 2:
             axes.axhline(_FULL, color="0.4", linewidth=0.8, linestyle=(0, (4, 3)))

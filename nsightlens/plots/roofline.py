@@ -19,8 +19,9 @@ from nsightlens.names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots.frame import COLOURS, clean, settle, short
+from nsightlens.plots.frame import clean, settle, short
 from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
+from nsightlens.views.palette import COLOURS
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LEVEL_MARKERS = {"dram": ("o", 9.0), "l2": ("s", 7.0), "l1": ("^", 5.0)}  # sizes nest, where a level filters nothing

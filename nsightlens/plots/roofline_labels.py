@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from nsightlens.plots.frame import COLOURS
 from nsightlens.plots.roofline_roofs import FLAT, RIDGE, SLOPE, Row
+from nsightlens.views.palette import COLOURS
 
 Boxes = list[Bbox]
 Xy = tuple[float, float]

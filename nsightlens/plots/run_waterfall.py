@@ -10,8 +10,9 @@ from nsightlens.analyses.run_waterfall import called
 from nsightlens.names import shortened
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
-LONGER, SHORTER, TOTAL = frame.ORANGE, frame.BLUE, frame.GREY
+LONGER, SHORTER, TOTAL = palette.ORANGE, palette.BLUE, palette.GREY
 _MOST = 14
 """Items with a bar of their own; the others share one, with their exact sum."""
 _LEAST = 0.005

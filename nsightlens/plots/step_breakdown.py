@@ -10,11 +10,8 @@ from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views.palette import CATEGORIES
 
-CATEGORIES = {  # in the order of priority of the view, GPU first
-    "kernel": frame.BLUE, "memcpy": frame.SKY, "memset": frame.GREEN, "communication": frame.ORANGE, "runtime": frame.AMBER,
-    "data_loader": frame.PURPLE, "cpu_exec": frame.YELLOW, "other": frame.PALE,
-}
 _NAMES = {"data_loader": "data loader", "cpu_exec": "CPU exec"}
 _MOST_STEPS = 200
 _ALIKE = 10

@@ -13,13 +13,10 @@ from matplotlib.figure import Figure
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus
+from nsightlens.views import palette
 
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "step", "step_ns")
-# The GPU's work in full colours, what the CPU did in pale ones: no colour stands for two things.
-_KINDS = {"memory": frame.FAMILIES["memory"], "graph": "#1A1A1A", "api_call": "#F5CFA0", "operator": "#C4DCEE",
-          "module": "#BFE5D6"}
-_ANNOTATION = "#EAD0E0"
-_DARK = (frame.BLUE, frame.GREEN, frame.ORANGE, frame.FAMILIES["other"], _KINDS["graph"])
+_DARK = (palette.BLUE, palette.GREEN, palette.ORANGE, palette.SLICES["other"], palette.SLICES["graph, kernels unknown"])
 _MOST_PROCESSES, _MOST_THREADS, _MOST_STREAMS, _DEEPEST = 4, 5, 12, 6
 _WRITTEN = 0.055  # of the width: a bar this long holds its name
 _CHARACTERS = 150  # that fit into the width
@@ -54,15 +51,10 @@ def step_timeline(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         axes = part.subplots()
         used |= _draw(axes, lanes, length)
         axes.set_xlabel(f"Time since the step's start ({unit})", fontsize=8)
-    entries = {name: colour for name, colour in _entries().items() if colour in used}
+    entries = {name: colour for name, colour in palette.SLICES.items() if colour in used}
     left_out = len(keys) - len(panels)
     frame.legend(figure, entries, f"{left_out} more processes are not drawn: choose with --rank and --run" if left_out else "")
     return frame.settle(figure)
-
-
-def _entries() -> dict[str, str]:
-    return frame.FAMILIES | {"graph, kernels unknown": _KINDS["graph"], "API call": _KINDS["api_call"],
-                             "operator": _KINDS["operator"], "module": _KINDS["module"], "annotation": _ANNOTATION}
 
 
 def _lanes(rows: pa.Table, factor: float) -> list[tuple[str, list[Bar]]]:
@@ -104,7 +96,7 @@ def _bars(rows: pa.Table, factor: float) -> list[Bar]:
 
 
 def _colour(kind: str, family: str | None) -> str:
-    return frame.FAMILIES.get(family or "other", frame.FAMILIES["other"]) if kind == "kernel" else _KINDS.get(kind, _ANNOTATION)
+    return palette.SLICES[palette.slice_kind(kind, family)]
 
 
 def _draw(axes: Axes, lanes: list[tuple[str, list[Bar]]], length: float) -> set[str]:

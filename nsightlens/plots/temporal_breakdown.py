@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
-PARTS = {"compute": frame.BLUE, "non-compute": frame.ORANGE, "unknown (graphs)": frame.GREY, "idle": frame.PALE}
+PARTS = {"compute": palette.BLUE, "non-compute": palette.ORANGE, "unknown (graphs)": palette.GREY, "idle": palette.PALE}
 _COLUMNS = {"compute": "compute_ns", "non-compute": "non_compute_ns", "unknown (graphs)": "unknown_ns", "idle": "idle_ns"}
 _WIDE_ENOUGH = 0.07  # of the longest bar: a share is written into the part
 

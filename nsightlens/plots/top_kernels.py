@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from nsightlens.names import labels
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Row
+from nsightlens.views import palette
 
 _MOST = 20
 
@@ -26,7 +27,7 @@ def top_kernels(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     for part, members in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
         _draw(part.subplots(), members)
     used = {row["family"] for members in panels.values() for row in members}
-    frame.legend(figure, {name: colour for name, colour in frame.FAMILIES.items() if name in used},
+    frame.legend(figure, {name: colour for name, colour in palette.FAMILIES.items() if name in used},
                  "durations summed over all launches and ranks; kernels that ran at the same time count each for itself")
     return frame.settle(figure)
 
@@ -37,6 +38,6 @@ def _draw(axes: Axes, rows: list[Row]) -> None:
     names = labels({str(row["name"]) for row in rows}, frame.NAME_LENGTH)
     frame.ranked(
         axes, [names[str(row["name"])] for row in rows], [(row["total_ns"] or 0) / factor for row in rows],
-        [frame.FAMILIES.get(row["family"], frame.FAMILIES["other"]) for row in rows],
+        [palette.FAMILIES.get(row["family"], palette.FAMILIES["other"]) for row in rows],
         [f"{share}{row['instances']:,}×" for share, row in zip(shares, rows, strict=True)])
     axes.set_xlabel(f"Total time ({unit})", fontsize=9)

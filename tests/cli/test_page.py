@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli.page import more, outliers, share, spread
+from nsightlens.cli.page import more, outliers, spread
+from nsightlens.views.figures import share
 from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.conftest import Shared

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import nsightlens as nl
-from nsightlens.cli import page
 from nsightlens.cli.compare import command as compare
 from nsightlens.cli.summary import command
 from nsightlens.errors import NsightlensError
+from nsightlens.views import figures
 from tests.exact_intervals import exact_intervals
 from tests.places import ROOT
 
@@ -49,7 +49,7 @@ def test_the_page_fits_and_names_what_is_missing(store: tuple[str, Path], width:
     assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= width
     assert ("Ranks side by side" in done.stdout) == (store[0] in ("eight_ranks", "windows", "nsys"))
     for ns in exact_times(store[0]):
-        assert page.duration(ns) in done.stdout
+        assert figures.duration(ns) in done.stdout
     assert ("Memory peak · " in done.stdout.replace("\n", " · ")) and "nan" not in done.stdout.split()
 
 

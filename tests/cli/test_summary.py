@@ -15,6 +15,7 @@ from nsightlens.cli.sections import SECTIONS
 from nsightlens.cli.summary import command
 from nsightlens.cli.tables import Column
 from nsightlens.errors import UsageError
+from nsightlens.views import figures
 from tests.captures import kineto, ncu
 from tests.places import ROOT
 
@@ -48,9 +49,9 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
         top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()
         peak = store.view("memory_peak").to_pylist()
     for row in busy:
-        assert page.duration(row["compute_ns"]) in text and page.share(row["busy_pct"]) in text
-    assert page.duration(top[0]["total_ns"]) in text and f"{top[0]['instances']:,}" in text
-    assert page.size(peak[0]["peak_allocated_bytes"]) in text
+        assert figures.duration(row["compute_ns"]) in text and figures.share(row["busy_pct"]) in text
+    assert figures.duration(top[0]["total_ns"]) in text and f"{top[0]['instances']:,}" in text
+    assert figures.size(peak[0]["peak_allocated_bytes"]) in text
 
 
 def test_categories_are_the_view_s_and_their_shares_sum_to_the_step(demo: Path) -> None:
@@ -119,12 +120,12 @@ def test_sections_ask_only_views() -> None:
     (None, "–"), (0, "0 ns"), (850, "850 ns"), (1_000, "1.000 µs"), (131_390_000, "131.4 ms"), (999_999, "1.000 ms"),
     (4_397_000_000, "4.397 s"), (7_200_000_000_000, "7,200 s"), (-5_000, "-5.000 µs")])
 def test_durations(ns: int | None, text: str) -> None:
-    assert page.duration(ns) == text
+    assert figures.duration(ns) == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(None, "–"), (0, "0 B"), (1023, "1023 B"), (6.174 * 2**30, "6.174 GiB")])
 def test_sizes(count: float | None, text: str) -> None:
-    assert page.size(count) == text
+    assert figures.size(count) == text
 
 
 def test_bars() -> None:

@@ -1,0 +1,66 @@
+"""nsightlens report: the store, or a run directory, as one HTML file to look at and to hand on."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.cli.output import store_option, views_option
+from nsightlens.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
+
+
+@click.command("report")
+@click.argument("run_dir", required=False, type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
+              help="File to write.")
+@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.")
+@click.option("--base", metavar="NAME", help="Compare --run with this run: the report then has a tab for what changed.")
+@click.option("--max-mb", type=click.FloatRange(min=1), default=10, show_default=True,
+              help="Largest size of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the report in the browser.")
+@store_option
+@views_option
+def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str | None, max_mb: float, is_opened: bool,
+            store: Path | None, views: Path | None) -> None:
+    """Write the store, or the captures below RUN_DIR, as one HTML page: findings, steps, operators, kernels, a timeline, ranks.
+
+    The file needs no network and no server: it opens from disk in any browser, and can be mailed. Every number in it comes
+    from a view, and the page names the command that prints it. RUN_DIR is read without writing a store.
+
+    \b
+    nsightlens report -o report.html --open
+    nsightlens report runs/base -o base.html
+    nsightlens report --run fused --base plain -o change.html
+    """
+    from nsightlens.html_report import report
+
+    if run_dir and store:
+        raise UsageError("give RUN_DIR or --store: a RUN_DIR is read without a store")
+    with ExitStack() as stack:
+        opened = _opened(run_dir, store, views, stack)
+        page = report(opened, run=list(runs), base=base, max_mb=max_mb)
+    page.save(output)
+    for text in page.left_out:
+        click.echo(f"left out: {text}", err=True)
+    click.echo(f"written: {output} ({len(page.html.encode()) / 1e6:.1f} MB); open it in a browser", err=True)
+    if is_opened:
+        webbrowser.open(output.resolve().as_uri())
+
+
+def _opened(run_dir: Path | None, store: Path | None, views: Path | None, stack: ExitStack) -> Store:
+    """Return the store, or one in a temporary folder with the captures of a run directory."""
+    import nsightlens as nl
+
+    if run_dir is None:
+        return stack.enter_context(nl.open(store, views=views))
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
+    nl.ingest(run_dir, store=Path(folder) / "store").close()
+    return stack.enter_context(nl.open(Path(folder) / "store", views=views))

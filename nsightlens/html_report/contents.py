@@ -1,0 +1,129 @@
+"""The tables of a report, packed one after the other until its size is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from nsightlens.html_report.packing import pack
+from nsightlens.html_report.questions import Question
+from nsightlens.html_report.timeline import Step, launches, steps
+from nsightlens.views.palette import CATEGORIES, SLICES
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
+
+_ANSWERS = ("profile_overview", "diagnostic_summary", "findings", "busy_time", "step_breakdown")
+"""Views whose rows the static part of the page has too."""
+_COARSER = (4000, 1000, 250)
+"""Stretches per step into which short slices are merged, where all of them are too many."""
+_MOST_STEPS = 64
+
+
+class Contents:
+    """What goes into a page of at most `budget` bytes: packed tables by name, their commands, and what is left out."""
+
+    def __init__(self, store: Store, runs: Sequence[str], budget: int) -> None:
+        self._store, self._runs, self._left = store, runs, budget
+        self.packed: dict[str, str] = {}
+        self.answers: dict[str, list[dict[str, Any]]] = {}
+        self.left_out: list[str] = []
+        self._tables: dict[str, dict[str, Any]] = {}
+        self._steps: list[dict[str, Any]] = []
+        self._words: dict[str, int] = {}
+
+    def add(self, questions: Iterable[Question], compared: Iterable[Question]) -> None:
+        """Add the tables of few rows, then the timeline, then tables with a row per event as far as they fit."""
+        asked = [*questions, *compared]
+        for question in asked:
+            if not question.is_long:
+                self._add_table(question)
+        self._add_steps()
+        for question in asked:
+            if question.is_long:
+                self._add_table(question)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the script must know beside the tables."""
+        return {"tables": self._tables, "steps": self._steps, "left_out": self.left_out, "slices": SLICES,
+                "categories": CATEGORIES}
+
+    def _add_table(self, question: Question) -> None:
+        table = question.ask(self._store, self._runs)
+        if question.name in _ANSWERS:
+            self.answers[question.name] = table.to_pylist()
+        if not table.num_rows:
+            return
+        command = question.command(self._store, self._runs)
+        if self._put(question.name, pack(table)):
+            docs = dict(self._store.views[question.view].columns)
+            self._tables[question.name] = {"command": command, "docs": {name: docs[name] for name in table.column_names}}
+        else:
+            self.left_out.append(f"{table.num_rows:,} rows of {question.view}: {command}")
+
+    def _put(self, name: str, packed: str) -> bool:
+        """Keep a packed table; return False where it does not fit."""
+        if len(packed) > self._left:
+            return False
+        self._left -= len(packed)
+        self.packed[name] = packed
+        return True
+
+    def _add_steps(self) -> None:
+        """Add of each process its middle step, then its longest, then the others while there is room."""
+        known = launches(self._store, self._runs)
+        shown = [step for step in steps(self._store, self._runs, known) if step.slices.num_rows]
+        if not shown:
+            return
+        room = self._left // 2  # the rest is for the other steps, and tables with a row per event
+        bins = next((bins for bins in (0, *_COARSER) if self._size(shown, bins) <= room), _COARSER[-1])
+        for step in shown:
+            self._add_step(step, bins, "middle")
+        worst = self._longest()
+        others = [number for number in self._numbers() if number is not None]
+        for number in list(dict.fromkeys([*(number for number, _ in worst), *others]))[:_MOST_STEPS]:
+            for step in steps(self._store, self._runs, known, number):
+                process = step.keys["process_id"], step.keys["window_index"]
+                self._add_step(step, bins, "longest" if (number, process) in worst else "")
+        self._say_left_out(bins)
+        self._put("words", pack(pa.table({"word": list(self._words)})))
+
+    def _size(self, shown: Sequence[Step], bins: int) -> int:
+        """Return how large these steps would be."""
+        words: dict[str, int] = {}
+        return sum(len(pack((step.merged(bins) if bins else step).slices, words)) for step in shown) + sum(map(len, words))
+
+    def _add_step(self, step: Step, bins: int, role: str) -> None:
+        known = (step.keys["process_id"], step.keys["window_index"], step.keys["step"])
+        if any(tuple(other[name] for name in ("process_id", "window_index", "step")) == known for other in self._steps):
+            return
+        drawn = step.merged(bins) if bins else step
+        name = f"step{len(self._steps)}"
+        if self._put(name, pack(drawn.slices, self._words)):
+            merged = step.slices.num_rows - drawn.slices.num_rows
+            self._steps.append(step.keys | {"table": name, "lanes": step.lanes, "role": role, "merged": merged})
+
+    def _longest(self) -> set[tuple[int, tuple[str, int]]]:
+        """Return the number of the longest step of each process, with the process."""
+        found: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in self.answers["step_breakdown"]:
+            process = row["process_id"], row["window_index"]
+            if row["step"] is not None and row["step_ns"] > found.get(process, {"step_ns": -1})["step_ns"]:
+                found[process] = row
+        return {(row["step"], process) for process, row in found.items()}
+
+    def _numbers(self) -> list[int | None]:
+        return list(dict.fromkeys(row["step"] for row in self.answers["step_breakdown"]))
+
+    def _say_left_out(self, bins: int) -> None:
+        all_steps = [row for row in self.answers["step_breakdown"] if row["step"] is not None]
+        here = sum(step["step"] is not None for step in self._steps)
+        if here < len(all_steps):
+            self.left_out.append(f"{len(all_steps) - here:,} of {len(all_steps):,} steps of the timeline: "
+                                 "nsightlens export perfetto -o trace.json.gz")
+        if bins:
+            merged = sum(step["merged"] for step in self._steps)
+            self.left_out.append(f"{merged:,} slices of the timeline, merged with their neighbours where shorter than a "
+                                 f"{bins:,}th of the step: nsightlens export perfetto -o trace.json.gz")

@@ -1,0 +1,119 @@
+"""The first part of a report, which needs no JavaScript: per run the verdict, its key figures, findings and diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nsightlens.views.figures import MISSING, duration, number, share, spans
+from nsightlens.views.finding_cards import Card, cards
+
+Row = dict[str, Any]
+Rows = Mapping[str, Sequence[Row]]
+
+TIMELINE = ("nsys", "kineto")
+"""Tools with a timeline, the least disturbing first."""
+_SAID = 3  # findings that the verdict names
+_NOTHING = "nothing"  # the rule that says that no other fired
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure: its name, its text, what it is of, and the command that prints it."""
+
+    name: str
+    text: str
+    note: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a run's part of the page says."""
+
+    run: str
+    is_simulated: bool
+    verdict: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    cards: tuple[Card, ...]
+    captured: tuple[Row, ...]
+    diagnostics: tuple[Row, ...]
+
+
+def overview(run: str, answers: Rows) -> Overview:
+    """Return what the page says of a run, from the rows of views by name."""
+    mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
+    profiles = mine["profile_overview"]
+    found = cards(mine["findings"])
+    return Overview(
+        run, any(row["simulated"] for row in profiles), tuple(_verdict(found)), tuple(_tiles(mine)),
+        tuple(card for card in found if card.rule != _NOTHING), tuple(_captured(profiles)),
+        tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
+
+
+def _verdict(found: Sequence[Card]) -> list[str]:
+    """Return a sentence for each of the first findings, and what is said where there is none."""
+    if not found:
+        return ["No finding: this capture has no timeline to judge. Its kernels and counters are in the other parts."]
+    return [_sentence(card) for card in found[:_SAID]]
+
+
+def _sentence(card: Card) -> str:
+    amount = ", ".join(card.figures[:2] if card.row["total_ns"] is not None else ())
+    parts = [card.who, card.what, amount]
+    sentence = f"{': '.join(filter(None, parts))}."
+    return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def best(rows: Sequence[Row], order: Sequence[str] = TIMELINE) -> list[Row]:
+    """Return the rows of the first tool of `order` that has some: figures of two tools are never mixed."""
+    return next((found for tool in order if (found := [row for row in rows if row["tool"] == tool])), [])
+
+
+def _tiles(mine: Rows) -> list[Tile]:
+    steps = best([row for row in mine["step_breakdown"] if row["step"] is not None])
+    busy = best(mine["busy_time"])
+    tiles = []
+    if steps:
+        tiles.append(Tile("Step", _range([row["step_ns"] for row in steps], duration),
+                          f"shortest to longest of {len(steps)}, {steps[0]['tool']}", "nsightlens show step_breakdown"))
+    if busy:
+        tiles.append(Tile("GPU busy", _range([row["busy_pct"] for row in busy], share), f"first to last GPU work, {_of(busy)}",
+                          "nsightlens show busy_time"))
+    if any(row["communication_ns"] for row in busy):
+        tiles.append(Tile("Exposed communication", _range([row["exposed_communication_ns"] for row in busy], duration),
+                          _of(busy), "nsightlens show busy_time"))
+    if busy:
+        tiles.append(Tile("GPU idle", _range([row["idle_ns"] for row in busy], duration), f"first to last GPU work, {_of(busy)}",
+                          "nsightlens show busy_time"))
+    kernels = sum(row["kernels"] or 0 for row in mine["profile_overview"] if row["tool"] == "ncu")
+    if not tiles and kernels:
+        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", "nsightlens show roofline"))
+    return tiles
+
+
+def _of(rows: Sequence[Row]) -> str:
+    """Return what a figure is of: 'lowest to highest of 8 GPUs, nsys'."""
+    return f"{f'lowest to highest of {len(rows)} GPUs, ' if len(rows) > 1 else ''}{rows[0]['tool']}"
+
+
+def _range(values: Sequence[Any], text: Any) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return MISSING
+    low, high = text(min(known)), text(max(known))
+    return low if low == high else f"{low} – {high}"
+
+
+def _captured(profiles: Sequence[Row]) -> list[Row]:
+    """Return a row per tool: what it recorded."""
+    found = []
+    for tool in dict.fromkeys(row["tool"] for row in profiles if row["tool"]):
+        rows = [row for row in profiles if row["tool"] == tool]
+        ranks = [rank for row in rows for rank in (row["ranks"] or "").split(", ") if rank.isdigit()]
+        gpus = dict.fromkeys(row["gpus"] for row in rows if row["gpus"])
+        found.append({"tool": tool, "profiles": number(len(rows)), "ranks": spans(ranks), "gpus": ", ".join(gpus) or MISSING,
+                      "span": duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"]), default=None)),
+                      "kernels": number(sum(row["kernels"] or 0 for row in rows))})
+    return found

@@ -1,0 +1,41 @@
+// The tab Compare: where the step time went from one run to the other, and what changed.
+
+async function compareTab(place) {
+  const [base, other] = FACTS.compared;
+  place.append(el("h2", {}, `${clean(base)} → ${clean(other)}`));
+  const rows = (await rowsOf("run_waterfall")).filter((row) => row.difference_ns !== null);
+  if (rows.length) place.append(...waterfall(rows));
+  for (const [name, title, first] of [["run_difference", "What changed",
+    ["item", "verdict", "difference_ns", "low_ns", "high_ns", "change_pct", "base_ns", "other_ns"]],
+    ["run_waterfall", "Where the step time went", ["item", "kind", "verdict", "base_ns", "other_ns", "difference_ns"]],
+    ["comparability", "What differs in how they were made", ["property", "base_value", "other_value", "same"]]]) {
+    if (isThere(name)) place.append(await gridOf(name, title, { first }) ?? "");
+  }
+}
+
+function waterfall(rows) {
+  const whole = rows[0];
+  const items = [...rows].sort((a, b) => Math.abs(b.difference_ns) - Math.abs(a.difference_ns)).slice(0, 20);
+  const [width, left, each] = [chartWidth(), 260, 24];
+  const [least, most] = extent([0, ...items.map((row) => row.difference_ns)]);
+  const x = linear(Math.min(0, least), Math.max(0, most), left, width - 90);
+  const bottom = items.length * each + 4;
+  const bars = items.map((row, line) => {
+    const [from, to] = [x(0), x(row.difference_ns)];
+    const fill = row.difference_ns > 0 ? FACTS.slices.collective : FACTS.slices.gemm;
+    const name = clean([row.kind, row.item].filter(Boolean).join(": "));
+    return [mark(svg("rect", { x: Math.min(from, to), width: Math.max(1, Math.abs(to - from)), y: line * each + 3,
+      height: each - 6, fill }),
+      `${name}: ${duration(row.base_ns)} to ${duration(row.other_ns)}, ${row.verdict}`),
+    words(short(name, 40), left - 8, line * each + 16, { "text-anchor": "end" }),
+    words(`${row.difference_ns > 0 ? "+" : ""}${duration(row.difference_ns)}`, Math.max(from, to) + 5, line * each + 16)];
+  });
+  const drawn = figure("Where the change of the step comes from", width, bottom + 20,
+    xAxis(x, ticks(Math.min(0, least), Math.max(0, most)), 0, bottom, duration), bars);
+  const change_ns = whole.change_ns === null ? "" : `, ${whole.change_ns > 0 ? "+" : ""}${duration(whole.change_ns)}`;
+  const some = items.length < rows.length ? `, the largest ${items.length} of ${rows.length}` : "";
+  const steps = `${duration(whole.base_total_ns)} → ${duration(whole.other_total_ns)}${change_ns}`;
+  return [el("p", {}, `Mean step: ${steps} (${whole.tool}, ${whole.unit}).`),
+    el("p", { class: "note" }, `exclusive time of each item${some}; all items sum to the change of the step`), drawn,
+      tools(drawn, "waterfall", commandOf("run_waterfall"))];
+}

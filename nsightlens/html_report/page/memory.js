@@ -1,0 +1,79 @@
+// The tab Memory: allocated memory over time; a stretch chosen with two clicks filters the events below.
+
+async function memoryTab(place) {
+  const rows = await rowsOf("memory_curve");
+  const devices = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row.run, row.rank, row.process_id, row.window_index, row.device_type, row.device]);
+    if (!devices.has(key)) devices.set(key, []);
+    devices.get(key).push(row);
+  }
+  const isHost = (key) => JSON.parse(key)[4] === "cpu";
+  const keys = [...devices.keys()].sort((a, b) => isHost(a) - isHost(b));
+  const chosenKey = keys[Number(state.device) || 0];
+  if (chosenKey) {
+    place.append(el("p", { class: "tools" }, keys.length > 1 ? select("Memory of",
+      keys.map((key, i) => [i, deviceName(JSON.parse(key))]),
+      Number(state.device) || 0, (device) => change({ device, from: "", to: "" }))
+        : el("b", {}, deviceName(JSON.parse(chosenKey)))));
+    place.append(...memoryCurve(devices.get(chosenKey)));
+  }
+  const peaks = await gridOf("memory_peak", "Peaks", { first: ["rank", "device_type", "device", "peak_allocated_bytes",
+    "peak_pct", "peak_op"] });
+  const operators = await gridOf("memory_by_operator", "Memory by operator",
+    { first: ["name", "self_increase_bytes", "self_allocated_bytes", "calls"],
+    sort: "-self_allocated_bytes" });
+  place.append(...[peaks, operators].filter(Boolean));
+}
+
+const deviceName = ([, rank, process, , type,
+  device]) => `${rank === null ? process ?? "process" : `rank ${rank}`}, ${type} ${device ?? ""}`;
+
+function memoryCurve(rows) {
+  const column = rows.some((row) => row.allocated_bytes !== null) ? "allocated_bytes" : "net_bytes";
+  const points = rows.filter((row) => row[column] !== null).map((row) => [row.at_ns, row[column]]);
+  const [low, high] = [points[0][0], points[points.length - 1][0]];
+  const [width, height, left, bottom] = [chartWidth(), 260, 80, 230];
+  const [least, most] = extent(points.map((point) => point[1]));
+  const x = linear(low, high, left, width - 20);
+  const y = linear(Math.min(0, least), most, bottom, 10);
+  const line = thinned(points, 3000).map(([at, bytes], i, all) => i ? `H${x(at).toFixed(1)}V${y(bytes).toFixed(1)}`
+    : `M${x(at)},${y(bytes)}`).join("");
+  const from = Number(state.from) || low;
+  const to = Number(state.to) || high;
+  const brush = svg("rect", { x: x(from), width: Math.max(1, x(to) - x(from)), y: 10, height: bottom - 10,
+    fill: colour("accent"), "fill-opacity": state.from ? 0.15 : 0 });
+  const drawn = figure("Memory over time", width, height, yAxis(y, byteTicks(Math.min(0, least), most), left, width - 20, size),
+    xAxis(x, ticks(0, high - low).map((ns) => ns + low), 10, bottom, (ns) => duration(ns - low)), brush,
+      svg("path", { d: line, fill: "none", stroke: FACTS.slices.gemm, "stroke-width": 1.4 }));
+  drawn.addEventListener("pointerdown", (event) => brushFrom(event, drawn, brush, { x, low, high, left, width }));
+  const inside = rows.filter((row) => row.at_ns >= from && row.at_ns <= to);
+  const events = new Grid({ name: "memory_curve", title: "Allocations and releases there", rows: inside,
+    columns: ["at_ns", "bytes", column, "reserved_bytes"].filter((name) => inside.some((row) => row[name] !== null)),
+    command: commandOf("memory_curve"), docs: FACTS.tables.memory_curve.docs, sort: "-bytes" });
+  return [el("h3", {}, column === "net_bytes" ? "Memory over time, since the capture began" : "Allocated memory over time"),
+    el("p", { class: "note" }, "drag over a stretch to see its allocations; time since the first of them"), drawn,
+      tools(drawn, "memory", commandOf("memory_curve")),
+    state.from ? button("Whole time", () => change({ from: "", to: "" })) : null, events.element].filter(Boolean);
+}
+
+function brushFrom(event, drawn, brush, { x, low, high, left, width }) {
+  const box = drawn.getBoundingClientRect();
+  const at = (client) => {
+    const place = (client - box.left) * width / box.width;
+    return Math.max(low, Math.min(high, low + (place - left) / (width - 20 - left) * (high - low)));
+  };
+  const first = at(event.clientX);
+  let last = first;
+  const move = (next) => {
+    last = at(next.clientX);
+    brush.setAttribute("x", x(Math.min(first, last)));
+    brush.setAttribute("width", Math.max(1, x(Math.max(first, last)) - x(Math.min(first, last))));
+  };
+  drawn.addEventListener("pointermove", move);
+  window.addEventListener("pointerup", () => {
+    drawn.removeEventListener("pointermove", move);
+    if (Math.abs(last - first) > (high - low) / 200) change({ from: Math.round(Math.min(first, last)),
+      to: Math.round(Math.max(first, last)) });
+  }, { once: true });
+}

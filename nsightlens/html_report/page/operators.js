@@ -1,0 +1,33 @@
+// The tab Operators: by name, or by name and shapes, summed over the processes that the filters leave.
+
+const OPERATOR_SUMS = ["calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"];
+
+async function operatorsTab(place) {
+  const group = state.group === "shapes" && isThere("operator_shapes") ? "shapes" : "name";
+  const name = group === "shapes" ? "operator_shapes" : "operator_summary";
+  const rows = await rowsOf(name, BEST.operators);
+  const keys = group === "shapes" ? ["run", "name", "shapes"] : ["run", "name"];
+  const found = summed(rows, keys, OPERATOR_SUMS);
+  const processes = new Set(rows.map((row) => row.process_id)).size;
+  place.append(el("p", { class: "tools" }, select("Group by", [["name", "operator"], ["shapes", "operator and shapes"]], group,
+    (value) => change({ group: value }))));
+  const columns = [...(FACTS.runs.length > 1 ? keys : keys.slice(1)), ...OPERATOR_SUMS];
+  const grid = new Grid({ name, title: `Operators (${rows[0]?.tool ?? ""})`, rows: found, columns, command: commandOf(name),
+    docs: FACTS.tables[name].docs,
+    sort: found.some((row) => row.device_self_ns) ? "-device_self_ns" : "-host_self_ns",
+      onRow: (row) => change({ op: row.name }),
+    hint: processes > 1 ? `summed over ${processes} processes` : "" });
+  place.append(grid.element);
+  if (state.op) place.append(await operatorDetail(state.op));
+}
+
+async function operatorDetail(op) {
+  const kernels = await gridOf("operator_kernels", `Kernels of ${clean(op)}`, { keep: (row) => row.op === op, sort: "-total_ns",
+    first: ["name", "calls", "total_ns", "avg_ns"], order: BEST.operators });
+  const shapes = await gridOf("operator_shapes", `Shapes of ${clean(op)}`,
+    { keep: (row) => row.name === op, sort: "-device_self_ns",
+    first: ["shapes", "calls", "device_self_ns"], order: BEST.operators });
+  return el("div", { class: "detail", id: "detail" }, el("p", { class: "tools" }, el("b", {}, clean(op)),
+    FACTS.steps.length ? button("Show in timeline", () => change({ tab: "timeline", find: op })) : null,
+    button("Close", () => change({ op: "" }))), kernels ?? el("p", { class: "note" }, "It launched no kernel."), shapes);
+}

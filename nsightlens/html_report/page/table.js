@@ -1,0 +1,88 @@
+// A table that sorts, searches, shows more on demand, and can be taken along as CSV.
+
+const PAGE = 50;
+
+class Grid {
+  // rows: objects. columns: names, in order. command: what prints the rows. docs: column -> what it means.
+  // onRow: called with the row that was chosen. sort: column, "-" in front where the largest come first.
+  constructor({ name, title, rows, columns, command, docs = {}, onRow = null, sort = "", hint = "" }) {
+    Object.assign(this, { name, rows, columns, docs, onRow, sort, shown: PAGE, query: "" });
+    this.body = el("tbody");
+    this.head = el("tr");
+    this.count = el("span", { class: "note" });
+    this.more = button("", () => { this.shown *= 4; this.draw(); }, { class: "more" });
+    this.element = el("section", { class: "grid" }, el("h3", {}, title), hint ? el("p", { class: "note" }, hint) : null,
+      el("p", { class: "tools" }, search("Search", "", (text) => { this.query = text.toLowerCase(); this.draw(); }), this.count,
+        el("code", {}, command),
+        button("CSV", () => save(`${name}.csv`, "text/csv", csv(this.columns, this.found())),
+          { "aria-label": `Download ${title} as CSV` })),
+      el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title },
+        el("table", {}, el("caption", { class: "hidden" }, title), el("thead", {}, this.head), this.body)), this.more);
+    this.draw();
+  }
+
+  found() {
+    const matches = this.rows.filter((row) => !this.query ||
+      this.columns.some((name) => typeof row[name] === "string" && row[name].toLowerCase().includes(this.query)));
+    const name = this.sort.replace("-", "");
+    if (!name) return matches;
+    const sign = this.sort.startsWith("-") ? -1 : 1;
+    return matches.sort((a, b) => {
+      if (a[name] === null || b[name] === null) return (a[name] === null) - (b[name] === null);
+      return sign * (a[name] > b[name] ? 1 : a[name] < b[name] ? -1 : 0);
+    });
+  }
+
+  draw() {
+    const found = this.found();
+    this.head.replaceChildren(...this.columns.map((name) => this.header(name)));
+    this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row)));
+    this.count.textContent = `${number(found.length)} of ${number(this.rows.length)} rows`;
+    this.more.textContent = `Show more of ${number(found.length - this.shown)} further rows`;
+    this.more.hidden = found.length <= this.shown;
+  }
+
+  isNumeric(name) { return this.rows.some((row) => typeof row[name] === "number"); }
+
+  header(name) {
+    const order = this.sort === name ? "ascending" : this.sort === `-${name}` ? "descending" : "none";
+    const next = order === "descending" || (order === "none" && !this.isNumeric(name)) ? name : `-${name}`;
+    const mark = order === "ascending" ? " ▲" : order === "descending" ? " ▼" : "";
+    return el("th", { scope: "col", "aria-sort": order, class: this.isNumeric(name) ? "n" : null, title: this.docs[name] },
+      button(heading(name) + mark, () => { this.sort = next; this.draw(); this.focus(name); }, { "data-column": name }));
+  }
+
+  focus(name) { this.head.querySelector(`[data-column="${name}"]`).focus(); }
+
+  line(row) {
+    const cells = this.columns.map((name, place) => {
+      const text = cell(name, row[name]);
+      const long = typeof row[name] === "string" && text.length > 40;
+      const said = long ? el("span", { class: "clamp" }, text) : text;
+      const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
+      return el("td", { class: this.isNumber(row[name]) ? "n" : long ? "long" : null, title: long ? text : null }, inside);
+    });
+    return el("tr", {}, cells);
+  }
+
+  isNumber(value) { return typeof value === "number"; }
+}
+
+const HIDDEN = new Set(["run", "tool", "process_id", "window_index", "profile_id"]);
+
+// A grid over a table of the page under the filters; `first` columns lead, columns of one value and ids are left out.
+async function gridOf(name, title, { first = [], sort = "", onRow = null, keep = () => true, order = BEST.timeline,
+  hint = "" } = {}) {
+  const rows = (await rowsOf(name, order)).filter(keep);
+  if (!rows.length) return null;
+  const several = (column) => new Set(rows.map((row) => row[column])).size > 1;
+  const known = (column) => rows.some((row) => row[column] !== null && !(column === "clipped_ns"
+    && row.clipped_ns === row.total_ns));
+  const all = Object.keys(rows[0]).filter((column) => known(column) && (HIDDEN.has(column) ? column === "run"
+    && several(column) : true));
+  const columns = [...first.filter((column) => all.includes(column)), ...all.filter((column) => !first.includes(column))];
+  const tool = rows[0].tool;
+  return new Grid({ name, title: tool && !several("tool") ? `${title} (${tool})` : title, rows, columns,
+    command: commandOf(name),
+    docs: FACTS.tables[name].docs, sort, onRow, hint }).element;
+}

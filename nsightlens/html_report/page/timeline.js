@@ -1,0 +1,101 @@
+// The tab Timeline: one step at a time, of one rank or of several below each other, from each step's start.
+
+const MOST_PROCESSES = 64;
+
+async function timelineTab(place) {
+  const ranks = await ranksAsked();
+  const steps = chosenSteps(ranks);
+  const offered = [...new Set(steps.map((step) => step.step))].sort((a, b) => a - b);
+  const middle = steps.find((step) => step.role === "middle") ?? steps[0];
+  if (!middle) {
+    place.append(el("p", { class: "note" }, "No step of the timeline is left by the filters."));
+    return;
+  }
+  const wanted = offered.includes(Number(state.step)) ? Number(state.step) : middle.step;
+  const shown = steps.filter((step) => step.step === wanted).slice(0, MOST_PROCESSES);
+  const processes = await Promise.all(shown.map(async (step) => ({ step, table: await loadStep(step) })));
+  const details = el("aside", { class: "details", "aria-live": "polite" },
+    el("p", { class: "note" }, "Click on a slice for its figures."));
+  const open = new Set(processes.length < 3 ? processes.keys() : []);
+  const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline));
+  window.nsightlensTimeline = timeline;
+  const results = el("div");
+  place.append(controls(offered, wanted, timeline, results), results, timeline.element,
+    legend(FACTS.slices, KINDS.filter((_,
+      kind) => processes.some(({ table }) => table.columns.get("kind").numbers.includes(kind)))), details,
+    el("p", { class: "tools" }, el("code", {},
+      `nsightlens show step_timeline${wanted === null ? "" : ` which_step=${wanted}`}`), " The whole capture: ",
+      el("code", {}, "nsightlens export perfetto -o trace.json.gz"), button("PNG", () => timeline.canvas.toBlob(
+        (blob) => save("timeline.png", "image/png", blob)), { "aria-label": "Download the timeline as PNG" })));
+  timeline.draw();
+  if (state.find) findSlices(state.find, timeline, results);
+}
+
+function chosenSteps(ranks) {
+  const asked = numbers(state.steps);
+  const fits = FACTS.steps.filter((step) => (!state.run || step.run === state.run) && (!ranks || ranks.has(step.rank)) &&
+    (!asked || asked.has(step.step)));
+  const tools = state.tool ? [state.tool] : BEST.timeline;
+  const best = new Map();
+  for (const step of fits) {
+    const rank = tools.indexOf(step.tool);
+    if (rank >= 0 && !(best.get(step.run) < rank)) best.set(step.run, rank);
+  }
+  return fits.filter((step) => tools.indexOf(step.tool) === best.get(step.run));
+}
+
+function controls(offered, wanted, timeline, results) {
+  const named = offered.filter((step) => step !== null).map((step) => [step, `step ${step}`]);
+  return el("p", { class: "tools" },
+    named.length ? select("Step", named, wanted, (step) => change({ step })) : null,
+    search("Find", state.find ?? "", (text) => { change({ find: text }); findSlices(text, timeline, results); }),
+    button("−", () => timeline.zoom(1.5), { "aria-label": "Zoom out" }),
+      button("+", () => timeline.zoom(0.6), { "aria-label": "Zoom in" }),
+    button("All of it", () => timeline.show(0, timeline.lanes.length)),
+    el("span", { class: "note" }, "drag to move, Ctrl and wheel to zoom, a click on a rank opens its threads"));
+}
+
+// Highlight slices whose name has the text, and list the longest.
+function findSlices(text, timeline, results) {
+  results.replaceChildren();
+  timeline.found = null;
+  if (text) {
+    const wanted = text.toLowerCase();
+    const names = timeline.processes[0].table.columns.get("name").words;
+    timeline.found = new Set(names.flatMap((name, place) => name.toLowerCase().includes(wanted) ? [place] : []));
+    const hits = timeline.processes.flatMap(({ table }, process) => {
+      const column = table.columns.get("name");
+      const rows = [];
+      for (let row = 0; row < table.rows; row++) if (!column.nulls?.[row]
+        && timeline.found.has(column.numbers[row])) rows.push({ process, row, table });
+      return rows;
+    }).sort((a, b) => b.table.value("duration_ns", b.row) - a.table.value("duration_ns", a.row));
+    results.append(el("p", { class: "note", role: "status" }, `${number(hits.length)} slices match; the longest:`),
+      el("ol", { class: "hits" }, hits.slice(0, 8).map(({ process, row, table }) => el("li", {},
+        button(`${short(clean(table.value("name", row)), 90)}, ${duration(table.value("duration_ns", row))}`,
+          () => timeline.goTo(process, row), { class: "link" })))));
+  }
+  timeline.draw();
+}
+
+function describe(place, chosen, timeline) {
+  if (!chosen) {
+    place.replaceChildren(el("p", { class: "note" }, "Nothing is recorded there."));
+    return;
+  }
+  const { table, row, process } = chosen;
+  const call = table.value("launched_by", row);
+  const facts = { kind: KINDS[table.value("kind", row)],
+    start: `${number(table.value("start_ns", row))} ns after the step's start`,
+    duration: `${number(table.value("duration_ns", row))} ns`, operator: table.value("op", row),
+      shapes: table.value("shapes", row) };
+  const pieces = table.value("pieces", row);
+  place.replaceChildren(
+    el("h3", {}, pieces > 1 ? `${number(pieces)} short slices, drawn as one` : clean(table.value("name", row) ?? facts.kind)),
+    el("dl", {}, Object.entries(facts).filter(([, text]) => text).map(([name, text]) => [el("dt", {}, name),
+      el("dd", {}, clean(text))])),
+    call === null ? null : button("Go to the call that launched it", () => {
+      if (!timeline.open.has(process)) timeline.toggle(process);
+      timeline.goTo(process, call);
+    }));
+}

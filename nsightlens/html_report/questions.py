@@ -1,0 +1,87 @@
+"""What a report asks its store: the views behind each tab, and the commands that print the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsightlens.store.store import Store
+
+_IDS = ("profile_id", "process_id")
+"""Ids that tell rows apart; all others are keys of tables that the page does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A view with its parameters, the columns of it that the page has (none: all but ids), and its name in the page."""
+
+    view: str
+    columns: tuple[str, ...] = ()
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    key: str = ""
+    only: str = ""
+    """Column that must be true: other rows have nothing to show here."""
+    is_long: bool = False
+    """It has a row per event, and is left out first where the page becomes too large."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the table in the page."""
+        return self.key or self.view
+
+    def command(self, store: Store, runs: Sequence[str]) -> str:
+        """Return the command line that prints these rows."""
+        words = ["nsightlens", "show", self.view, *(f"{name}={value}" for name, value in self.parameters.items())]
+        return shlex.join([*words, *(word for run in self._filter(store, runs) for word in ("--run", run))])
+
+    def _filter(self, store: Store, runs: Sequence[str]) -> list[str]:
+        """Return the runs that its rows must be of; none where all are meant, or where the view has no column for them."""
+        return list(runs) if "run" in dict(store.views[self.view].columns) else []
+
+    def ask(self, store: Store, runs: Sequence[str]) -> pa.Table:
+        """Return the rows for these runs (none: all)."""
+        asked = self._filter(store, runs)
+        only = {"only_run": asked} if asked else {}
+        table = store.view(self.view, **self.parameters, **only)
+        names = self.columns or tuple(name for name in table.column_names if name in _IDS or not name.endswith("_id"))
+        return (table.filter(table[self.only]) if self.only else table).select(names)
+
+
+QUESTIONS = (
+    Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
+    Question("findings"), Question("execution_summary"), Question("busy_time"), Question("gpu_summary"),
+    Question("step_breakdown"),
+    Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
+    Question("operator_kernels"),
+    Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"),
+    Question("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
+    Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("collective_summary"),
+    Question("collective_match", (
+        "run", "tool", "step", "group_name", "collective", "call_index", "message_bytes", "rank", "arrival_ns", "wait_ns",
+        "transfer_ns", "last_rank", "lag_ns", "lag_threshold_ns"), is_long=True),
+    Question("memory_peak"), Question("memory_by_operator"), Question("memory_curve", is_long=True),
+    Question("module_summary"),
+    Question("true_roofline", (
+        "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "time_tool", "time_grade",
+        "launches", "duration_ns", "work_source", "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity",
+        "ncu_duration_ns", "ncu_achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s", "roof_pct", "simulated"),
+        only="plottable"),
+    Question("roofline", (
+        "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "launches", "duration_ns",
+        "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity", "peak_flop_per_s", "peak_bytes_per_s",
+        "roof_pct", "simulated"), only="plottable"),
+    Question("headroom"),
+    Question("cuda_api_summary"), Question("memory_op_summary"), Question("synchronization_summary"), Question("nvtx_summary"),
+    Question("nvtx_gpu_projection"), Question("os_call_summary"),
+)
+
+
+def comparison(base: str, other: str) -> tuple[Question, ...]:
+    """Return what is asked of two runs."""
+    two = {"base": base, "other": other}
+    return tuple(Question(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability"))

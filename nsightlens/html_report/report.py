@@ -1,0 +1,66 @@
+"""A store as one HTML file: what fits goes in, and the page says what does not."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsightlens.errors import UsageError
+from nsightlens.html_report.assets import render, script, style
+from nsightlens.html_report.contents import Contents
+from nsightlens.html_report.overview import overview
+from nsightlens.html_report.questions import QUESTIONS, comparison
+from nsightlens.views.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
+
+_FIRST_PART = 200_000  # bytes kept for the template and the static first part
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report: the whole page, and what was left out of it for its size. In a notebook it displays itself."""
+
+    html: str
+    left_out: tuple[str, ...]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page and return its path."""
+        found = Path(path)
+        found.write_text(self.html, encoding="utf-8")
+        return found
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, as notebooks show it."""
+        return f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="720" title="nsightlens report"></iframe>'
+
+
+def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:
+    """Return the report of a store, or of some of its runs.
+
+    run: name or names; none: all. base: the run with which `run` is compared; the page then has a tab for it.
+    max_mb: size of the file in MB of 1,000,000 bytes; beyond it steps are merged or left out, longest tables first, and the
+    page says so. Raises UsageError for a run that the store does not have, and for a base without one run.
+    """
+    runs = [run] if isinstance(run, str) else list(run or ())
+    there = [name for name in dict.fromkeys(store.view("profile_overview")["run"].to_pylist()) if name is not None]
+    for name in [*runs, *([base] if base else [])]:
+        if name not in there:
+            raise UsageError(did_you_mean("run", name, there))
+    if not there:
+        raise UsageError("nothing to report: the store is empty")
+    if base is not None and len(runs) != 1:
+        raise UsageError("a comparison needs two runs: the one that is judged (run) and its measure (base)")
+    compared = comparison(base, runs[0]) if base else ()
+    if base:
+        runs = [base, *runs]
+    budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
+    contents = Contents(store, runs, budget)
+    contents.add(QUESTIONS, compared)
+    facts: dict[str, Any] = contents.facts() | {"runs": runs or there, "compared": [base, runs[-1]] if base else []}
+    overviews = [overview(name, contents.answers) for name in facts["runs"]]
+    return Report(render(contents.packed, facts, overviews), tuple(contents.left_out))

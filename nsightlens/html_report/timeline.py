@@ -1,0 +1,138 @@
+"""Rows of the view `step_timeline` -> the steps of a page's timeline: lanes of streams and threads, and what lies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsightlens.names.process_label import process_label
+from nsightlens.views.palette import SLICES, slice_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsightlens.store.store import Store
+
+_KEYS = ("run", "tool", "rank", "process_id", "window_index", "step", "step_ns")
+_LANE = ("device_id", "stream", "thread", "kind", "depth")
+_KINDS = tuple(SLICES)
+_DEEPEST = 12
+_KNOWN = ("op", "op_shapes", "launch_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one process: its keys, its lanes top to bottom, and a row per slice.
+
+    Rows: lane, start_ns (since the step's start), duration_ns, kind (place in SLICES), name, op, shapes, launched_by (row of
+    the API call, NULL where unknown), pieces (how many slices are drawn as this one).
+    """
+
+    keys: dict[str, Any]
+    lanes: tuple[str, ...]
+    slices: pa.Table
+
+    def merged(self, bins: int) -> Step:
+        """Return the step with slices shorter than a `bins`-th of it merged with neighbours of their kind in that stretch."""
+        return Step(self.keys, self.lanes, _merged(self.slices, max(1, self.keys["step_ns"] // bins)))
+
+
+def launches(store: Store, runs: Sequence[str]) -> pa.Table:
+    """Return operator, shapes and launching call of each kernel of the undisturbed tool."""
+    return store.view("timeline_kernels", **({"only_run": list(runs)} if runs else {})).select(["kernel_id", *_KNOWN])
+
+
+def steps(store: Store, runs: Sequence[str], known: pa.Table, which_step: int | None = None) -> Iterator[Step]:
+    """Yield one step of each process: number `which_step`, or the middle one. `known`: what `launches` returns."""
+    only = {"only_run": list(runs)} if runs else {}
+    table = store.view("step_timeline", **({} if which_step is None else {"which_step": which_step}), **only)
+    keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
+    among = {key["process_id"] for key in keys}
+    for key in keys:
+        rows = table.filter(_is_of(table, key))
+        label = {} if key["process_id"] is None else {"process": process_label(key["process_id"], among)}
+        yield _step(key | label, rows, known)
+
+
+def _is_of(table: pa.Table, key: dict[str, Any]) -> pa.ChunkedArray:
+    found = pc.equal(table["process_id"], key["process_id"])
+    if key["window_index"] is not None:
+        found = pc.and_(found, pc.equal(table["window_index"], key["window_index"]))
+    return found if key["step"] is None else pc.and_(found, pc.equal(table["step"], key["step"]))
+
+
+def _step(key: dict[str, Any], rows: pa.Table, known: pa.Table) -> Step:
+    rows = rows.filter(pc.fill_null(pc.less(rows["depth"], _DEEPEST), True))
+    lanes, numbers = _lanes(rows)
+    kinds = [slice_kind(kind, family) for kind, family in
+             zip(rows["kind"].to_pylist(), rows["family"].to_pylist(), strict=True)]
+    table = pa.table({
+        "lane": pa.array(numbers, pa.int64()), "start_ns": rows["start_ns"], "duration_ns": rows["duration_ns"],
+        "kind": pa.array([_KINDS.index(kind) for kind in kinds], pa.int64()), "name": rows["name"],
+        "event_id": rows["event_id"], "kernel_id": _where(rows, "kernel"), "launch_id": _where(rows, "api_call"),
+    }).sort_by([("lane", "ascending"), ("start_ns", "ascending"), ("duration_ns", "descending"), ("event_id", "ascending")])
+    return Step(key, tuple(lanes), _joined(table, known))
+
+
+def _where(rows: pa.Table, kind: str) -> pa.ChunkedArray:
+    """Return the ids of rows of one kind, NULL for the others: tables number their rows on their own, and ids repeat."""
+    return pc.if_else(pc.equal(rows["kind"], kind), rows["event_id"], None)
+
+
+def _lanes(rows: pa.Table) -> tuple[list[str], list[int]]:
+    """Return the label of each lane, and the lane of each row: streams first, then threads with calls above their ranges."""
+    places = [_place(*values) for values in zip(*(rows[name].to_pylist() for name in _LANE), strict=True)]
+    order = sorted(set(places))
+    devices = {place[1] for place in order if place[0] == 0}
+    labels, seen = [], set()
+    for kind, device, line, _ in order:
+        if kind == 0:
+            gpu = f"GPU {str(device).rsplit('gpu', 1)[-1][-8:]} " if len(devices) > 1 else ""
+            labels.append(f"{gpu}{'no stream' if line < 0 else f'stream {line}'}")
+        else:
+            labels.append("" if line in seen else f"thread {line}")
+            seen.add(line)
+    number = {place: index for index, place in enumerate(order)}
+    return labels, [number[place] for place in places]
+
+
+def _place(device: Any, stream: int | None, thread: int | None, kind: str, depth: int | None) -> tuple[int, str, int, int]:
+    if thread is None:
+        return 0, str(device or ""), -1 if stream is None else stream, 0
+    return 1, "", thread, 0 if kind == "api_call" else 1 + (depth or 0)
+
+
+def _joined(table: pa.Table, known: pa.Table) -> pa.Table:
+    """Return the rows with operator, shapes and the row of the call that launched them."""
+    where = pc.index_in(table["kernel_id"].combine_chunks(), value_set=known["kernel_id"].combine_chunks(), skip_nulls=True)
+    found = {name: known[name].combine_chunks().take(where) for name in _KNOWN}
+    launches = table["launch_id"].combine_chunks()
+    calls = pa.array(np.flatnonzero(launches.is_valid()))
+    launched_by = calls.take(pc.index_in(found["launch_id"], value_set=launches.drop_null(), skip_nulls=True))
+    rows = {"launched_by": launched_by, "op": found["op"], "shapes": found["op_shapes"]}
+    ones = pa.array(np.ones(table.num_rows, dtype=np.int64))
+    return pa.table({**{name: table[name] for name in table.column_names if not name.endswith("_id")}, **rows, "pieces": ones})
+
+
+def _merged(table: pa.Table, length: int) -> pa.Table:
+    lane, start, duration, kind = (table[name].to_numpy() for name in ("lane", "start_ns", "duration_ns", "kind"))
+    if not len(lane):
+        return table
+    stretch = start // length
+    alone = duration >= length
+    new = np.ones(len(lane), dtype=bool)
+    new[1:] = (np.diff(lane) != 0) | (np.diff(stretch) != 0) | (np.diff(kind) != 0) | alone[1:] | alone[:-1]
+    first = np.flatnonzero(new)
+    pieces = np.diff(np.append(first, len(lane)))
+    ends = np.maximum.reduceat(start + duration, first)
+    found = table.take(pa.array(first))
+    is_one = pa.array(pieces == 1)
+    changed = {"duration_ns": pa.array(ends - start[first]), "pieces": pa.array(pieces.astype(np.int64)),
+               "launched_by": pa.nulls(len(first), pa.int64())}
+    texts = {name: pc.if_else(is_one, found[name], None) for name in ("name", "op", "shapes")}
+    return pa.table({name: {**changed, **texts}.get(name, found[name]) for name in found.column_names})

@@ -1,0 +1,52 @@
+"""Figures of views as texts in units that people read: '131.4 ms', '6.174 GiB', '12.5 %', ranks '0, 2-5'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MISSING = "–"
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def duration(ns: float | None) -> str:
+    """Return a time with four digits and its unit: '131.4 ms'."""
+    if ns is None:
+        return MISSING
+    factor, unit = next((pair for pair in _TIMES if abs(ns) >= pair[0] * 0.99995), _TIMES[-1])
+    return f"{_digits(ns / factor)} {unit}" if factor > 1 else f"{ns:.4g} ns"
+
+
+def size(count: float | None) -> str:
+    """Return an amount of bytes with three digits or more and its unit: '6.174 GiB'."""
+    if count is None:
+        return MISSING
+    factor, unit = next((pair for pair in _SIZES if abs(count) >= pair[0]), _SIZES[-1])
+    return f"{_digits(count / factor)} {unit}" if factor > 1 else f"{count:.0f} B"
+
+
+def share(pct: float | None) -> str:
+    """Return a percentage to one decimal."""
+    return MISSING if pct is None else f"{pct:.1f} %"
+
+
+def number(count: int | None) -> str:
+    """Return a count with its thousands apart."""
+    return MISSING if count is None else f"{count:,}"
+
+
+def spans(values: Iterable[str], most: int = 8) -> str:
+    """Return numbers as people write them: '0', '0-7', '0, 2-5'."""
+    found: list[list[int]] = []
+    for value in sorted({int(value) for value in values}):
+        if found and value == found[-1][1] + 1:
+            found[-1][1] = value
+        else:
+            found.append([value, value])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in found]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "") or MISSING
+
+
+def _digits(value: float) -> str:
+    places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
+    return f"{value:,.{places}f}"

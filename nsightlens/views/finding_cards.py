@@ -1,0 +1,77 @@
+"""Rows of the view `findings` -> cards: rows that say the same of several processes or tools, as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from nsightlens.views.figures import duration, spans
+
+Row = dict[str, Any]
+
+_BEST = ("nsys", "kineto", "ncu")
+"""Tools, the least disturbing one first: of a rule that fires under several, its figures are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A finding: who and what, how long and as what share (as texts), why, what speaks against it, the command for more."""
+
+    rule: str
+    tool: str
+    others: tuple[str, ...]
+    """Further tools under which the rule fired."""
+    who: str
+    figures: tuple[str, ...]
+    what: str
+    why: str
+    against: str
+    more: str
+    row: Row
+    """The row whose words and figures the card has: the first of the best tool, which has the largest share."""
+
+
+def cards(rows: Iterable[Row]) -> list[Card]:
+    """Return a card for each rule that fired in a run, over the processes and tools that share it, in the order of the view."""
+    found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["rule"], row["why"], _apart(row)].append(row)
+    return [_card(alike) for alike in found.values()]
+
+
+def _apart(row: Row) -> object:
+    """Return what keeps findings of one rule apart: a late rank is one finding, and so is a function of the API."""
+    if row["rule"] == "api_call":
+        return row["what"].partition(" (")[0]
+    return row["rank"] if row["rule"] == "straggler" else None
+
+
+def _card(alike: list[Row]) -> Card:
+    best, *others = sorted({row["tool"] for row in alike}, key=_BEST.index)
+    rows = [row for row in alike if row["tool"] == best]
+    first = rows[0]
+    return Card(first["rule"], best, tuple(others), _who(rows), tuple(_figures(rows)), first["what"], first["why"],
+                first["against"], first["more"], first)
+
+
+def _who(rows: list[Row]) -> str:
+    ranks = {row["rank"] for row in rows} - {None}
+    if ranks:
+        return f"rank{'s' * (len(ranks) > 1)} {spans(map(str, ranks))}"
+    processes = {(row["profile_id"], row["process_id"]) for row in rows}
+    return f"{len(processes)} processes" if len(processes) > 1 else ""
+
+
+def _figures(rows: list[Row]) -> list[str]:
+    """Return how long, as what share, and the limit of the rule."""
+    first, shares = rows[0], sorted({row["share_pct"] for row in rows if row["share_pct"] is not None})
+    found = []
+    if first["total_ns"] is not None:
+        found.append(f"{'at most ' if len(shares) > 1 else ''}{duration(first['total_ns'])} of {duration(first['of_ns'])}")
+    if shares:
+        found.append(" to ".join(f"{pct:.1f}" for pct in dict.fromkeys((shares[0], shares[-1]))) + " %")
+    if first["limit_pct"]:
+        found.append(f"limit {first['limit_pct']:.0f} %")
+    return found

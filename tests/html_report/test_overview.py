@@ -1,0 +1,53 @@
+"""The first part of a report: its sentences, its figures, and what it says where there is nothing to say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nsightlens.html_report.overview import overview
+from nsightlens.views.finding_cards import cards
+
+FINDING = {"run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profile_id": None, "process_id": None,
+           "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000,
+           "of_ns": 5_000_000_000, "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.",
+           "more": "nsightlens compare ranks"}
+NONE: dict[str, list[dict[str, Any]]] = {
+    "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "step_breakdown": []}
+
+
+def test_the_verdict_names_who_what_and_how_much() -> None:
+    found = overview("r", NONE | {"findings": [FINDING, FINDING | {"rank": 5}]})
+    assert found.verdict == ("Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %.",
+                             "Rank 5: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %.")
+    assert [card.who for card in found.cards] == ["rank 3", "rank 5"]
+
+
+def test_findings_of_other_runs_are_theirs() -> None:
+    assert overview("s", NONE | {"findings": [FINDING]}).cards == ()
+
+
+def test_one_card_for_processes_that_share_a_finding() -> None:
+    rows = [FINDING | {"rule": "copies", "rank": rank, "process_id": f"p:{rank}", "share_pct": pct}
+            for rank, pct in ((0, 20.0), (1, 30.0), (2, 30.0))]
+    card, = cards([*rows, rows[0] | {"tool": "nsys", "share_pct": 12.0}])
+    assert (card.tool, card.others, card.who) == ("nsys", ("kineto",), "rank 0")
+    card, = cards(rows)
+    assert card.who == "ranks 0-2" and card.figures == ("at most 1.500 s of 5.000 s", "20.0 to 30.0 %", "limit 5 %")
+
+
+def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:
+    gpu = {"run": "r", "tool": "kineto", "busy_pct": 50.0, "communication_ns": 9, "exposed_communication_ns": 2_000_000,
+           "idle_ns": 1000}
+    rows = [gpu, gpu | {"busy_pct": 75.5, "exposed_communication_ns": 5_000_000}, gpu | {"tool": "nsys", "busy_pct": 99.0}]
+    steps = [{"run": "r", "tool": tool, "step": 1, "step_ns": ns} for tool, ns in (("kineto", 7_000_000), ("kineto", 9_000_000))]
+    tiles = {tile.name: tile for tile in overview("r", NONE | {"busy_time": rows[:2], "step_breakdown": steps}).tiles}
+    assert tiles["Step"].text == "7.000 ms – 9.000 ms" and tiles["GPU busy"].text == "50.0 % – 75.5 %"
+    assert tiles["Exposed communication"].text == "2.000 ms – 5.000 ms" and tiles["GPU idle"].text == "1.000 µs"
+    assert {tile.name: tile.text for tile in overview("r", NONE | {"busy_time": rows}).tiles}["GPU busy"] == "99.0 %"
+
+
+def test_without_communication_or_steps_there_is_no_tile_for_them() -> None:
+    gpu = {"run": "r", "tool": "nsys", "busy_pct": 50.0, "communication_ns": 0, "exposed_communication_ns": 0, "idle_ns": 5}
+    step = {"run": "r", "tool": "nsys", "step": None, "step_ns": 5}
+    found = overview("r", NONE | {"busy_time": [gpu], "step_breakdown": [step]})
+    assert [tile.name for tile in found.tiles] == ["GPU busy", "GPU idle"]

@@ -1,0 +1,178 @@
+"""A report: one file that loads nothing, holds what the views say, and stays below its size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.errors import UsageError
+from nsightlens.html_report import assets
+from nsightlens.html_report.report import report
+from tests.captures import kineto, ncu
+from tests.cli.command_line import run
+from tests.html_report.test_packing import unpack
+from tests.places import ROOT
+
+HOSTILE = ['</script><script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "evil\u202egnp.exe", "<!--", "{{ 7 * 7 }}"]
+PAGE = ROOT / "nsightlens" / "html_report" / "page"
+
+
+@pytest.fixture(scope="module")
+def store(bundled_store: Path) -> nl.Store:
+    return nl.open(bundled_store)
+
+
+@pytest.fixture(scope="module")
+def page(store: nl.Store) -> str:
+    return report(store).html
+
+
+def facts(page: str) -> dict[str, Any]:
+    text = re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.DOTALL)
+    assert text
+    found: dict[str, Any] = json.loads(text[1])
+    return found
+
+
+def packed(page: str, name: str) -> str:
+    text = re.search(rf'<script type="text/plain" id="data-{name}">(.*?)</script>', page, re.DOTALL)
+    assert text, name
+    return text[1]
+
+
+def test_the_policy_allows_this_script_and_style_and_nothing_else(page: str) -> None:
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy and policy[1].startswith("default-src &#39;none&#39;;")
+    assert "unsafe" not in policy[1] and "http" not in policy[1]
+    for kind, tag in (("script-src", "script"), ("style-src", "style")):
+        text = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text[0].encode()).digest()).decode()
+        assert len(text) == 1 and f"{kind} &#39;sha256-{digest}&#39;" in policy[1]
+
+
+def test_nothing_is_loaded_from_anywhere(page: str) -> None:
+    without_data = re.sub(r'<script type="text/plain".*?</script>', "", page, flags=re.DOTALL)
+    urls = set(re.findall(r"https?://[^\s\"'<>)]+", without_data))
+    assert urls <= {"http://www.w3.org/2000/svg"}  # the name of a kind of element, never fetched
+    markup = re.sub(r"<script>.*?</script>", "", without_data, flags=re.DOTALL)
+    assert not re.search(r"<(link|img|iframe|object|embed)\b|\bsrc=", markup)
+
+
+def test_the_first_part_needs_no_script(page: str) -> None:
+    static = page[: page.index('<script type="application/json"')]
+    assert "simulated: no figure here was measured on a GPU" in static
+    assert "copies that no kernel hides" in static and "nsightlens show memory_op_summary" in static
+    for title in ("Step", "GPU busy", "Exposed communication", "GPU idle", "Findings", "Captured", "Diagnostics"):
+        assert title in static
+
+
+@pytest.mark.parametrize("name", ["operator_summary", "kernel_summary", "step_breakdown", "straggler", "memory_peak"])
+def test_tables_are_the_rows_of_the_views(store: nl.Store, page: str, name: str) -> None:
+    table = store.view(name)
+    found = unpack(packed(page, name))
+    assert facts(page)["tables"][name]["command"] == f"nsightlens show {name}"
+    assert found == {column: table[column].to_pylist() for column in found} and len(found) > 5
+
+
+def test_the_timeline_holds_each_slice_once(store: nl.Store, page: str) -> None:
+    known = facts(page)
+    words = unpack(packed(page, "words"))["word"]
+    steps = store.view("step_breakdown").to_pylist()
+    assert len(known["steps"]) == sum(row["step"] is not None for row in steps)
+    step = next(one for one in known["steps"] if (one["tool"], one["rank"], one["step"]) == ("nsys", 1, 2))
+    rows = store.view("step_timeline", which_step=2, only_tool="nsys", only_rank=1).to_pylist()
+    found = unpack(packed(page, step["table"]), words)
+    here = sorted(zip(found["start_ns"], found["duration_ns"], map(str, found["name"]), strict=True))
+    assert here == sorted((row["start_ns"], row["duration_ns"], str(row["name"])) for row in rows if (row["depth"] or 0) < 12)
+    launched = [row for row, call in enumerate(found["launched_by"]) if call is not None]
+    assert launched and all(found["start_ns"][found["launched_by"][row]] <= found["start_ns"][row] for row in launched)
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "a.json", [(name, 1000.0 + 20 * i, 10.0) for i, name in enumerate(HOSTILE)])
+    with nl.ingest(tmp_path / "run", store=tmp_path / "store", run="<b>&\u202e") as opened:
+        page = report(opened).html
+    scripts = re.findall(r"<script[^>]*>", page)
+    assert all(re.fullmatch(r'<script( type="(text/plain|application/json)" id="[\w-]+")?>', one) for one in scripts)
+    assert scripts.count("<script>") == 1 and "<img" not in page and "\u202e" not in page and "<b>&" not in page
+    assert set(HOSTILE) <= set(unpack(packed(page, "kernel_summary"))["name"])
+
+
+def test_beyond_its_size_steps_are_merged_and_the_page_says_so(tmp_path: Path) -> None:
+    kernels = [(f"k{n % 97}_{n * 7919 % 9973}", 1000.0 + 1.37 * n, 0.7 + n % 7 / 10) for n in range(30_000)]
+    kineto(tmp_path / "run" / "a.json", kernels)
+    with nl.ingest(tmp_path / "run", store=tmp_path / "store") as opened:
+        small, large = report(opened, max_mb=1.2), report(opened)
+    assert len(small.html) < 1_200_000 < len(large.html) and not large.left_out
+    assert any("merged" in text for text in small.left_out) and all("nsightlens " in text for text in small.left_out)
+    assert facts(small.html)["left_out"] == list(small.left_out)
+    step = facts(small.html)["steps"][0]
+    found = unpack(packed(small.html, step["table"]), unpack(packed(small.html, "words"))["word"])
+    assert sum(found["pieces"]) == 60_000 and step["merged"] == 60_000 - len(found["pieces"]) > 0
+
+
+def test_counters_alone_make_a_page(tmp_path: Path) -> None:
+    ncu(tmp_path / "run" / "a.csv", {"gpu__time_duration.sum": ("nsecond", "1000")})
+    with nl.ingest(tmp_path / "run", store=tmp_path / "store") as opened:
+        page = report(opened).html
+    assert "no timeline to judge" in page and not facts(page)["steps"] and "kernel_summary" in facts(page)["tables"]
+
+
+def test_two_runs_are_compared(tmp_path: Path) -> None:
+    for name, length in (("a", 10.0), ("b", 20.0)):
+        kineto(tmp_path / name / "a.json", [("gemm", 1000.0, length), ("other", 1050.0, 5.0)])
+    with nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store") as opened:
+        page = report(opened, run="b", base="a").html
+        assert facts(page)["compared"] == ["a", "b"]
+        for name in ("run_waterfall", "run_difference", "comparability", "kernel_summary", "operator_shapes"):
+            if name in facts(page)["tables"]:
+                words = shlex.split(facts(page)["tables"][name]["command"])
+                assert ("base=a" in words) != ("--run" in words)
+                assert run(*words[1:], "--store", tmp_path / "store").returncode == 0
+        assert {"run_waterfall", "run_difference", "comparability"} <= set(facts(page)["tables"])
+        with pytest.raises(UsageError, match="two runs"):
+            report(opened, base="a")
+        with pytest.raises(UsageError, match="no run c"):
+            report(opened, run="c")
+
+
+def test_a_notebook_shows_it(store: nl.Store, tmp_path: Path) -> None:
+    made = nl.report(store)
+    assert made._repr_html_().startswith("<iframe srcdoc=\"&lt;!DOCTYPE html&gt;")
+    assert made.save(tmp_path / "r.html").read_text(encoding="utf-8") == made.html
+
+
+def test_every_file_of_the_page_is_in_it() -> None:
+    named = {f"{name}.js" for name in assets.SCRIPTS} | {f"{name}.css" for name in assets.STYLES} | {"report.html.j2"}
+    assert named == {path.name for path in PAGE.iterdir()}
+    assert "</script" not in assets.script().lower() and "<!--" not in assets.script()
+
+
+@pytest.mark.parametrize("path", sorted(PAGE.glob("*.js")), ids=lambda path: path.name)
+def test_scripts_stay_small_and_set_no_markup(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 400 and max(map(len, lines)) <= 130
+    markup = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\("
+    banned = [line for line in lines if re.search(markup, line)]
+    assert not banned, f"text is set as text, and nothing is fetched: {banned}"
+    starts = [number for number, line in enumerate(lines) if re.match(r"(async )?function |class ", line)]
+    ends = [number for number, line in enumerate(lines) if line == "}"]
+    assert len(starts) == len(ends)
+    longest = [end - start for start, end in zip(starts, ends, strict=True) if not lines[start].startswith("class ")]
+    assert max(longest, default=0) <= 50
+
+
+def test_the_limit_of_steps_counts_each_number_once(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {row["step"] for row in store.view("step_breakdown").to_pylist()}
+    monkeypatch.setattr("nsightlens.html_report.contents._MOST_STEPS", len(numbers))
+    assert report(store).left_out == ()
+    monkeypatch.setattr("nsightlens.html_report.contents._MOST_STEPS", 1)
+    assert [text.partition(":")[0].partition(" of ")[2] for text in report(store).left_out] == ["18 steps of the timeline"]
