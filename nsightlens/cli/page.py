@@ -121,6 +121,12 @@ def more(count: int, view: str, over: str = "") -> None:
         lines([f"{count:,} more{': ' if over else ''}{over}: nsightlens show {view}"], "…")
 
 
+def paragraphs(texts: Iterable[str]) -> None:
+    """Print texts, each from the page's edge and wrapped to it."""
+    for text in texts:
+        click.echo("\n".join(textwrap.wrap(printable(text), page_width())))
+
+
 def lines(texts: Iterable[str], mark: str = "-") -> None:
     """Print texts as a list, wrapped to the page."""
     for text in texts:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.cli import page
 from nsightlens.cli.findings_page import sentences
-from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, some
+from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
 from nsightlens.names.process_label import process_label
+from nsightlens.views import finding_cards
 from nsightlens.views.figures import MISSING, duration, number, share, size, spans
 
 if TYPE_CHECKING:
@@ -304,6 +305,11 @@ def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
     return [(character, ns / longest) for character, ns in parts]
 
 
+def verdict(asked: Page) -> None:
+    """Print what the run's first findings say, before anything else."""
+    paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))))
+
+
 def findings(asked: Page) -> None:
     """Print what is worth a look: who, what, how much, why, what speaks against it, and the command that shows more."""
     said = sentences(asked.ask("findings"))
@@ -345,7 +351,8 @@ def diagnostics(asked: Page) -> None:
 
 
 SECTIONS: tuple[Callable[[Page], None], ...] = (
-    captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, findings, coverage, diagnostics)
+    verdict, findings, captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, coverage,
+    diagnostics)
 
 
 def _gpus(rows: Sequence[Row]) -> list[str]:

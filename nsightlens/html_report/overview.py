@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.views.figures import MISSING, duration, number, share, spans
-from nsightlens.views.finding_cards import Card, cards
+from nsightlens.views.finding_cards import Card, cards, verdict
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
 TIMELINE = ("nsys", "kineto")
 """Tools with a timeline, the least disturbing first."""
-_SAID = 3  # findings that the verdict names
 _NOTHING = "nothing"  # the rule that says that no other fired
 
 
@@ -47,23 +46,9 @@ def overview(run: str, answers: Rows) -> Overview:
     profiles = mine["profile_overview"]
     found = cards(mine["findings"])
     return Overview(
-        run, any(row["simulated"] for row in profiles), tuple(_verdict(found)), tuple(_tiles(mine)),
+        run, any(row["simulated"] for row in profiles), tuple(verdict(found)), tuple(_tiles(mine)),
         tuple(card for card in found if card.rule != _NOTHING), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
-
-
-def _verdict(found: Sequence[Card]) -> list[str]:
-    """Return a sentence for each of the first findings, and what is said where there is none."""
-    if not found:
-        return ["No finding: this capture has no timeline to judge. Its kernels and counters are in the other parts."]
-    return [_sentence(card) for card in found[:_SAID]]
-
-
-def _sentence(card: Card) -> str:
-    amount = ", ".join(card.figures[:2] if card.row["total_ns"] is not None else ())
-    parts = [card.who, card.what, amount]
-    sentence = f"{': '.join(filter(None, parts))}."
-    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def best(rows: Sequence[Row], order: Sequence[str] = TIMELINE) -> list[Row]:

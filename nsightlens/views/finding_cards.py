@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,10 @@ Row = dict[str, Any]
 
 _BEST = ("nsys", "kineto", "ncu")
 """Tools, the least disturbing one first: of a rule that fires under several, its figures are shown."""
+_SAID = 3
+"""Sentences of a verdict."""
+_NAMED = 4
+"""Late ranks that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Card:
     why: str
     against: str
     more: str
+    ranks: frozenset[int]
     row: Row
     """The row whose words and figures the card has: the first of the best tool, which has the largest share."""
 
@@ -53,7 +58,42 @@ def _card(alike: list[Row]) -> Card:
     rows = [row for row in alike if row["tool"] == best]
     first = rows[0]
     return Card(first["rule"], best, tuple(others), _who(rows), tuple(_figures(rows)), first["what"], first["why"],
-                first["against"], first["more"], first)
+                first["against"], first["more"], frozenset(row["rank"] for row in rows if row["rank"] is not None), first)
+
+
+def verdict(found: Sequence[Card]) -> list[str]:
+    """Return the run's verdict: a sentence for each of the first findings, and what is said where there is none.
+
+    Late ranks are one sentence, with what their hosts do meanwhile where that is a finding of the same ranks.
+    """
+    if not found:
+        return ["No finding: this capture has no timeline to judge."]
+    late = [card for card in found if card.rule == "straggler"]
+    if found[0] not in late:
+        return [_sentence(card) for card in found[:_SAID]]
+    ranks = frozenset[int]().union(*(card.ranks for card in late))
+    cause = next((card for card in found if card.rule == "host" and card.ranks == ranks), None)
+    others = [card for card in found if card not in late and card is not cause]
+    return [_late(late, cause), *(_sentence(card) for card in others)][:_SAID]
+
+
+def _late(late: Sequence[Card], cause: Card | None) -> str:
+    """Return the sentence on the ranks that the others wait for, longest waiting first."""
+    if len(late) == 1 and cause is None:
+        return _sentence(late[0])
+    waits = [", ".join(card.figures[:2]) for card in late[:_NAMED]]
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    ranks = ", ".join(card.who.removeprefix("rank ") for card in late[:_NAMED])
+    they = "them" if len(late) > 1 else "it"
+    why = f"; there {cause.what}: {', '.join(cause.figures[:2])}" if cause else ""
+    return f"Rank{'s' * (len(late) > 1)} {ranks}{more}: the other ranks wait for {they}: {'; '.join(waits)}{why}."
+
+
+def _sentence(card: Card) -> str:
+    amount = ", ".join(card.figures[:2] if card.row["total_ns"] is not None else ())
+    parts = [card.who, card.what, amount]
+    sentence = f"{': '.join(filter(None, parts))}."
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _who(rows: list[Row]) -> str:

@@ -113,7 +113,7 @@ def test_of_many_runs_the_first_have_a_page_each(tmp_path: Path) -> None:
 
 def test_sections_ask_only_views() -> None:
     source = Path(page.__file__).with_name("sections.py").read_text()
-    assert ".sql(" not in source and len(SECTIONS) == 12
+    assert ".sql(" not in source and len(SECTIONS) == 13
 
 
 @pytest.mark.parametrize(("ns", "text"), [

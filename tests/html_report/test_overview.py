@@ -17,8 +17,8 @@ NONE: dict[str, list[dict[str, Any]]] = {
 
 def test_the_verdict_names_who_what_and_how_much() -> None:
     found = overview("r", NONE | {"findings": [FINDING, FINDING | {"rank": 5}]})
-    assert found.verdict == ("Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %.",
-                             "Rank 5: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %.")
+    assert found.verdict == (
+        "Ranks 3, 5: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.500 s of 5.000 s, 30.0 %.",)
     assert [card.who for card in found.cards] == ["rank 3", "rank 5"]
 
 

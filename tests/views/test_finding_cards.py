@@ -1,0 +1,52 @@
+"""The verdict: the first findings as sentences; late ranks are one, with what their hosts do meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nsightlens.views.finding_cards import cards, verdict
+
+LATE: dict[str, Any] = {
+    "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profile_id": None, "process_id": None,
+    "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000, "of_ns": 5_000_000_000,
+    "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.", "more": "nsightlens compare ranks"}
+HOST = LATE | {"rule": "host", "what": "the GPU idles while the host is busy elsewhere", "why": "Work comes slowly.",
+               "total_ns": 200_000_000, "of_ns": 600_000_000, "share_pct": 33.3}
+COPIES = LATE | {"rule": "copies", "rank": 0, "what": "copies that no kernel hides", "why": "Keep it there."}
+
+
+def _verdict(*rows: dict[str, Any]) -> list[str]:
+    return verdict(cards(rows))
+
+
+def test_one_late_rank() -> None:
+    assert _verdict(LATE) == ["Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %."]
+
+
+def test_late_ranks_and_what_their_hosts_do() -> None:
+    second = LATE | {"rank": 6, "total_ns": 1_000_000_000, "share_pct": 20.0}
+    said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
+    assert said == [
+        "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.000 s of 5.000 s, 20.0 %; there the GPU idles "
+        "while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
+        "Rank 0: copies that no kernel hides: 1.500 s of 5.000 s, 30.0 %."]
+
+
+def test_a_host_of_other_ranks_is_not_their_cause() -> None:
+    first, second = _verdict(LATE, HOST | {"rank": 2})
+    assert "host" not in first and second.startswith("Rank 2: the GPU idles while the host")
+
+
+def test_of_many_late_ranks_the_first_are_named() -> None:
+    first, = _verdict(*(LATE | {"rank": rank} for rank in range(6)))
+    assert first.startswith("Ranks 0, 1, 2, 3 and 2 more: ") and first.count("30.0 %") == 4
+
+
+def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
+    assert [text.partition(":")[0] for text in _verdict(COPIES, LATE)] == ["Rank 0", "Rank 3"]
+
+
+def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:
+    rules = [COPIES | {"rule": rule, "why": rule} for rule in "abcd"]
+    assert len(_verdict(*rules)) == 3
+    assert _verdict() == ["No finding: this capture has no timeline to judge."]
