@@ -17,7 +17,7 @@ Usage: capture_all.sh [options] [--] COMMAND...
 Runs COMMAND unprofiled, under torch.profiler, nsys and ncu, and writes DIR/plain, DIR/torch, DIR/nsys and DIR/ncu.
 
   --run-dir DIR        where to write (NSIGHTLENS_RUN_DIR; default nsightlens-runs/<run id>)
-  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: the id of the job, else DIR's name)
+  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: DIR's name, else the id of the job)
   --launcher 'WORDS'   what starts the ranks, such as 'mpiexec -n 4', 'srun' or
                        'torchrun --standalone --no-python --nproc-per-node 4' (default: none, one process)
   --tools LIST         of plain,torch,nsys,ncu (default: all of them, in this order)
@@ -66,7 +66,7 @@ nsl_single=1 nsl_launcher=none nsl_world_size=1 nsl_rank=0
 nsl_find_places "$@"
 nsl_common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
 nsl_wrapper=(${nsl_overwrite:+--overwrite})
-nsl_begun=$nsl_host-$$-$(date +%s)
+nsl_begun=${nsl_job:+$nsl_job-}$nsl_host-$$-$(date +%s)
 # Sets call to the command below torch_profiler.py, or returns 1, after a message why not. $@: the command.
 choose_torch() {
   local python=() where

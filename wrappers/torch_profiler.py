@@ -317,7 +317,7 @@ def _watch_steps() -> None:
 
 _HELP = {
     "run_dir": "where to write: DIR/torch/rank0003.* (NSIGHTLENS_RUN_DIR) [nsightlens-runs/<run id>]",
-    "run_id": "the workload and its configuration (NSIGHTLENS_RUN_ID) [the id of the job]",
+    "run_id": "the workload and its configuration (NSIGHTLENS_RUN_ID) [DIR's name, else the id of the job]",
     "execution_id": "this start of it (NSIGHTLENS_EXECUTION_ID) [from the launcher]",
     "overwrite": "replace this rank's earlier capture in DIR",
     "ranks": "all | 0 | 0,8 | local0, the first rank of each node (PROFRANK, a number is a local rank)",
