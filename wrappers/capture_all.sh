@@ -137,12 +137,13 @@ for nsl_one_tool in ${nsl_tools//,/ }; do
   [[ -n $nsl_dry_run ]] || check_folder "$nsl_one_tool"
 done
 [[ -n $nsl_ready ]] || nsl_die 127 "no profiler is available: install one, or use --tools plain. Nothing was started."
+[[ -n $nsl_dry_run ]] || nsl_make_scratch
 for nsl_one_tool in $nsl_ready; do
   choose_call "$nsl_one_tool" "$@"
   nsl_call=(${nsl_words[@]+"${nsl_words[@]}"} "${nsl_call[@]}")
   if [[ -n $nsl_dry_run ]]; then nsl_print "${nsl_call[@]}"; continue; fi
   nsl_say "$nsl_one_tool: recording"
-  nsl_supervise '' '' "${nsl_call[@]}"
+  nsl_supervise '' '' "$nsl_scratch/exit" "${nsl_call[@]}"
   nsl_left=
   left_capture "$nsl_one_tool" || nsl_left=' left no capture (why: above)'
   if ((nsl_code)); then nsl_summary+=" $nsl_one_tool ended with code $nsl_code${nsl_left:+ and$nsl_left};"
