@@ -37,6 +37,7 @@ _APPLE_DOUBLE = b"\x00\x05\x16\x07"
 _LFS_POINTER = b"version https://git-lfs"
 _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
+_NCU_LOG = ".ncu.log"
 _CATALOG = "nsightlens.duckdb"
 
 
@@ -314,6 +315,8 @@ def _probe(reader: Reader, path: Path) -> _Class:
     try:
         probe = reader.probe(path)
     except ReadError as exc:
+        if path.name.endswith(_NCU_LOG):   # the wrapper's own, beside the report; where it holds a table it is read
+            return "ncu log", None, None, None, None
         return exc.reason.split(":")[0][:60], None, None, None, exc
     return probe.kind, reader.TOOL, probe, None, None
 
