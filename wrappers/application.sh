@@ -12,6 +12,5 @@ shift 2
 
 # shellcheck disable=SC2329
 nsl_say() { :; }
-nsl_supervise '' "$nsl_folder/pid" "$@"
-echo "$nsl_code" >"$nsl_folder/exit"
+nsl_supervise '' "$nsl_folder/pid" "$nsl_folder/exit" "$@"
 exit "$nsl_code"

@@ -17,7 +17,7 @@ Usage: capture_all.sh [options] [--] COMMAND...
 Runs COMMAND unprofiled, under torch.profiler, nsys and ncu, and writes DIR/plain, DIR/torch, DIR/nsys and DIR/ncu.
 
   --run-dir DIR        where to write (NSIGHTLENS_RUN_DIR; default nsightlens-runs/<run id>)
-  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: the id of the job, else DIR's name)
+  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: DIR's name, else the id of the job)
   --launcher 'WORDS'   what starts the ranks, such as 'mpiexec -n 4', 'srun' or
                        'torchrun --standalone --no-python --nproc-per-node 4' (default: none, one process)
   --tools LIST         of plain,torch,nsys,ncu (default: all of them, in this order)
@@ -66,7 +66,7 @@ nsl_single=1 nsl_launcher=none nsl_world_size=1 nsl_rank=0
 nsl_find_places "$@"
 nsl_common=(--run-dir "$nsl_run_dir" --run-id "$nsl_run")
 nsl_wrapper=(${nsl_overwrite:+--overwrite})
-nsl_begun=$nsl_host-$$-$(date +%s)
+nsl_begun=${nsl_job:+$nsl_job-}$nsl_host-$$-$(date +%s)
 # Sets call to the command below torch_profiler.py, or returns 1, after a message why not. $@: the command.
 choose_torch() {
   local python=() where
@@ -137,12 +137,13 @@ for nsl_one_tool in ${nsl_tools//,/ }; do
   [[ -n $nsl_dry_run ]] || check_folder "$nsl_one_tool"
 done
 [[ -n $nsl_ready ]] || nsl_die 127 "no profiler is available: install one, or use --tools plain. Nothing was started."
+[[ -n $nsl_dry_run ]] || nsl_make_scratch
 for nsl_one_tool in $nsl_ready; do
   choose_call "$nsl_one_tool" "$@"
   nsl_call=(${nsl_words[@]+"${nsl_words[@]}"} "${nsl_call[@]}")
   if [[ -n $nsl_dry_run ]]; then nsl_print "${nsl_call[@]}"; continue; fi
   nsl_say "$nsl_one_tool: recording"
-  nsl_supervise '' '' "${nsl_call[@]}"
+  nsl_supervise '' '' "$nsl_scratch/exit" "${nsl_call[@]}"
   nsl_left=
   left_capture "$nsl_one_tool" || nsl_left=' left no capture (why: above)'
   if ((nsl_code)); then nsl_summary+=" $nsl_one_tool ended with code $nsl_code${nsl_left:+ and$nsl_left};"

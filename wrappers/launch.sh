@@ -200,20 +200,25 @@ nsl_selected() {
 
 # --- ids and places ----------------------------------------------------------------------------------------------------
 
-# Sets nsl_run: common to all ranks, so never from a clock where there may be several.
+# Sets nsl_run: common to all ranks, so never from a clock where there may be several. A run directory that was given names it
+# before any id of the job: one job may run several configurations.
 nsl_find_run() {
-  local job=${SLURM_JOB_ID:-${SLURM_JOBID:-${PBS_JOBID:-${LSB_JOBID:-${FLUX_JOB_ID:-}}}}}
-  local name=${nsl_run_dir%/} program
-  program=${1##*/}
-  nsl_run=${nsl_run_id:-${NSIGHTLENS_RUN_ID:-$job}}
+  local name program=${1##*/}
+  nsl_find_job
+  name=$(readlink -m -- "$nsl_run_dir" 2>/dev/null || echo "${nsl_run_dir%/}")   # of . and of links, as torch_profiler.py does
+  nsl_run=${nsl_run_id:-${NSIGHTLENS_RUN_ID:-}}
+  [[ -n $nsl_run || -z $nsl_run_dir ]] || nsl_run=${name##*/}
+  nsl_run=${nsl_run:-$nsl_job}
   [[ -n $nsl_run ]] || { nsl_start_of_launcher; nsl_run=$nsl_start; }
-  [[ -n $nsl_run ]] || nsl_run=${name##*/}
   if [[ -z $nsl_run ]]; then
     [[ -n $nsl_single || $nsl_world_size == 1 ]] ||
       nsl_die 2 "no name for the run that all ranks share: set NSIGHTLENS_RUN_ID (and pass it to all ranks), or give --run-dir"
     nsl_run=$program-$(date +%Y%m%d-%H%M%S)-$$
   fi
 }
+
+# Sets nsl_job: the batch system's id of this job, or nothing.
+nsl_find_job() { nsl_job=${SLURM_JOB_ID:-${SLURM_JOBID:-${PBS_JOBID:-${LSB_JOBID:-${FLUX_JOB_ID:-}}}}}; }
 
 # Sets nsl_start: what the launcher calls this start of the job, on all ranks alike; empty where it has no name for it.
 nsl_start_of_launcher() {
@@ -229,19 +234,22 @@ nsl_start_of_launcher() {
   nsl_start=${nsl_start:-${PMIX_NAMESPACE:-$step}}
 }
 
-# Sets nsl_execution: one per start of the job under a tool, the same on all its ranks; empty where it is unknown.
+# Sets nsl_execution: one per start of the job under a tool, the same on all its ranks, with the job's id in it; empty where it
+# is unknown.
 nsl_find_execution() {
   local restart=
+  nsl_find_job
   nsl_execution=${nsl_execution_id:-${NSIGHTLENS_EXECUTION_ID:-}}
   [[ -z $nsl_execution ]] || return 0
   nsl_number TORCHELASTIC_RESTART_COUNT; ((nsl_value == 0)) || restart=-restart$nsl_value
   nsl_number SLURM_RESTART_COUNT; ((nsl_value == 0)) || restart+=-requeue$nsl_value
   if [[ -n $nsl_single || $nsl_world_size == 1 ]]; then
-    nsl_execution=$nsl_host-$$-$(date +%s)-$nsl_tool
+    nsl_execution=${nsl_job:+$nsl_job-}$nsl_host-$$-$(date +%s)-$nsl_tool
     return 0
   fi
   nsl_start_of_launcher
   if [[ -n $nsl_start ]]; then
+    [[ -z $nsl_job || $nsl_start == *"$nsl_job"* ]] || nsl_start=$nsl_job.$nsl_start
     nsl_execution=$nsl_launcher-$nsl_start$restart-$nsl_tool
   else
     nsl_say "warning: $nsl_launcher gives no id to this start of the job, so the times of its ranks will not be compared." \
@@ -269,7 +277,7 @@ nsl_find_places() {
 nsl_usage_common='  --ranks WHICH        all | 0 | 0,8 | local0, the first rank of each node (variable: PROFRANK, a number is a local rank)
   --max-ranks N        profile no more than N of them (variable: RANKCUTOFF)
   --run-dir DIR        where to write: DIR/<tool>/rank0003.* (NSIGHTLENS_RUN_DIR; default nsightlens-runs/<run id>)
-  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: the id of the job)
+  --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: the name of DIR, else the id of the job)
   --execution-id ID    this start of it (NSIGHTLENS_EXECUTION_ID; default: from the launcher)
   --overwrite          replace this rank'\''s earlier capture in DIR
   --dry-run            print what would run, and do nothing

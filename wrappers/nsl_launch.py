@@ -228,13 +228,14 @@ def capture(
     start = _start_of_launcher(launch, env)
     place = run_dir or env.get("NSIGHTLENS_RUN_DIR") or ""
     job = next((env[name] for name in _JOBS if env.get(name)), "")
-    run = run_id or env.get("NSIGHTLENS_RUN_ID") or job or start or (Path(place).resolve().name if place else "")
+    # A directory that was given names the run before any id of the job: one job may run several configurations.
+    run = run_id or env.get("NSIGHTLENS_RUN_ID") or (Path(place).resolve().name if place else "") or job or start
     if not run and not launch.single:
         raise refused("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID and pass it to all ranks, "
                          "or give --run-dir")
     run = run or f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     place = place or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
-    execution = execution_id or env.get("NSIGHTLENS_EXECUTION_ID") or _execution(launch, folder, host, start, env)
+    execution = execution_id or env.get("NSIGHTLENS_EXECUTION_ID") or _execution(launch, folder, host, start, job, env)
     return Capture(launch, run, execution, host, Path(place).resolve(), folder, tuple(command))
 
 
@@ -251,15 +252,16 @@ def _start_of_launcher(launch: Launch, env: Mapping[str, str]) -> str:
     return env.get("PMIX_NAMESPACE") or env.get("OMPI_MCA_ess_base_jobid") or step
 
 
-def _execution(launch: Launch, folder: str, host: str, start: str, env: Mapping[str, str]) -> str | None:
+def _execution(launch: Launch, folder: str, host: str, start: str, job: str, env: Mapping[str, str]) -> str | None:
     if launch.single:
-        return f"{host}-{os.getpid()}-{int(time.time())}-{folder}"
+        return f"{job and job + '-'}{host}-{os.getpid()}-{int(time.time())}-{folder}"
     if not start:
         say(f"warning: {launch.launcher} gives no id to this start of the job, so the times of its ranks will not be compared. "
             "Set NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)")
         return None
     counts = (("TORCHELASTIC_RESTART_COUNT", "restart"), ("SLURM_RESTART_COUNT", "requeue"))
     again = "".join(f"-{word}{env[name]}" for name, word in counts if env.get(name, "0") != "0")
+    start = start if job in start else f"{job}.{start}"
     return f"{launch.launcher}-{start}{again}-{folder}"
 
 

@@ -141,7 +141,10 @@ class Profiling:
             done = (number - o.skip_first) % (o.wait + o.warmup + o.active) - o.wait - o.warmup
             say(f"rank {self.place.launch.rank}: the script ended after {done} of the window's {o.active} steps: "
                 f"ProfilerStep#{number} in the trace is no step, but what came after the last one")
-        if not self.windows:
+        if not self.windows and exit_code:
+            say(f"rank {self.place.launch.rank}: nothing was recorded: the script ended with exit code {exit_code} after "
+                f"{self.steps} steps, before recording began (after {o.skip_first + o.wait + o.warmup}). Mend that first")
+        elif not self.windows:
             say(f"rank {self.place.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
                 f"{o.skip_first + o.wait + o.warmup}. Run more steps, or give smaller --skip-first, --wait and --warmup"
                 + ("" if self.steps else ", or --steps-from dataloader, or none for the whole run"))
@@ -317,7 +320,7 @@ def _watch_steps() -> None:
 
 _HELP = {
     "run_dir": "where to write: DIR/torch/rank0003.* (NSIGHTLENS_RUN_DIR) [nsightlens-runs/<run id>]",
-    "run_id": "the workload and its configuration (NSIGHTLENS_RUN_ID) [the id of the job]",
+    "run_id": "the workload and its configuration (NSIGHTLENS_RUN_ID) [DIR's name, else the id of the job]",
     "execution_id": "this start of it (NSIGHTLENS_EXECUTION_ID) [from the launcher]",
     "overwrite": "replace this rank's earlier capture in DIR",
     "ranks": "all | 0 | 0,8 | local0, the first rank of each node (PROFRANK, a number is a local rank)",

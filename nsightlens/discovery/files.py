@@ -39,6 +39,7 @@ _LFS_POINTER = b"version https://git-lfs"
 _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
 _CATALOG, _COMMITS = "nsightlens.duckdb", "nsightlens-commits"
+_NCU_LOG = ".ncu.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +327,8 @@ def _probe(reader: Reader, path: Path) -> _Class:
         with remote.on_disk([path], reader.NEEDS_FILES) as (here,):
             probe = reader.probe(here)
     except ReadError as exc:
+        if path.name.endswith(_NCU_LOG):   # the wrapper's own, beside the report; where it holds a table it is read
+            return "ncu log", None, None, None, None
         return exc.reason.split(":")[0][:60], None, None, None, exc
     return probe.kind, reader.TOOL, probe, None, None
 

@@ -56,4 +56,25 @@ SELECT run, tool, arg_max(profile_id, time) AS profile_id, arg_max(path, time) A
 FROM named GROUP BY run, tool
 """
 
-CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED}
+# The wrappers write RUN_DIR/<tool>/rank0003.*, and a run directory is one configuration. One name for several of them: their
+# captures are pooled as repetitions, where a comparison may be meant.
+_DIRECTORIES_POOLED = """
+WITH placed AS (
+    SELECT run, tool, profile_id, path,
+        regexp_extract(path, '^(.*)/(?:nsys|ncu|torch|plain)/rank[0-9]{4,}[.][^/]*$', 1) AS directory
+    FROM files WHERE profile_id IS NOT NULL
+), named AS (
+    SELECT run, directory, arg_min(tool, path) AS tool, arg_min(profile_id, path) AS profile_id, min(path) AS path
+    FROM placed WHERE directory <> '' GROUP BY run, directory
+)
+SELECT run, arg_max(tool, directory) AS tool, arg_max(profile_id, directory) AS profile_id, max(path) AS path,
+    'warning' AS severity, 'directories_pooled' AS code, count(*) AS count,
+    'captures of ' || count(*) || ' run directories are counted as one run, as all carry its name: '
+    || array_to_string(list(directory ORDER BY directory)[:4], ', ')
+    || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
+    || '. If they are not repetitions or parts of one configuration, ingest each with --run NAME into a new store, and record '
+    || 'with a --run-id for each' AS message
+FROM named GROUP BY run HAVING count(*) > 1
+"""
+
+CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED, "directories_pooled": _DIRECTORIES_POOLED}

@@ -144,3 +144,12 @@ def test_a_pointer_and_an_empty_capture_are_refused(tmp_path: Path) -> None:
         assert refused is not None and refused.code == code
     (tmp_path / "notes.txt").write_bytes(b"")
     assert look_at(tmp_path / "notes.txt", tmp_path, "r").refused is None
+
+
+def test_the_log_of_our_ncu_wrapper_is_not_refused(tmp_path: Path) -> None:
+    log = "==PROF== Connected to process 1 (/usr/bin/python)\n==PROF== Disconnected from process 1\n"
+    for name in ("rank0000.ncu.log", "other.csv"):
+        (tmp_path / name).write_text(log)
+    found = {f.path.name: f for f in find([tmp_path])}
+    assert (found["rank0000.ncu.log"].kind, found["rank0000.ncu.log"].refused) == ("ncu log", None)
+    assert found["other.csv"].refused is not None

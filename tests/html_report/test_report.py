@@ -106,6 +106,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert set(HOSTILE) <= set(unpack(packed(page, "kernel_summary"))["name"])
 
 
+@pytest.mark.long
 def test_beyond_its_size_steps_are_merged_and_the_page_says_so(tmp_path: Path) -> None:
     kernels = [(f"k{n % 97}_{n * 7919 % 9973}", 1000.0 + 1.37 * n, 0.7 + n % 7 / 10) for n in range(30_000)]
     kineto(tmp_path / "run" / "a.json", kernels)
@@ -170,6 +171,7 @@ def test_scripts_stay_small_and_set_no_markup(path: Path) -> None:
     assert max(longest, default=0) <= 50
 
 
+@pytest.mark.long
 def test_the_limit_of_steps_counts_each_number_once(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {row["step"] for row in store.view("step_breakdown").to_pylist()}
     monkeypatch.setattr("nsightlens.html_report.contents._MOST_STEPS", len(numbers))

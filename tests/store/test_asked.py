@@ -61,6 +61,7 @@ def _rows(table: pa.Table) -> list[str]:
     return sorted(repr(row) for row in table.to_pylist())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "parameter"), ASKED)
 def test_rows_at_other_parameters_are_those_that_the_catalog_computes(
     store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch, name: str, parameter: str,

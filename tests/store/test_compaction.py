@@ -110,6 +110,7 @@ def test_a_table_of_which_no_row_is_left_has_no_part(run: Path, tmp_path: Path) 
     assert compaction.without(one, {first, *others}, tmp_path / "new") is None
 
 
+@pytest.mark.long
 def test_profiles_that_come_one_by_one_are_merged_now_and_then(tmp_path: Path) -> None:
     run, store = tmp_path / "base", tmp_path / "store"
     counts = []
@@ -151,6 +152,7 @@ def test_compact_merges_what_an_ingest_left(run: Path, tmp_path: Path, monkeypat
     assert _kernels_of_parts(tmp_path / "store") == before[1]
 
 
+@pytest.mark.long
 def test_tools_and_runs_keep_their_rows_through_compact(tmp_path: Path) -> None:
     """Every table of nsys, ncu and Kineto profiles, through parts that they share."""
     for name, materialise in (("kept", False), ("plain", True)):
@@ -166,6 +168,7 @@ def test_tools_and_runs_keep_their_rows_through_compact(tmp_path: Path) -> None:
             assert len(_parts(tmp_path / "kept", table.name)) == 2, "one of each run"
 
 
+@pytest.mark.long
 def test_answers_of_profiles_in_shared_parts(run: Path, tmp_path: Path) -> None:
     for name, answers in (("first", True), ("later", None)):
         _ingest(run, tmp_path / name, answers=answers)

@@ -51,8 +51,9 @@ def test_a_store_in_parts_has_a_blank_of_its_own(cache: Path, tmp_path: Path) ->
 
 
 def test_the_cache_keeps_a_few(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template, "_KEPT", 1)
     template.place(tmp_path / "first.duckdb", tmp_path, materialise=True)
-    for number in range(6):
+    for number in range(2):
         monkeypatch.setattr(catalog, "signature_of_views", lambda number=number: f"other{number}")
         template.place(tmp_path / f"{number}.duckdb", tmp_path, materialise=True)
     assert len(list(cache.iterdir())) == template._KEPT

@@ -113,6 +113,14 @@ def test_too_few_steps_are_told(script: Path, tmp_path: Path) -> None:
     assert "nothing was recorded: 0 steps ended" in done.stderr and "--steps-from dataloader" in done.stderr
 
 
+def test_a_script_that_fails_before_its_first_step_is_not_told_to_run_more(tmp_path: Path) -> None:
+    failing = tmp_path / "fails.py"
+    failing.write_text("raise SystemExit(3)\n")
+    done = run(PROFILER, "--run-dir", tmp_path / "run", failing)
+    assert done.returncode == 3
+    assert "the script ended with exit code 3 after 0 steps" in done.stderr and "more steps" not in done.stderr
+
+
 def test_a_script_that_ends_within_the_window_is_told(script: Path, tmp_path: Path) -> None:
     """The tenth step was the last: torch.profiler has begun an eleventh, and its range stands in the trace."""
     done = run(PROFILER, "--run-dir", tmp_path / "run", "--skip-first", "7", script, "--train")

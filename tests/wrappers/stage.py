@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -101,6 +102,12 @@ NSYS_HELP = (
 )
 
 
+def default_signals() -> None:
+    """Undo what `nohup make test &` hands down: a shell cannot trap a signal that was ignored when it began."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @dataclass
 class Stage:
     """`path`: the working folder; `bin`: the stubs; `log`: what the stubs were called with."""
@@ -148,6 +155,7 @@ class Stage:
             words,
             cwd=self.path,
             env=self.environment(**env),
+            preexec_fn=default_signals,
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -151,7 +151,7 @@ def test_ingest_reads_the_sidecar(tmp_path: Path) -> None:
     path = tmp_path / "rank0002.run.json"
     nsl_launch.write_json(path, here.facts())
     sidecar = read_sidecar(path)
-    assert (sidecar.run, sidecar.rank, sidecar.world_size, sidecar.local_rank) == ("77", 2, 4, 0)
+    assert (sidecar.run, sidecar.rank, sidecar.world_size, sidecar.local_rank) == (tmp_path.name, 2, 4, 0)
     assert (sidecar.host, sidecar.execution) == ("node7", "slurm-77.2-torch")
 
 
