@@ -116,7 +116,6 @@ def rows(
         "launched": ask(_LAUNCHED, [time, kernel, kernel, kernel, kernel_regex, kernel_regex, kernel_regex]),
     }
     with duckdb.connect() as connection:
-        connection.execute("SET enable_progress_bar = false")  # it would stand among the rows on standard output
         for name, table in tables.items():
             connection.register(name, table)
         found = connection.sql(_PLACED, params={"each": each, "definition": DEFINITION}).to_arrow_table()

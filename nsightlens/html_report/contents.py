@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import Question
-from nsightlens.html_report.timeline import Step, launches, steps
+from nsightlens.html_report.timeline import Step, steps
 from nsightlens.views.palette import CATEGORIES, SLICES
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Contents:
 
     def _add_steps(self) -> None:
         """Add of each process its middle step, then its longest, then the others while there is room."""
-        known = launches(self._store, self._runs)
-        shown = [step for step in steps(self._store, self._runs, known) if step.slices.num_rows]
+        shown = [step for step in steps(self._store, self._runs) if step.slices.num_rows]
         if not shown:
             return
         room = self._left // 2  # the rest is for the other steps, and tables with a row per event
@@ -84,7 +83,7 @@ class Contents:
         worst = self._longest()
         others = [number for number in self._numbers() if number is not None]
         for number in list(dict.fromkeys([*(number for number, _ in worst), *others]))[:_MOST_STEPS]:
-            for step in steps(self._store, self._runs, known, number):
+            for step in steps(self._store, self._runs, number):
                 process = step.keys["process_id"], step.keys["window_index"]
                 self._add_step(step, bins, "longest" if (number, process) in worst else "")
         self._say_left_out(bins)

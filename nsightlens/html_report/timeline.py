@@ -42,21 +42,23 @@ class Step:
         return Step(self.keys, self.lanes, _merged(self.slices, max(1, self.keys["step_ns"] // bins)))
 
 
-def launches(store: Store, runs: Sequence[str]) -> pa.Table:
-    """Return operator, shapes and launching call of each kernel of the undisturbed tool."""
-    return store.view("timeline_kernels", **({"only_run": list(runs)} if runs else {})).select(["kernel_id", *_KNOWN])
-
-
-def steps(store: Store, runs: Sequence[str], known: pa.Table, which_step: int | None = None) -> Iterator[Step]:
-    """Yield one step of each process: number `which_step`, or the middle one. `known`: what `launches` returns."""
+def steps(store: Store, runs: Sequence[str], which_step: int | None = None) -> Iterator[Step]:
+    """Yield one step of each process: number `which_step`, or the middle one."""
     only = {"only_run": list(runs)} if runs else {}
     table = store.view("step_timeline", **({} if which_step is None else {"which_step": which_step}), **only)
+    known = _launches(store, _where(table, "kernel"))
     keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
     among = {key["process_id"] for key in keys}
     for key in keys:
         rows = table.filter(_is_of(table, key))
         label = {} if key["process_id"] is None else {"process": process_label(key["process_id"], among)}
         yield _step(key | label, rows, known)
+
+
+def _launches(store: Store, kernels: pa.ChunkedArray) -> pa.Table:
+    """Return operator, shapes and launching call of kernels, by their ids."""
+    wanted = kernels.drop_null().to_pylist()
+    return store.sql(f"SELECT kernel_id, {', '.join(_KNOWN)} FROM kernels WHERE kernel_id IN (SELECT unnest(?))", [wanted])
 
 
 def _is_of(table: pa.Table, key: dict[str, Any]) -> pa.ChunkedArray:

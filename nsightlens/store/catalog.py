@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -81,7 +81,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     """Return a connection to nothing yet: it downloads nothing, and writes no progress bar among the rows on standard output."""
     connection = duckdb.connect()
     connection.execute("SET autoinstall_known_extensions = false")
-    connection.execute("SET enable_progress_bar = false")
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where there is no bar
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
