@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import duckdb
 import pyarrow as pa
 
@@ -116,6 +118,8 @@ def rows(
         "launched": ask(_LAUNCHED, [time, kernel, kernel, kernel, kernel_regex, kernel_regex, kernel_regex]),
     }
     with duckdb.connect() as connection:
+        with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where there is no bar
+            connection.execute("SET enable_progress_bar = false")  # it would stand among the rows on standard output
         for name, table in tables.items():
             connection.register(name, table)
         found = connection.sql(_PLACED, params={"each": each, "definition": DEFINITION}).to_arrow_table()
