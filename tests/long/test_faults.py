@@ -268,4 +268,8 @@ def test_a_disk_that_is_full_from_some_write_on(tmp_path: Path) -> None:
 def test_every_row_has_a_test() -> None:
     names = set(re.findall(r"^\| ([^|]+?) \|", TABLE.split("|---", 1)[1], re.MULTILINE)) - {"---"}
     held = set(re.findall(r'^@row\("([^"]+)"\)', Path(__file__).read_text(), re.MULTILINE))
-    assert names - held == {"An ingest is killed"}  # tests/long/test_kill.py
+    assert names - held == {
+        "An ingest is killed",  # tests/long/test_kill.py
+        "The network goes while a capture at a URL is read",  # tests/discovery/test_remote.py
+        "The network goes while a store at a URL is written",  # tests/store/test_remote.py
+    }

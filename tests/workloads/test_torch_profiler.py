@@ -21,6 +21,7 @@ from torch_profiler import profile
 
 import nsightlens as nl
 from tests.places import ROOT
+from tests.wrappers.stage import default_signals
 
 WRAPPERS = ROOT / "wrappers"
 PROFILER = WRAPPERS / "torch_profiler.py"
@@ -148,7 +149,8 @@ def test_a_signal_leaves_the_open_window_and_a_second_one_does_not_take_it(
     script.write_text(loop.replace("optimizer.zero_grad()", "print('step', flush=True)"))
     schedule = ["--skip-first", "0", "--wait", "0", "--active", "100000"]
     words = [sys.executable, PROFILER, "--run-dir", tmp_path / "run", *schedule, script, "--train"]
-    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          preexec_fn=default_signals) as job:
         assert job.stdout is not None
         for _ in range(5):
             job.stdout.readline()
