@@ -10,7 +10,6 @@ import nsightlens as nl
 from tests.places import ROOT
 
 TARGET = ROOT / "docs" / "report.png"
-_SIZE = {"width": 1180, "height": 640}
 
 
 def main() -> None:
@@ -21,7 +20,7 @@ def main() -> None:
         with nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=Path(folder) / "store") as store:
             path = nl.report(store).save(Path(folder) / "report.html")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport=_SIZE, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1180, "height": 640}, color_scheme="light")
         page.goto(path.as_uri())
         page.wait_for_selector("body[data-ready=overview]")
         page.screenshot(path=TARGET)
