@@ -12,8 +12,9 @@ from typing import Any
 STYLES = ("page", "table", "chart", "print")
 SCRIPTS = (
     "columns", "figures", "dom", "state", "data", "table", "download", "chart", "bars", "scatter", "lanes", "drawing", "canvas",
-    "overview", "operators", "kernels", "timeline", "ranks", "collectives", "memory", "modules", "roofline", "host", "compare",
-    "captures", "main",
+    "overview", "operators", "kernels", "timeline", "ranks", "collectives", "memory", "modules",
+    "roofline",
+    "host", "compare", "captures", "main",
 )
 
 

@@ -36,7 +36,7 @@ class Contents:
 
     def add(self, questions: Iterable[Question], compared: Iterable[Question]) -> None:
         """Add the tables of few rows, then the timeline, then tables with a row per event as far as they fit."""
-        asked = [*questions, *compared]
+        asked = [question for question in (*questions, *compared) if question.view in self._store.views]
         for question in asked:
             if not question.is_long:
                 self._add_table(question)

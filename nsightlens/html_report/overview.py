@@ -74,7 +74,7 @@ def _tiles(mine: Rows) -> list[Tile]:
                           "nsightlens show busy_time"))
     kernels = sum(row["kernels"] or 0 for row in mine["profile_overview"] if row["tool"] == "ncu")
     if not tiles and kernels:
-        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", "nsightlens show roofline"))
+        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", "nsightlens show ncu_by_config"))
     return tiles
 
 

@@ -14,7 +14,8 @@ from nsightlens.errors import ViewError
 _ASKING = {
     "summary": [], "show": ["kernel_summary"], "sql": ["SELECT 1"], "plot": ["top_kernels", "-o", "{}.svg"],
     "compare ranks": [], "compare runs": ["base", "base"], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
-    "roofline": [], "report": ["-o", "{}.html"],
+    "roofline": [],
+    "report": ["-o", "{}.html"],
 }
 # these ask no view of a store
 _OTHERS = {"open", "doctor", "wrappers", "ingest", "refresh", "compact", "cache", "scan", "views", "reconcile", "hta"}

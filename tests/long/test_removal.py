@@ -16,6 +16,7 @@ from tests.places import ROOT
 
 TUPLES = (
     "nsightlens/cli/__init__.py", "nsightlens/cli/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
+    "nsightlens/html_report/assets.py", "nsightlens/html_report/page/main.js",
     "tests/cli/test_views_option.py", "tests/test_language.py", "tests/test_notebooks.py", "Makefile",
 )
 """Files that name a feature in a line of its own: of a tuple, of an example, of the demo."""
