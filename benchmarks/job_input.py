@@ -40,7 +40,7 @@ class Job:
 
 def job(ranks: int, steps: int) -> Job:
     """Return a job of so many ranks (a multiple of 8, 32 or more) with its faults in their middle."""
-    return Job(ranks, steps, ranks // 2 + 3, 5, (1, ranks // 3, ranks - 2))
+    return Job(ranks, steps, ranks // 2 + 3, 5, (1, ranks // 3 + 1, ranks - 2))
 
 
 def write(folder: Path, what: Job, seed: int = 1) -> dict[str, int]:

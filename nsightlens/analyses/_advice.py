@@ -23,6 +23,11 @@ ADVICE = {
         "those of the other ranks before touching the communication.",
         "Ranks that are late together hide each other, and a profiler may slow one host more than others.",
         "nsightlens compare ranks", of_host=True),
+    "slow_link": Advice(
+        2, "Its ranks, or the links between them, are slower than those of like groups: see which nodes, switches and adapters "
+        "they have in common (NCCL_DEBUG=INFO says what each channel uses), and run nccl-tests on them alone.",
+        "A group that spans more nodes than its peers is slower by nature, and what runs beside it shares its links.",
+        "nsightlens show communicator_summary"),
     "communication": Advice(
         10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less and in larger "
         "pieces.", "It includes waiting for ranks that are late, where collectives could not be matched.",

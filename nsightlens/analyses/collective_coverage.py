@@ -20,12 +20,15 @@ The row with rank NULL holds the kernels of processes whose rank is not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses.collective_match import Execution, executions
+from nsightlens.columns.arrays import MISSING, Int, Mask, integers, split
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("rank", pa.int32()), ("kernels", pa.int64()),
@@ -39,20 +42,20 @@ def analyse(ask: Ask) -> pa.Table:
     return pa.Table.from_pylist([row for execution in executions(ask) for row in _rows(execution)], schema=_SCHEMA)
 
 
-def _rows(execution: Execution) -> list[dict[str, Any]]:
-    matched = {call.row for group in execution.matched for calls in group.calls for call in calls.values()}
-    lengths: dict[int | None, list[tuple[int, bool]]] = {}
-    for place, row in enumerate(execution.rows):
-        lengths.setdefault(row["rank"], []).append((row["duration_ns"], place in matched))
-    return [
-        {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "rank": rank}
-        | _figures(lengths[rank])
-        | {"left_out": execution.left_out.get(rank) if rank is not None else "its number is not known"}
-        for rank in sorted(lengths, key=lambda rank: (rank is None, rank or 0))
-    ]
+def _rows(execution: Execution) -> Iterator[dict[str, Any]]:
+    matched = np.zeros(execution.rows.num_rows, dtype=np.bool_)
+    for group in execution.matched:
+        matched[execution.row[group.place]] = True
+    rank, duration = integers(execution.rows["rank"]), integers(execution.rows["duration_ns"])
+    by_rank = split(np.arange(len(rank)), rank)
+    for number, mine in sorted(by_rank, key=lambda item: item[0] == MISSING):
+        known = number if number != MISSING else None
+        left_out = "its number is not known" if known is None else execution.left_out.get(known)
+        yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "rank": known,
+               **_figures(duration[mine], matched[mine]), "left_out": left_out}
 
 
-def _figures(lengths: list[tuple[int, bool]]) -> dict[str, int | float | None]:
-    total, unmatched = sum(ns for ns, _ in lengths), [ns for ns, is_matched in lengths if not is_matched]
-    return {"kernels": len(lengths), "unmatched_kernels": len(unmatched), "total_ns": total, "unmatched_ns": sum(unmatched),
-            "unmatched_pct": round(100 * sum(unmatched) / total, 1) if total else None}
+def _figures(duration: Int, matched: Mask) -> dict[str, int | float | None]:
+    total, unmatched = int(duration.sum()), int(duration[~matched].sum())
+    return {"kernels": len(duration), "unmatched_kernels": int((~matched).sum()), "total_ns": total, "unmatched_ns": unmatched,
+            "unmatched_pct": round(100 * unmatched / total, 1) if total else None}

@@ -17,6 +17,7 @@ is named only where it came later than the second last by more than the clocks c
 @column tool              nsys or kineto.
 @column execution_id      Start of the job, from a sidecar; NULL without one.
 @column group_name        Process group, where the trace names it.
+@column group_size        Ranks of that group; NULL where unknown.
 @column method            How calls were matched: name and number, name and order, order on the stream.
 @column call_index        Number of the call within its group, from 0.
 @column step              Training step of the call on the lowest of its ranks.
@@ -37,24 +38,26 @@ is named only where it came later than the second last by more than the clocks c
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split
 from nsightlens.errors import UsageError
-from nsightlens.matching.collectives import Call, Clock, Matched, clocks, match
+from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
 _CALLS = """
 SELECT
     k.run, k.tool, p.execution_id, k.rank, k.process_id, k.host, k.kernel_id, k.stream,
-    k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns,
+    k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns, p.origin_epoch_ns IS NOT NULL AS has_epoch,
     k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible,
-    k.group_name, k.group_size, k.group_seq, k.collective, k.short_name, k.message_bytes, k.step
+    k.group_name, k.group_size, k.group_seq, coalesce(nullif(k.collective, ''), k.short_name) AS collective,
+    k.short_name, k.message_bytes, k.step
 FROM _collective_kernels AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
 ORDER BY k.run, k.tool, p.execution_id, k.rank, k.start_ns, k.kernel_id
@@ -64,20 +67,19 @@ _UNNAMED = re.compile(r"(?i)send_?recv|^coalesced$")
 _US = 1000
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
-    ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()), ("collective", pa.string()),
-    ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()), ("arrival_ns", pa.int64()),
-    ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()), ("lag_ns", pa.int64()),
-    ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()), ("ranks", pa.int32()),
+    ("group_size", pa.int32()), ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()),
+    ("collective", pa.string()), ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()),
+    ("arrival_ns", pa.int64()), ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()),
+    ("lag_ns", pa.int64()), ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()), ("ranks", pa.int32()),
 ])
 
-_Release = tuple[int, tuple[int, int]]
-"""When a rank's last collective before a call released it, in ns of its own clock, and which one that was (group, call)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
     """The communication kernels of one execution under one tool, what could be matched of them, and the clocks that follow.
 
+    rows: the kernels. calls: those that may be collectives, of ranks that take part; row: where each of them is in rows.
     left_out: ranks that take no part, and why.
     """
 
@@ -85,7 +87,9 @@ class Execution:
     tool: str
     execution_id: str | None
     hosts: dict[int, str | None]
-    rows: list[dict[str, Any]]
+    rows: pa.Table
+    row: Int
+    calls: Calls
     matched: list[Matched]
     clocks: dict[int, Clock]
     left_out: dict[int, str]
@@ -96,64 +100,114 @@ class Execution:
         hosts = {self.hosts[rank], self.hosts[clock.reference]} - {None}
         return len(hosts) < 2 and clock.drift == 0 and abs(clock.offset) <= clock.uncertainty
 
-    def corrected(self, rank: int, time: int) -> int | None:
-        """Return a rank's time on the clock of its reference; None where nothing ties the two."""
-        clock = self.clocks.get(rank)
-        if clock is None:
-            return None
-        return time if self.shares_clock(rank) else time - round(clock.offset + clock.drift * (time - clock.at))
+    def corrected(self, ranks: Int, times: Int) -> Int:
+        """Return times of ranks on the clock of their reference; MISSING where nothing ties the two."""
+        found = np.full(len(times), MISSING)
+        for rank, mine in split(np.arange(len(times)), ranks):
+            clock = self.clocks.get(rank)
+            if clock is not None:
+                shift = 0 if self.shares_clock(rank) else np.rint(clock.offset + clock.drift * (times[mine] - clock.at))
+                found[mine] = times[mine] - np.asarray(shift, dtype=np.int64)
+        return found
+
+    def recorded(self, times: Int, row: Int) -> Int:
+        """Return times as the files have them; MISSING for a file without an epoch, where others have one."""
+        has_epoch = self.rows["has_epoch"].to_numpy()[row]
+        return np.where(has_epoch | ~np.any(has_epoch), times, MISSING)
+
+    def uncertainty(self, ranks: Int) -> Int:
+        """Return by how many ns times of each of the ranks may be misplaced; MISSING where its clock could not be fitted."""
+        known, which = np.unique(ranks, return_inverse=True)
+        clocks = [self.clocks.get(rank) for rank in known.tolist()]
+        return np.array([MISSING if clock is None else round(clock.uncertainty) for clock in clocks], dtype=np.int64)[which]
 
 
 def executions(ask: Ask) -> list[Execution]:
     """Return every execution with communication kernels. A rank that two processes claim takes no part."""
-    return [_execution(*key, rows) for key, rows in _by_execution(ask(_CALLS, []).to_pylist()).items()]
+    return [_execution(*key, rows) for key, rows in _by_execution(ask(_CALLS, []))]
 
 
-def _execution(run: str, tool: str, execution_id: str | None, rows: list[dict[str, Any]]) -> Execution:
-    owners: dict[int, set[str]] = {}
-    for row in rows:
-        if row["rank"] is not None:
-            owners.setdefault(row["rank"], set()).add(row["process_id"])
-    calls = _calls([(place, row) for place, row in enumerate(rows) if len(owners.get(row["rank"], ())) == 1])
+def _by_execution(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str | None], pa.Table]]:
+    """Yield the rows of each execution. Rows that name none belong to the only one that their run and tool have."""
+    columns = [distinct(rows[name]) for name in ("run", "tool", "execution_id")]
+    parts: dict[tuple[str, str], dict[str | None, Int]] = {}
+    for _, mine in split(np.arange(rows.num_rows), numbered(*(codes for codes, _ in columns))):
+        run, tool, execution = (values[codes[mine[0]]] for codes, values in columns)
+        parts.setdefault((str(run), str(tool)), {})[execution] = mine
+    for (run, tool), found in sorted(parts.items(), key=lambda item: item[0]):
+        if None in found and len(found) == 2:
+            found = {next(filter(None, found)): np.sort(np.concatenate([*found.values()]))}
+        for execution, mine in sorted(found.items(), key=lambda item: (item[0] is None, item[0])):
+            yield (run, tool, execution), rows.take(pa.array(mine))
+
+
+def _execution(run: str, tool: str, execution_id: str | None, rows: pa.Table) -> Execution:
+    rank, (process, _), (host, hosts) = integers(rows["rank"]), distinct(rows["process_id"]), distinct(rows["host"])
+    by_rank = {number: mine for number, mine in split(np.arange(rows.num_rows), rank) if number != MISSING}
+    owners = {number: len(np.unique(process[mine])) for number, mine in by_rank.items()}
+    own = [mine for number, mine in by_rank.items() if owners[number] == 1]
+    row, calls = _calls(rows, np.concatenate(own) if own else np.zeros(0, dtype=np.int64))
     matched = match(calls)
-    fitted = clocks(matched)
-    hosts = {row["rank"]: row["host"] for row in rows}
-    return Execution(run, tool, execution_id, hosts, rows, matched, fitted, _left_out(owners, matched, fitted))
+    fitted = clocks(calls, matched)
+    placed = {number for group in matched for number in np.unique(calls.rank[group.place]).tolist()}
+    of_ranks = {number: hosts[host[mine[-1]]] for number, mine in by_rank.items()}
+    return Execution(run, tool, execution_id, of_ranks, rows, row, calls, matched, fitted, _left_out(owners, placed, fitted))
 
 
-def _calls(rows: list[tuple[int, dict[str, Any]]]) -> dict[int, list[Call]]:
-    """Return the calls of each rank, those of two ranks left out."""
-    found: dict[int, list[Call]] = {}
-    whole: dict[int, bool] = {}
-    for _, row in rows:
-        whole[row["rank"]] = whole.get(row["rank"], True) and not (row["start_ns"] % _US or row["duration_ns"] % _US)
-    for place, row in rows:
-        said, short = row["collective"] or "", row["short_name"] or ""
-        named = operation(said) or operation(short)
-        if named not in POINT_TO_POINT:
-            found.setdefault(row["rank"], []).append(_call(place, row, named, _US if whole[row["rank"]] else 1))
-    return found
+def _calls(rows: pa.Table, chosen: Int) -> tuple[Int, Calls]:
+    """Return the calls among the chosen rows, those of two ranks left out, and their rows; sorted by rank and start."""
+    rank, start, duration = (integers(rows[name]) for name in ("rank", "start_ns", "duration_ns"))
+    chosen = chosen[np.lexsort((start[chosen], rank[chosen]))]
+    resolution = np.ones(rows.num_rows, dtype=np.int64)
+    for _, mine in split(chosen, rank[chosen]):
+        resolution[mine] = 1 if np.any(start[mine] % _US) or np.any(duration[mine] % _US) else _US
+    kind = _kinds(rows)
+    chosen = chosen[~kind.two_ranks[chosen]]
+    group, names = distinct(rows["group_name"])
+    payload = np.where(kind.uneven, MISSING, integers(rows["message_bytes"]))
+    kernel = np.where(group < 0, distinct(rows["short_name"])[0], -1)
+    size, number = integers(rows["group_size"]), integers(rows["group_seq"])
+    columns = {
+        "rank": rank, "start": start, "end": start + duration, "token": numbered(kind.name, kernel, payload),
+        "stream": distinct(rows["stream"])[0], "group": group, "group_size": np.maximum(size, 0),
+        "number": np.maximum(number, -1), "resolution": resolution, "paired": kind.paired,
+        "is_possible": rows["is_possible"].to_numpy(),
+    }
+    return chosen, Calls(**{name: column[chosen] for name, column in columns.items()}, groups=[str(name) for name in names])
 
 
-def _call(place: int, row: Mapping[str, Any], named: str | None, resolution: int) -> Call:
-    paired = named is None and bool(_UNNAMED.search(row["collective"] or row["short_name"] or ""))
-    payload = None if named in UNEVEN else row["message_bytes"]
-    kernel = row["short_name"] if row["group_name"] is None else None
-    return Call(
-        row=place, start=row["start_ns"], end=row["start_ns"] + row["duration_ns"],
-        token=(named or row["collective"] or row["short_name"], kernel, payload), stream=row["stream"], group=row["group_name"],
-        group_size=row["group_size"], number=row["group_seq"], resolution=resolution, paired=paired,
-        is_possible=row["is_possible"],
-    )
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What the kernels are by their names: name (a number for the operation, else for the name), and three kinds of them."""
+
+    name: Int
+    two_ranks: Mask
+    paired: Mask
+    uneven: Mask
 
 
-def _left_out(owners: Mapping[int, set[str]], matched: list[Matched], fitted: Mapping[int, Clock]) -> dict[int, str]:
+def _kinds(rows: pa.Table) -> _Kinds:
+    (said, collectives), (short, kernels) = distinct(rows["collective"]), distinct(rows["short_name"])
+    pair = numbered(said, short)
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    names: list[tuple[str | None, str]] = []
+    for place in first.tolist():
+        collective, kernel = collectives[said[place]] or "", kernels[short[place]] or ""
+        names.append((operation(collective) or operation(kernel), collective))
+    codes: dict[str, int] = {}
+    name = np.array([codes.setdefault(named or collective, len(codes)) for named, collective in names], dtype=np.int64)
+    kinds = [[named in POINT_TO_POINT, named is None and bool(_UNNAMED.search(collective)), named in UNEVEN]
+             for named, collective in names]
+    two_ranks, paired, uneven = np.array(kinds, dtype=bool).reshape(-1, 3)[which].T
+    return _Kinds(name[which], two_ranks, paired, uneven)
+
+
+def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock]) -> dict[int, str]:
     """Return why ranks with communication kernels take no part."""
-    placed = {rank for group in matched for calls in group.calls for rank in calls}
     found: dict[int, str] = {}
     for rank, processes in sorted(owners.items()):
-        if len(processes) > 1:
-            found[rank] = f"{len(processes)} processes claim it"
+        if processes > 1:
+            found[rank] = f"{processes} processes claim it"
         elif len(owners) == 1:
             found[rank] = "no other rank was captured"
         elif rank not in placed:
@@ -163,92 +217,118 @@ def _left_out(owners: Mapping[int, set[str]], matched: list[Matched], fitted: Ma
     return found
 
 
-def _by_execution(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str | None], list[dict[str, Any]]]:
-    """Return the rows of each execution. Rows that name none belong to the only one that their run and tool have."""
-    named: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        if row["execution_id"] is not None:
-            named.setdefault((row["run"], row["tool"]), set()).add(row["execution_id"])
-    grouped: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
-    for row in rows:
-        known = named.get((row["run"], row["tool"]), set())
-        execution = next(iter(known)) if len(known) == 1 else row["execution_id"]
-        grouped.setdefault((row["run"], row["tool"], execution), []).append(row)
-    return grouped
-
-
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per collective and rank."""
     if clock not in ("fitted", "recorded"):
         raise UsageError(f"clock is fitted or recorded, not {clock!r}")
-    found: list[dict[str, Any]] = []
-    for execution in executions(ask):
-        released = _releases(execution.matched)
-        for group in execution.matched:
-            for index, calls in enumerate(group.calls):
-                found += _rows(execution, group, index, calls, released, clock == "fitted", lag_threshold_ns)
-    return pa.Table.from_pylist(found, schema=_SCHEMA)
+    tables = [_table(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
+    return pa.concat_tables([_SCHEMA.empty_table(), *tables])
 
 
-def _releases(matched: Sequence[Matched]) -> dict[int, _Release]:
-    """Return, by the row of each call, the last matched collective of its rank that had ended when it began."""
-    of_rank: dict[int, list[tuple[int, tuple[int, int], Call]]] = {}
-    for number, group in enumerate(matched):
-        for index, calls in enumerate(group.calls):
-            for rank, call in calls.items():
-                of_rank.setdefault(rank, []).append((call.end, (number, index), call))
-    found: dict[int, _Release] = {}
-    for ended in of_rank.values():
-        ended.sort(key=lambda one: one[:2])
-        for _, _, call in ended:
-            before = bisect_right(ended, call.start, key=lambda one: one[0])
-            if before:
-                found[call.row] = ended[before - 1][:2]
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of all matched calls, sorted by call and rank: columns. Times on one clock; MISSING where they are on none.
+
+    call: number of the call over all communicators. released: the part that its rank's previous collective is, -1 for none.
+    """
+
+    group: Int
+    call: Int
+    place: Int
+    rank: Int
+    start: Int
+    end: Int
+    duration: Int
+    released: Int
+
+
+def _parts(execution: Execution, fitted: bool) -> _Parts:
+    matched, calls = execution.matched, execution.calls
+    before = np.cumsum([0, *(group.calls for group in matched)])
+    call = np.concatenate([group.call + first for group, first in zip(matched, before[:-1], strict=True)])
+    place = np.concatenate([group.place for group in matched])
+    rank, start, end = calls.rank[place], calls.start[place], calls.end[place]
+    row = execution.row[place]
+    shown = [execution.corrected(rank, time) if fitted else execution.recorded(time, row) for time in (start, end)]
+    which = np.repeat(np.arange(len(matched)), [len(group.call) for group in matched])
+    return _Parts(which, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
+
+
+def _released(rank: Int, start: Int, end: Int, call: Int) -> Int:
+    """Return, for each part, the last collective of its rank that had ended when it began; -1 for none."""
+    found = np.full(len(rank), -1, dtype=np.int64)
+    for _, mine in split(np.arange(len(rank)), rank):
+        ended = mine[np.lexsort((call[mine], end[mine]))]
+        before = np.searchsorted(end[ended], start[mine], side="right")
+        found[mine[before > 0]] = ended[before[before > 0] - 1]
     return found
 
 
-def _rows(
-    execution: Execution, group: Matched, index: int, calls: Mapping[int, Call], released: Mapping[int, _Release], fitted: bool,
-    lag_threshold_ns: int | None,
-) -> list[dict[str, Any]]:
-    shifts = {rank: execution.corrected(rank, call.start) if fitted else call.start for rank, call in calls.items()}
-    starts = {rank: start for rank, start in shifts.items() if start is not None}
-    order = sorted(starts, key=lambda rank: (starts[rank], rank))
-    lag = limit = last = None
-    if len(order) > 1:
-        lag = starts[order[-1]] - starts[order[-2]]
-        limit = lag_threshold_ns if lag_threshold_ns is not None else _uncertainty(execution, order[-1], order[-2])
-        last = order[-1] if limit is not None and lag > limit else None
-    inherited = None if last is None or lag is None else min(lag, _inherited(execution, calls, released, fitted, *order[-2:]))
-    step = execution.rows[calls[min(calls)].row]["step"]
-    rows = []
-    for rank, call in sorted(calls.items()):
-        row, start = execution.rows[call.row], starts.get(rank)
-        end = None if start is None else start + call.end - call.start
-        rows.append({
-            "run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group.group,
-            "method": group.method, "call_index": index, "step": step, "collective": row["collective"] or row["short_name"],
-            "message_bytes": row["message_bytes"], "rank": rank, "kernel_id": row["kernel_id"],
-            "arrival_ns": None if start is None else start - starts[order[0]],
-            "wait_ns": None if start is None else starts[order[-1]] - start,
-            "transfer_ns": None if end is None else end - starts[order[-1]],
-            "last_rank": last, "lag_ns": lag, "lag_threshold_ns": limit, "inherited_ns": inherited, "ranks": len(calls),
-        })
-    return rows
+def _table(execution: Execution, fitted: bool, lag_threshold_ns: int | None) -> pa.Table:
+    parts = _parts(execution, fitted)
+    call, start = parts.call, parts.start
+    first, second, last = _arrivals(parts)
+    lag = _after(start, last, start, second)
+    limit = _limits(execution, parts, second, last) if lag_threshold_ns is None else np.full(len(lag), lag_threshold_ns)
+    is_named = (lag != MISSING) & (limit != MISSING) & (lag > limit)
+    limit[lag == MISSING] = MISSING
+    inherited = np.where(is_named, np.minimum(lag, _inherited(parts, second, last)), MISSING)
+    last_rank = np.where(is_named, parts.rank[last], MISSING)
+    every = np.arange(len(call))
+    begins = np.flatnonzero(np.diff(call, prepend=-1))
+    row = execution.row[parts.place]
+    return _output(execution, parts, row, {
+        "call_index": call - call[begins][np.searchsorted(parts.group[begins], parts.group)],
+        "step": integers(execution.rows["step"])[row[begins]][call], "rank": parts.rank,
+        "arrival_ns": _after(start, every, start, first[call]), "wait_ns": _after(start, last[call], start, every),
+        "transfer_ns": _after(np.where(start == MISSING, MISSING, start + parts.duration), every, start, last[call]),
+        "last_rank": last_rank[call], "lag_ns": lag[call],
+        "lag_threshold_ns": limit[call], "inherited_ns": inherited[call], "ranks": np.bincount(call)[call],
+    })
 
 
-def _inherited(
-    execution: Execution, calls: Mapping[int, Call], released: Mapping[int, _Release], fitted: bool, second: int, last: int,
-) -> int:
-    """Return by how many ns the last rank was released later than the second last; 0 where the same collective released both."""
-    releases = {rank: released[calls[rank].row] for rank in (second, last) if calls[rank].row in released}
-    if len(releases) < 2 or releases[second][1] == releases[last][1]:
-        return 0
-    ends = [execution.corrected(rank, end) if fitted else end for rank, (end, _) in releases.items()]
-    return 0 if ends[0] is None or ends[1] is None else max(0, ends[1] - ends[0])
+def _arrivals(parts: _Parts) -> tuple[Int, Int, Int]:
+    """Return, for each call, the parts that began first, second last and last; -1 where no so many are on one clock."""
+    known = np.flatnonzero(parts.start != MISSING)
+    known = known[np.lexsort((parts.rank[known], parts.start[known], parts.call[known]))]
+    count = np.bincount(parts.call[known], minlength=int(parts.call[-1]) + 1)
+    end = np.cumsum(count)
+    found = []
+    for place, fewest in ((end - count, 1), (end - 2, 2), (end - 1, 1)):
+        which = np.full(len(count), -1, dtype=np.int64)
+        which[count >= fewest] = known[place[count >= fewest]]
+        found.append(which)
+    return found[0], found[1], found[2]
 
 
-def _uncertainty(execution: Execution, *ranks: int) -> int | None:
-    """Return by how many ns the ranks' times may be misplaced against each other; None where a clock could not be fitted."""
-    clocks = [execution.clocks[rank] for rank in ranks if rank in execution.clocks]
-    return sum(round(clock.uncertainty) for clock in clocks) if len(clocks) == len(ranks) else None
+def _after(times: Int, which: Int, others: Int, other: Int) -> Int:
+    """Return times[which] - others[other]; MISSING where a place is -1 or a time is MISSING."""
+    late, early = times[which], others[other]
+    known = (which >= 0) & (other >= 0) & (late != MISSING) & (early != MISSING)
+    return np.where(known, late - early, MISSING)
+
+
+def _limits(execution: Execution, parts: _Parts, second: Int, last: Int) -> Int:
+    """Return by how many ns the last two parts of each call may be misplaced against each other; MISSING where unknown."""
+    one, other = (execution.uncertainty(parts.rank[which]) for which in (second, last))
+    return np.where((one == MISSING) | (other == MISSING), MISSING, one + other)
+
+
+def _inherited(parts: _Parts, second: Int, last: Int) -> Int:
+    """Return by how many ns the last rank of each call was released later than the second last; 0 where by one collective."""
+    one, other = parts.released[second], parts.released[last]
+    later = _after(parts.end, other, parts.end, one)
+    return np.where((later == MISSING) | (parts.call[one] == parts.call[other]), 0, np.maximum(later, 0))
+
+
+def _output(execution: Execution, parts: _Parts, row: Int, figures: Mapping[str, Int]) -> pa.Table:
+    """Return the table: figures, and what of each part stands in the rows of its execution."""
+    groups = [(group.group, group.method) for group in execution.matched]
+    taken = execution.rows.select(["collective", "group_size", "message_bytes", "kernel_id"]).take(pa.array(row))
+    columns: dict[str, Any] = {name: nullable(values) for name, values in figures.items()}
+    columns |= {name: taken[name] for name in taken.column_names}
+    columns |= {name: pa.repeat(pa.scalar(getattr(execution, name), pa.string()), len(row))
+                for name in ("run", "tool", "execution_id")}
+    columns |= {name: pa.array([group[place] for group in groups], pa.string()).take(pa.array(parts.group))
+                for place, name in enumerate(("group_name", "method"))}
+    return pa.table([columns[name].cast(kind) for name, kind in zip(_SCHEMA.names, _SCHEMA.types, strict=True)], schema=_SCHEMA)

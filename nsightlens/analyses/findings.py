@@ -3,6 +3,7 @@
 Time is that of execution_summary: exclusive categories that sum to the steps (without steps, to what was captured), so that each
 moment has one cause, and a GPU that is busy with copies is busy. Rules, each with its limit as a share of that time:
 straggler (5 %): a rank that the others wait for in collectives, by straggler; share of the time of all ranks.
+slow_link (2 %): a process group whose collectives take longer than those of its peers, by communicator_summary; likewise.
 communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles, without what the
 rank waited for stragglers. copies (10 %): copies that no kernel hides. data_loader (5 %): the GPU idles while the host waits for
 input. api_call (10 %): the GPU idles during calls of one function. host (20 %): the GPU idles, and none of these explains it.
@@ -17,12 +18,12 @@ process without GPU work on record has none: whether its GPU was idle is not kno
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other (straggler).
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.
-@column rule          straggler, communication, copies, data_loader, api_call, host, a rule of the plugin, or nothing.
+@column rule          straggler, slow_link, communication, copies, data_loader, api_call, host, a rule of the plugin, or nothing.
 @column rank          Rank of the process; NULL where unknown, or for the run as a whole.
-@column profile_id    Profile; NULL for a straggler and for the run as a whole.
+@column profile_id    Profile; NULL for a straggler, a process group and the run as a whole.
 @column process_id    OS process; likewise.
 @column window_index  Capture window of the process; likewise.
-@column who           The rank, process or GPU, as people call it.
+@column who           The rank, process group, process or GPU, as people call it.
 @column what          What was seen: the cause.
 @column why           What it comes from, and what can be done.
 @column total_ns      How long; NULL where the rule is not about time.
@@ -42,7 +43,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, straggler
+from nsightlens.analyses import Ask, collective_match, communicator_summary, straggler
 from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
 
 _FIRST, _LAST = ("straggler",), tuple(PLUGIN)
@@ -93,9 +94,10 @@ def analyse(ask: Ask) -> pa.Table:
     worked = {_key(row) for row in ask(_WORKED, []).to_pylist()}
     processes = [Process(row, row["steps_ns"], dict(row["parts"])) for row in ask(_PARTS, []).to_pylist()
                  if row["steps_ns"] and _key(row) in worked]
-    late, waited = _stragglers(ask, processes)
-    rows = [*late, *_communication(processes, waited), *_copies(ask, processes), *_data_loader(processes), *_host(ask, processes),
-            *_of_plugin(ask)]
+    crossing = _matched(ask, processes)
+    late, waited = _stragglers(crossing, processes)
+    rows = [*late, *_slow_links(crossing, processes), *_communication(processes, waited), *_copies(ask, processes),
+            *_data_loader(processes), *_host(ask, processes), *_of_plugin(ask)]
     found = {(row["run"], row["tool"]) for row in rows}
     rows += [_row(process, "nothing", "no rule finds more than its limit") | {"rank": None, "who": "all"}
              for process in {(p.row["run"], p.row["tool"]): p for p in processes}.values()
@@ -106,16 +108,56 @@ def analyse(ask: Ask) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
-def _stragglers(ask: Ask, processes: list[Process]) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
-    """Return the ranks that others wait for, and how long each rank of their runs waited."""
-    lengths: dict[tuple[str, str], int] = defaultdict(int)
+def _matched(ask: Ask, processes: Iterable[Process]) -> pa.Table | None:
+    """Return collective_match; None where no run has several ranks."""
     ranks: dict[tuple[str, str], set[int | None]] = defaultdict(set)
     for process in processes:
-        lengths[process.row["run"], process.row["tool"]] += process.length
         ranks[process.row["run"], process.row["tool"]].add(process.row["rank"])
-    if all(len(those) < 2 for those in ranks.values()):
+    return collective_match.analyse(ask) if any(len(those) > 1 for those in ranks.values()) else None
+
+
+def _lengths(processes: Iterable[Process]) -> Mapping[tuple[str, str], int]:
+    """Return the time of all ranks, by run and tool."""
+    lengths: dict[tuple[str, str], int] = defaultdict(int)
+    for process in processes:
+        lengths[process.row["run"], process.row["tool"]] += process.length
+    return lengths
+
+
+def _slow_links(matched: pa.Table | None, processes: Iterable[Process]) -> Iterator[Row]:
+    """Yield the process groups that take longer than their peers, with what all their operations cost their ranks."""
+    if matched is None:
+        return
+    lengths, advice = _lengths(processes), ADVICE["slow_link"]
+    slow: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in communicator_summary.summary(matched).to_pylist():
+        if row["verdict"] in (communicator_summary.SLOW, communicator_summary.WAITING):
+            slow[tuple(row[name] for name in ("run", "tool", "execution_id", "group_name", "members"))].append(row)
+    for (run, tool, *_), rows in slow.items():
+        first, total = rows[0], sum(row["excess_ns"] * row["ranks"] for row in rows)
+        if 100 * total > advice.limit_pct * lengths[run, tool]:
+            missing = (first["group_size"] or 0) - first["ranks"] if first["verdict"] == communicator_summary.WAITING else 0
+            yield dict.fromkeys(("rank", "profile_id", "process_id", "window_index")) | {
+                "run": run, "tool": tool, "rule": "slow_link", "who": _group(first),
+                "what": f"its {first['collective']} takes {first['transfer_ns'] / max(first['peers_ns'], 1):.1f} times as long "
+                        f"as that of the {first['peers']} other groups of its size"
+                        + (f", or waits for {missing} of its ranks, not captured" if missing else ""),
+                "total_ns": total, "of_ns": lengths[run, tool], "share_pct": _pct(total, lengths[run, tool]),
+                "limit_pct": advice.limit_pct, "why": advice.why, "against": advice.against, "more": advice.more}
+
+
+def _group(row: Row) -> str:
+    return f"{'process group' if row['group_name'] is None else 'process group ' + row['group_name']} (ranks {row['members']})"
+
+
+def _stragglers(
+    matched: pa.Table | None, processes: Iterable[Process],
+) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
+    """Return the ranks that others wait for, and how long each rank of their runs waited."""
+    if matched is None:
         return [], {}
-    seen = straggler.analyse(ask).to_pylist()
+    lengths = _lengths(processes)
+    seen = straggler.judged(matched).to_pylist()
     late = [_late(row, lengths[row["run"], row["tool"]]) for row in seen if row["verdict"] == "straggler"]
     late = [row for row in late if row["share_pct"] is not None and row["share_pct"] > row["limit_pct"]]
     runs = {(row["run"], row["tool"]) for row in late}

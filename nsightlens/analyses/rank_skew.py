@@ -28,74 +28,89 @@ whose last rank is unknown. Waiting is the time between a rank's own start and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from statistics import median
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, collective_match
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, medians, nullable, numbered
 
 _KEYS = ("run", "tool", "execution_id")
-_FIGURES = ("collectives", "times_last", "caused_delay_ns", "inherited_delay_ns", "others_wait_ns", "wait_ns",
-            "median_arrival_ns", "max_arrival_ns", "lag_threshold_ns")
+_NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns")
+_TYPES = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "rank": pa.int32()}
 
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per step and rank."""
-    rows = collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns).to_pylist()
-    return summed(rows, (*_KEYS, "step"))
+    return summed(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns), ["step"])
 
 
-def summed(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> pa.Table:
-    """Return the rows of collective_match summed per `keys` and rank; rank NULL: calls whose last rank is unknown."""
-    calls: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        calls.setdefault((*(row[key] for key in _KEYS), row["group_name"], row["method"], row["call_index"],
-                          *(row[key] for key in keys)), []).append(row)
-    books: dict[tuple[Any, ...], dict[int | None, list[dict[str, Any]]]] = {}
-    for call in calls.values():
-        book = books.setdefault(tuple(call[0][key] for key in keys), {})
-        waited = sum(row["wait_ns"] or 0 for row in call)
-        for row in call:
-            is_last = row["last_rank"] is not None and row["last_rank"] == row["rank"]
-            book.setdefault(row["rank"], []).append({**row, "is_last": is_last, "all_waited": waited})
-        if call[0]["last_rank"] is None:
-            book.setdefault(None, []).append({**call[0], "is_last": False, "all_waited": 0})
-    found = [
-        dict(zip(keys, key, strict=True)) | {"rank": rank} | _figures(rank, mine)
-        for key, book in sorted(books.items(), key=lambda item: _order(item[0]))
-        for rank, mine in sorted(book.items(), key=lambda item: _order((item[0],)))
-    ]
-    types = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "step": pa.int64(), "rank": pa.int32()}
-    schema = pa.schema([(name, types[name]) for name in (*keys, "rank")] + [(name, pa.int64()) for name in _FIGURES])
-    return pa.Table.from_pylist(found, schema=schema)
+def summed(matched: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return the rows of collective_match summed per execution, `keys` and rank; rank NULL: calls whose last rank is unknown."""
+    parts = {name: integers(matched[name]) for name in _NUMBERS}
+    execution = _changes(*(distinct(matched[name])[0] for name in _KEYS))
+    first = np.flatnonzero(_begins(matched, parts))
+    unknown = first[parts["last_rank"][first] == MISSING]
+    row = np.concatenate([np.arange(matched.num_rows), unknown])
+    rank = np.concatenate([parts["rank"], np.full(len(unknown), MISSING)])
+    key = [parts[name][row] for name in keys]
+    group = numbered(execution[row], *map(_missing_last, [*key, rank]))
+    _, place = np.unique(group, return_index=True)
+    figures = _figures(parts, first, row, group, rank)
+    columns = {name: matched[name].take(pa.array(row[place])) for name in _KEYS}
+    columns |= {name: nullable(values[place]) for name, values in zip((*keys, "rank"), (*key, rank), strict=True)}
+    columns |= {name: nullable(values) for name, values in figures.items()}
+    return pa.table(columns).cast(pa.schema([(name, _TYPES.get(name, pa.int64())) for name in columns]))
 
 
-def _order(key: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
-    """Return a sort key that puts None last."""
-    return tuple((part is None, 0 if part is None else part) for part in key)
+def _changes(*columns: Int) -> Int:
+    """Return how often any of the columns has changed down to each row."""
+    changed = np.zeros(len(columns[0]), dtype=np.bool_)
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return np.cumsum(changed)
 
 
-def _figures(rank: int | None, rows: list[dict[str, Any]]) -> dict[str, int | None]:
-    last = [row for row in rows if row["is_last"]]
-    arrivals = [row["arrival_ns"] for row in rows if row["arrival_ns"] is not None] if rank is not None else []
-    gates = [row["lag_threshold_ns"] for row in rows if row["lag_threshold_ns"] is not None]
+def _missing_last(values: Int) -> Int:
+    return np.where(values == MISSING, np.iinfo(np.int64).max, values)
+
+
+def _begins(matched: pa.Table, parts: Mapping[str, Int]) -> Mask:
+    """Return which rows are the first of a call: the rows of one are sorted by rank."""
+    names = [distinct(matched[name])[0] for name in (*_KEYS, "group_name", "method")]
+    begins = np.diff(_changes(*names, parts["call_index"]), prepend=-1) > 0
+    begins[1:] |= parts["rank"][1:] <= parts["rank"][:-1]
+    return begins
+
+
+def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Int, rank: Int) -> dict[str, Int]:
+    """Return _FIGURES of each group. first: the first row of each call. row, group, rank: of what is summed."""
+    wait, lag = np.maximum(parts["wait_ns"], 0), parts["lag_ns"]
+    is_last = (parts["last_rank"] == parts["rank"]) & (parts["last_rank"] != MISSING)
+    inherited = np.where(is_last, parts["inherited_ns"], 0)
+    waited = np.repeat(np.add.reduceat(wait, first), np.diff(first, append=len(wait)))
+    of_others = np.where(is_last, waited, 0)
+    for place in np.flatnonzero(inherited).tolist():  # in Python's integers: the product may have more than 64 bits
+        of_others[place] = int(waited[place]) * int(lag[place] - inherited[place]) // int(lag[place])
+    order = np.argsort(group, kind="stable")
+    start = np.flatnonzero(np.diff(group[order], prepend=-1))
+    known = rank[order][start] != MISSING
+    summands = {"times_last": is_last, "caused_delay_ns": np.where(is_last, lag - inherited, 0), "inherited_delay_ns": inherited,
+                "others_wait_ns": of_others, "wait_ns": wait}
+    arrival = np.where(rank == MISSING, MISSING, parts["arrival_ns"][row])
     return {
-        "collectives": len(rows),
-        "times_last": len(last) if rank is not None else None,
-        "caused_delay_ns": sum(row["lag_ns"] - row["inherited_ns"] for row in last) if rank is not None else None,
-        "inherited_delay_ns": sum(row["inherited_ns"] for row in last) if rank is not None else None,
-        "others_wait_ns": sum(_own_share(row) for row in last) if rank is not None else None,
-        "wait_ns": sum(row["wait_ns"] or 0 for row in rows) if rank is not None else None,
-        "median_arrival_ns": round(median(arrivals)) if arrivals else None,
-        "max_arrival_ns": max(arrivals, default=None),
-        "lag_threshold_ns": max(gates, default=None),
+        "collectives": np.diff(start, append=len(order)),
+        **{name: np.where(known, _sums(values[row][order], start), MISSING) for name, values in summands.items()},
+        "median_arrival_ns": medians(arrival, group, len(start)),
+        "max_arrival_ns": np.maximum.reduceat(arrival[order], start),
+        "lag_threshold_ns": np.maximum.reduceat(parts["lag_threshold_ns"][row][order], start),
     }
 
 
-def _own_share(row: Mapping[str, Any]) -> int:
-    """Return how long the others waited for a last rank that came late by itself."""
-    lag: int = row["lag_ns"]
-    waited: int = row["all_waited"]
-    return waited * (lag - row["inherited_ns"]) // lag if row["inherited_ns"] else waited
+def _sums(values: npt.NDArray[Any], start: Int) -> Int:
+    """Return the sum of each stretch of values from `start` on; MISSING where it has more than 63 bits: no such time was."""
+    fits = np.abs(np.add.reduceat(values, start, dtype=np.float64)) < np.iinfo(np.int64).max
+    return np.where(fits, np.add.reduceat(values, start, dtype=np.int64), MISSING)

@@ -42,7 +42,12 @@ _SHARE = 2
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per rank."""
-    table = summed(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns).to_pylist(), _KEYS)
+    return judged(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns))
+
+
+def judged(matched: pa.Table) -> pa.Table:
+    """Return the same of the rows of collective_match."""
+    table = summed(matched, [])
     rows = table.to_pylist()
     delays: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:

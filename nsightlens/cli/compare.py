@@ -25,9 +25,9 @@ def command() -> None:
 @store_option
 @views_option
 def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
-    """Find stragglers, and show how accurate the clocks are, which work is imbalanced, and the top kernels over all ranks.
+    """Find stragglers and slow process groups; show how accurate the clocks are, which work is imbalanced, and the top kernels.
 
-    The figures are those of the views straggler, rank_clock, rank_balance and kernel_summary.
+    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_summary.
 
     \b
     nsightlens compare ranks
@@ -51,7 +51,7 @@ def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
             if len({row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in ranks_page.TIMELINE} - {None}) > 1:
                 compared += 1
                 heading(f"Ranks of {run}")
-                for section in (ranks_page.waiting, ranks_page.clocks, ranks_page.balance, ranks_page.kernels):
+                for section in (ranks_page.waiting, ranks_page.links, ranks_page.clocks, ranks_page.balance, ranks_page.kernels):
                     section(page)
         if not compared:
             raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR shows the ranks, "

@@ -8,7 +8,7 @@ from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
 from nsightlens.cli.sections import Page, Row, best
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
-from nsightlens.views.figures import duration, number, share
+from nsightlens.views.figures import duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
 _MANY, _TOP, _FEW = 16, 10, 8
@@ -80,6 +80,32 @@ def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
         reasons["no communication kernels"].extend(sorted(silent))
     return said + [f"Left out: rank {', '.join(map(str, ranks[:_MANY]))}{' …' if len(ranks) > _MANY else ''}: {why}."
                    for why, ranks in reasons.items()]
+
+
+def links(page: Page) -> None:
+    """Print the process groups whose collectives take longer than those of their peers."""
+    for (tool, _), rows in _by_execution(page.ask("communicator_summary")).items():
+        compared = [row for row in rows if row["peers_ns"] is not None]
+        slow = [row for row in compared if row["verdict"].startswith("slow")]
+        if not compared:
+            continue
+        heading("Process groups", f"{tool}, {number(len(compared))} compared with their peers")
+        if slow:
+            shown = slow[:_TOP]
+            grid([
+                Column("group", [row["group_name"] or "not named" for row in shown], 7, text=True, flexible=True),
+                Column("ranks", [row["members"] for row in shown], 8, text=True, flexible=True),
+                Column("operation", [row["collective"] for row in shown], 6, text=True),
+                Column("size", [size(row["message_bytes"]) for row in shown], 4),
+                Column("calls", [number(row["calls"]) for row in shown], 3),
+                Column("transfer", [duration(row["transfer_ns"]) for row in shown], 9),
+                Column("peers", [duration(row["peers_ns"]) for row in shown], 9),
+                Column("longer in total", [duration(row["excess_ns"]) for row in shown], 5),
+                Column("", [row["verdict"] for row in shown], 8, text=True),
+            ])
+            more(len(slow) - len(shown), "communicator_summary", "")
+        else:
+            lines(["None takes longer than its peers of the same size, operation and payload."])
 
 
 def clocks(page: Page) -> None:

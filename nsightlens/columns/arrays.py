@@ -1,4 +1,4 @@
-"""The arrays that derived columns are computed in: their types, NULL among integers, stretches of rows, the hash of a row."""
+"""The arrays that columns are computed in: their types, NULL among integers, numbers for values, stretches, the hash of a row."""
 
 from __future__ import annotations
 
@@ -41,14 +41,52 @@ def nullable(values: Int) -> pa.Array:
     return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
 
+def distinct(column: pa.ChunkedArray) -> tuple[Int, list[Any]]:
+    """Return a number for each value of a column, and the value of each number; NULL has -1, and None is the last of them."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return codes, [*encoded.dictionary.to_pylist(), None]
+
+
+def numbered(*columns: Int) -> Int:
+    """Return a number for each row, from 0: equal rows have equal numbers, and their order is that of the rows."""
+    found = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, codes = np.unique(column, return_inverse=True)
+        _, found = np.unique(found * len(values) + codes, return_inverse=True)
+    return found
+
+
+def split(places: Int, keys: Int) -> list[tuple[int, Int]]:
+    """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
+    if not len(places):
+        return []
+    order = np.argsort(keys, kind="stable")
+    found, first = np.unique(keys[order], return_index=True)
+    return list(zip(found.tolist(), np.split(places[order], first[1:]), strict=True))
+
+
+def medians(values: Int, group: Int, groups: int) -> Int:
+    """Return the median of each group's values, rounded (half to even); MISSING where a group has none."""
+    known = np.flatnonzero(values != MISSING)
+    known = known[np.lexsort((values[known], group[known]))]
+    count = np.bincount(group[known], minlength=groups)
+    begin = np.cumsum(count) - count
+    found = np.full(groups, MISSING)
+    some = count > 0
+    low, high = (values[known[(begin + (count - even) // 2)[some]]] for even in (1, 0))
+    found[some] = low + np.rint((high - low) / 2 + low % 2).astype(np.int64) - low % 2
+    return found
+
+
 def lookup(indices: npt.NDArray[Any], values: Sequence[str | None]) -> pa.DictionaryArray:
     """Return values[indices] as dictionary text; a None value is NULL."""
-    distinct = list(dict.fromkeys(v for v in values if v is not None))
-    codes = {value: code for code, value in enumerate(distinct)}
+    known = list(dict.fromkeys(v for v in values if v is not None))
+    codes = {value: code for code, value in enumerate(known)}
     table = np.array([codes[v] if v is not None else -1 for v in values], dtype=np.int32)
     chosen = table[indices] if len(table) else np.full(len(indices), -1, dtype=np.int32)
     mask = chosen < 0
-    return pa.DictionaryArray.from_arrays(pa.array(chosen, mask=mask if mask.any() else None), pa.array(distinct, pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(chosen, mask=mask if mask.any() else None), pa.array(known, pa.string()))
 
 
 def hash_rows(columns: Iterable[Int], rows: int) -> Hash:

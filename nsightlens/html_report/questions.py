@@ -60,7 +60,8 @@ QUESTIONS = (
     Question("operator_kernels"),
     Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"),
     Question("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
-    Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("collective_summary"),
+    Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("communicator_summary"),
+    Question("collective_summary"),
     Question("collective_match", (
         "run", "tool", "step", "group_name", "collective", "call_index", "message_bytes", "rank", "arrival_ns", "wait_ns",
         "transfer_ns", "last_rank", "lag_ns", "lag_threshold_ns"), is_long=True),

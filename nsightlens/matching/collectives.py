@@ -13,15 +13,14 @@ lacks calls only its certain pairs are taken (sequence_alignment.py). Ranks whos
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import Int, Mask, split
 from nsightlens.matching.sequence_alignment import LARGEST, certain_pairs
 
 NUMBERED, TIMED, NAMED, ORDERED = "name and number", "like calls that end together", "name and order", "order on the stream"
@@ -47,34 +46,47 @@ _FASTEST_DRIFT = 2e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One collective kernel of one rank. Times in ns on that rank's own clock; None for what the trace does not tell."""
+class Calls:
+    """The collective kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own clock.
 
-    row: int
-    start: int
-    end: int
-    token: Hashable
-    """What it is: operation, payload."""
-    stream: Hashable
-    group: str | None = None
-    group_size: int | None = None
-    number: int | None = None
-    resolution: int = 1
-    """What the times of its rank are multiples of: 1000 where a tool cuts them to microseconds."""
-    paired: bool = False
-    """Whether it may be of two ranks as well as of all: a send or receive that nothing names."""
-    is_possible: bool = True
-    """Whether its end can be true: no clock is fitted to one that outlasts what its stream allows."""
+    token: a number for what a call is (operation, payload). stream, group: a number for each; group is -1 where the trace names
+    none. group_size, number: 0 and -1 where it does not tell. resolution: what the times of the rank are multiples of, 1000
+    where a tool cuts them to microseconds. paired: whether it may be of two ranks as well as of all: a send or receive that
+    nothing names. is_possible: whether its end can be true: no clock is fitted to one that outlasts what its stream allows.
+    groups: the name of each group.
+    """
+
+    rank: Int
+    start: Int
+    end: Int
+    token: Int
+    stream: Int
+    group: Int
+    group_size: Int
+    number: Int
+    resolution: Int
+    paired: Mask
+    is_possible: Mask
+    groups: Sequence[str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Matched:
-    """The calls of one communicator, matched over ranks: `calls[k][rank]` is the k-th call on that rank."""
+    """The calls of one communicator, matched over its `ranks`: an element for each call and rank, sorted by them.
+
+    call: number of the call, from 0. place: place of that rank's part of it in Calls.
+    """
 
     group: str | None
     method: str
-    calls: list[dict[int, Call]]
-    ranks: list[int] = field(default_factory=list)
+    call: Int
+    place: Int
+    ranks: Sequence[int]
+
+    @property
+    def calls(self) -> int:
+        """Return how many calls were matched."""
+        return int(self.call[-1]) + 1 if len(self.call) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,119 +107,122 @@ class Clock:
     method: str
 
 
-def match(ranks: Mapping[int, Sequence[Call]]) -> list[Matched]:
-    """Return the communicators whose calls could be matched over at least two of `ranks` (calls in order of start).
+def match(calls: Calls) -> list[Matched]:
+    """Return the communicators whose calls could be matched over at least two ranks.
 
     Of sends and receives that nothing names, those that end together on all ranks that have such calls are one: an all-to-all.
     """
-    channels: dict[int, dict[tuple[str, Hashable], list[Call]]] = {}
-    for rank, calls in sorted(ranks.items()):
-        mine = channels.setdefault(rank, {})
-        for call in calls:
-            mine.setdefault(_channel(call), []).append(call)
-    names = sorted({key for mine in channels.values() for key in mine if key[0] == "group"}, key=str)
-    found = [_named({rank: mine[key] for rank, mine in channels.items() if key in mine}) for key in names]
-    found += _unnamed(_streams(channels, "stream"))
-    paired = _streams(channels, "paired stream")
-    found += [_of_all(matched, set(paired)) for matched in _unnamed(paired) if matched is not None]
+    named = np.flatnonzero(~calls.paired & (calls.group >= 0))
+    by_group = {calls.groups[group]: places for group, places in split(named, calls.group[named])}
+    found = [_named(calls, by_group[name], name) for name in sorted(by_group, key=repr)]
+    found += _unnamed(calls, _streams(calls, ~calls.paired & (calls.group < 0)))
+    paired = _streams(calls, calls.paired)
+    found += [_of_all(calls, matched, set(paired)) for matched in _unnamed(calls, paired) if matched is not None]
     return [matched for matched in found if matched is not None and matched.calls]
 
 
-def _channel(call: Call) -> tuple[str, Hashable]:
-    if call.paired:
-        return "paired stream", call.stream
-    return ("group", call.group) if call.group is not None else ("stream", call.stream)
+def _streams(calls: Calls, wanted: Mask) -> dict[int, list[Int]]:
+    """Return the places of each rank's wanted calls by stream, the streams in order of their first call."""
+    places = np.flatnonzero(wanted)
+    return {rank: sorted((part for _, part in split(mine, calls.stream[mine])), key=lambda part: int(part[0]))
+            for rank, mine in split(places, calls.rank[places])}
 
 
-def _streams(channels: Mapping[int, Mapping[tuple[str, Hashable], list[Call]]], kind: str) -> dict[int, list[list[Call]]]:
-    """Return the lists of calls of each rank that has channels of that kind."""
-    streams = {rank: [calls for key, calls in mine.items() if key[0] == kind] for rank, mine in channels.items()}
-    return {rank: lists for rank, lists in streams.items() if lists}
-
-
-def _of_all(matched: Matched, ranks: set[int]) -> Matched | None:
+def _of_all(calls: Calls, matched: Matched, ranks: set[int]) -> Matched | None:
     """Return what ends together on all `ranks`; None where that is not what matched them."""
     if matched.method != TIMED or set(matched.ranks) != ranks:
         return None
-    return Matched(matched.group, matched.method, [calls for calls in matched.calls if len(calls) == len(ranks)], matched.ranks)
+    return _of_several(calls, matched, len(ranks))
 
 
-def _named(lists: dict[int, list[Call]]) -> Matched | None:
-    if len(lists) < 2 or not _fits_in_group(lists):
+def _of_several(calls: Calls, matched: Matched, fewest: int = 2) -> Matched:
+    """Return the calls that are known on so many ranks or more, numbered anew, sorted by call and rank."""
+    known = np.bincount(matched.call)
+    kept = np.flatnonzero(known[matched.call] >= fewest)
+    kept = kept[np.lexsort((calls.rank[matched.place[kept]], matched.call[kept]))]
+    numbers = np.cumsum(known >= fewest) - 1
+    return Matched(matched.group, matched.method, numbers[matched.call[kept]], matched.place[kept], matched.ranks)
+
+
+def _named(calls: Calls, places: Int, group: str) -> Matched | None:
+    ranks = np.unique(calls.rank[places])
+    if len(ranks) < 2 or not _fits_in_group(calls, places, len(ranks)):
         return None
-    first = next(iter(lists.values()))[0]
-    numbers = {rank: Counter(call.number for call in calls) for rank, calls in lists.items()}
-    if all(None not in counted and max(counted.values()) == 1 for counted in numbers.values()):
-        by_number: dict[int, dict[int, Call]] = {}
-        for rank, calls in lists.items():
-            for call in calls:
-                by_number.setdefault(call.number or 0, {})[rank] = call
-        alike = [together for _, together in sorted(by_number.items())
-                 if len(together) > 1 and len({call.token for call in together.values()}) == 1]
-        return Matched(first.group, NUMBERED, alike, sorted(lists))
-    return _aligned(lists, first.group, NAMED)
+    order = np.lexsort((calls.rank[places], calls.number[places]))
+    number, rank = calls.number[places][order], calls.rank[places][order]
+    if number[0] >= 0 and not np.any((number[1:] == number[:-1]) & (rank[1:] == rank[:-1])):
+        return _numbered(calls, places[order], group, ranks.tolist())
+    return _aligned(calls, dict(split(places, calls.rank[places])), group, NAMED)
 
 
-def _fits_in_group(lists: dict[int, list[Call]]) -> bool:
+def _numbered(calls: Calls, places: Int, group: str, ranks: Sequence[int]) -> Matched:
+    """Match the calls, sorted by number, that have one number; of one that says different things nothing is matched."""
+    _, first, call = np.unique(calls.number[places], return_index=True, return_inverse=True)
+    alike = np.minimum.reduceat(calls.token[places], first) == np.maximum.reduceat(calls.token[places], first)
+    kept = alike[call]
+    return _of_several(calls, Matched(group, NUMBERED, call[kept], places[kept], ranks))
+
+
+def _fits_in_group(calls: Calls, places: Int, ranks: int) -> bool:
     """Return whether there are no more ranks than the communicator has: else several communicators look like one."""
-    sizes = {call.group_size for calls in lists.values() for call in calls if call.group_size is not None}
-    return not sizes or len(lists) <= min(sizes)
+    sizes = calls.group_size[places]
+    return ranks <= int(sizes.min(initial=np.iinfo(np.int64).max, where=sizes > 0))
 
 
-def _unnamed(streams: dict[int, list[list[Call]]]) -> list[Matched | None]:
+def _unnamed(calls: Calls, streams: dict[int, list[Int]]) -> list[Matched | None]:
     """Match the streams of each rank with those of the lowest rank, the fullest first, by what runs on them."""
     if len(streams) < 2:
         return []
     reference, *others = sorted(streams)
-    lists = [{reference: calls} for calls in sorted(streams[reference], key=len, reverse=True)]
+    lists = [{reference: places} for places in sorted(streams[reference], key=len, reverse=True)]
     for rank in others:
         free = list(streams[rank])
         for together in lists:
-            likeness = [_likeness(together[reference], calls) for calls in free]
+            likeness = [_likeness(calls.token[together[reference]], calls.token[places]) for places in free]
             if likeness and max(likeness) >= _FIT and likeness.count(max(likeness)) == 1:
                 together[rank] = free.pop(likeness.index(max(likeness)))
-    return [_aligned(together, None, ORDERED) for together in lists if len(together) > 1 and _fits_in_group(together)]
+    return [_aligned(calls, together, None, ORDERED) for together in lists
+            if len(together) > 1 and _fits_in_group(calls, np.concatenate([*together.values()]), len(together))]
 
 
-def _likeness(one: Sequence[Call], other: Sequence[Call]) -> float:
-    """Return the share of calls that the two lists have in common, whatever their order."""
-    common = (Counter(call.token for call in one) & Counter(call.token for call in other)).total()
-    return common / max(len(one), len(other), 1)
+def _likeness(one: Int, other: Int) -> float:
+    """Return the share of tokens that the two lists have in common, whatever their order."""
+    (mine, my_counts), (theirs, their_counts) = (np.unique(tokens, return_counts=True) for tokens in (one, other))
+    _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+    return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(len(one), len(other), 1)
 
 
-def _aligned(lists: dict[int, list[Call]], group: str | None, method: str) -> Matched | None:
+def _aligned(calls: Calls, lists: Mapping[int, Int], group: str | None, method: str) -> Matched:
     """Match each rank's calls with those of the rank that has most (the lowest of these)."""
     reference = max(sorted(lists), key=lambda rank: len(lists[rank]))
-    codes: dict[Hashable, int] = {}
-    tokens = {rank: np.array([codes.setdefault(call.token, len(codes)) for call in calls], dtype=np.int64)
-              for rank, calls in lists.items()}
-    together: list[dict[int, Call]] = [{reference: call} for call in lists[reference]]
-    fitting = [reference]
-    timed = True
+    mine = lists[reference]
+    call, place, fitting, timed = [np.arange(len(mine))], [mine], [reference], True
     for rank in sorted(lists):
         if rank == reference:
             continue
-        pairs = _ending_together(lists[reference], lists[rank], tokens[reference], tokens[rank])
+        theirs = lists[rank]
+        pairs = _ending_together(calls, mine, theirs)
         if pairs is None:
-            pairs, timed = certain_pairs(tokens[reference], tokens[rank]), False
-        if pairs is None or len(pairs) < _FIT * min(len(lists[reference]), len(lists[rank])):
+            pairs, timed = certain_pairs(calls.token[mine], calls.token[theirs]), False
+        if pairs is None or len(pairs) < _FIT * min(len(mine), len(theirs)):
             continue
         fitting.append(rank)
-        for place, other in pairs.tolist():
-            together[place][rank] = lists[rank][other]
-    return Matched(group, TIMED if timed else method, [calls for calls in together if len(calls) > 1], sorted(fitting))
+        call.append(pairs[:, 0])
+        place.append(theirs[pairs[:, 1]])
+    how = TIMED if timed else method
+    return _of_several(calls, Matched(group, how, np.concatenate(call), np.concatenate(place), sorted(fitting)))
 
 
-def _ending_together(one: Sequence[Call], other: Sequence[Call], tokens: Int, others: Int) -> Int | None:
+def _ending_together(calls: Calls, one: Int, other: Int) -> Int | None:
     """Return the pairs of like calls whose ends are one distance apart, where that distance stands out; else None.
 
     It stands out when it makes pairs of four fifths of the shorter list, and no other distance of half as many.
     """
     if len(one) * len(other) > LARGEST or min(len(one), len(other)) < _FEWEST:
         return None
-    places, partners = np.nonzero(tokens[:, None] == others[None, :])
-    ends, their_ends = (np.array([call.end for call in calls], dtype=np.int64) for calls in (one, other))
-    apart = their_ends[partners] - ends[places]
+    places, partners = np.nonzero(calls.token[one][:, None] == calls.token[other][None, :])
+    ends = calls.end[one]
+    apart = calls.end[other][partners] - ends[places]
     order = np.argsort(apart, kind="stable")
     width = _TOGETHER + int((ends.max() - ends.min()) * _FASTEST_DRIFT)
     sorted_apart = apart[order]
@@ -225,14 +240,15 @@ def _ending_together(one: Sequence[Call], other: Sequence[Call], tokens: Int, ot
     return pairs[np.argsort(pairs[:, 0])] if len(pairs) >= _FIT * min(len(one), len(other)) else None
 
 
-def clocks(matched: Iterable[Matched]) -> dict[int, Clock]:
+def clocks(calls: Calls, matched: Iterable[Matched]) -> dict[int, Clock]:
     """Return the clock of every rank that matched calls tie, directly or over other ranks, to a reference: the lowest of them.
 
     A reference is listed with offset 0. Ranks that nothing ties to another are left out.
     """
     edges: dict[int, dict[int, Clock]] = {}
-    for one, other, ends, method, resolution in _shared(matched):
-        fitted = fit(one, ends[:, 0], ends[:, 1], method, resolution)
+    for one, other, mine, theirs, method in _shared(calls, matched):
+        resolution = int(max(calls.resolution[mine].max(), calls.resolution[theirs].max()))
+        fitted = fit(one, calls.end[mine], calls.end[theirs], method, resolution)
         if fitted is not None:
             edges.setdefault(one, {})[other] = fitted
             edges.setdefault(other, {})[one] = Clock(other, -fitted.offset, -fitted.drift, fitted.at, fitted.uncertainty,
@@ -264,20 +280,23 @@ def _spread(reference: int, edges: Mapping[int, Mapping[int, Clock]]) -> dict[in
     return found
 
 
-def _shared(matched: Iterable[Matched]) -> list[tuple[int, int, Int, str, int]]:
-    """Return (rank, other rank, their ends of the calls they share, method, resolution) for the lowest rank of each group and
+def _shared(calls: Calls, matched: Iterable[Matched]) -> Iterator[tuple[int, int, Int, Int, str]]:
+    """Yield (rank, other rank, places of the calls that they share on either, method) for the lowest rank of each group and
     each other."""
-    shared: dict[tuple[int, int], list[tuple[Call, Call]]] = {}
+    shared: dict[tuple[int, int], list[tuple[Int, Int]]] = {}
     methods: dict[tuple[int, int], str] = {}
     for group in matched:
-        lowest = min(group.ranks)
-        for calls in group.calls:
-            for rank, call in calls.items():
-                if lowest in calls and rank != lowest and call.is_possible and calls[lowest].is_possible:
-                    shared.setdefault((lowest, rank), []).append((calls[lowest], call))
-                    methods.setdefault((lowest, rank), group.method)
-    return [(*pair, np.array([(one.end, other.end) for one, other in both], dtype=np.int64), methods[pair],
-             max(call.resolution for calls in both for call in calls)) for pair, both in shared.items()]
+        lowest, ranks = min(group.ranks), calls.rank[group.place]
+        first = np.full(group.calls, -1, dtype=np.int64)
+        of_lowest = (ranks == lowest) & calls.is_possible[group.place]
+        first[group.call[of_lowest]] = group.place[of_lowest]
+        others = np.flatnonzero((ranks != lowest) & calls.is_possible[group.place] & (first[group.call] >= 0))
+        for rank, part in split(others, ranks[others]):
+            shared.setdefault((lowest, rank), []).append((first[group.call[part]], group.place[part]))
+            methods.setdefault((lowest, rank), group.method)
+    for (one, other), parts in shared.items():
+        mine, theirs = (np.concatenate(side) for side in zip(*parts, strict=True))
+        yield one, other, mine, theirs, methods[one, other]
 
 
 def fit(reference: int, ends: Int, others: Int, method: str, resolution: int = 1) -> Clock | None:

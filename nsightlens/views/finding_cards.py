@@ -47,9 +47,11 @@ def cards(rows: Iterable[Row]) -> list[Card]:
 
 
 def _apart(row: Row) -> object:
-    """Return what keeps findings of one rule apart: a late rank is one finding, and so is a function of the API."""
+    """Return what keeps findings of one rule apart: a late rank is one finding, as are a process group and a function."""
     if row["rule"] == "api_call":
         return row["what"].partition(" (")[0]
+    if row["rule"] == "slow_link":
+        return row["who"]
     return row["rank"] if row["rule"] == "straggler" else None
 
 
@@ -97,6 +99,8 @@ def _sentence(card: Card) -> str:
 
 
 def _who(rows: list[Row]) -> str:
+    if rows[0]["rule"] == "slow_link":
+        return str(rows[0]["who"])
     ranks = {row["rank"] for row in rows} - {None}
     if ranks:
         return f"rank{'s' * (len(ranks) > 1)} {spans(map(str, ranks))}"

@@ -90,3 +90,17 @@ def test_who_was_held_up_by_another_group_is_no_straggler(shared: Shared) -> Non
     assert all(rows[rank]["caused_delay_ns"] < 12 * 2_000 for rank in [*slow, *neighbours]), "GEMMs differ by 2 us at most"
     alone = 250_000 + 11 * (250_000 - 180_000)  # the neighbour that the slow link held up is late, too, but in the first step
     assert abs(rows[JOB.late]["caused_delay_ns"] - alone) < 12 * 3_000
+
+
+def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> None:
+    """180 us more than the 60 us of the other data-parallel groups, in each of the 12 steps; the late rank slows no group."""
+    with nl.open(shared("held-up", _simulate) / "store") as store:
+        rows = store.view("communicator_summary").to_pylist()
+        found = [row for row in store.view("findings").to_pylist() if row["rule"] == "slow_link"]
+    slow = [row for row in rows if row["verdict"] != "as its peers"]
+    assert [(row["members"], row["verdict"], row["ranks"], row["group_size"], row["calls"], row["peers"]) for row in slow] == [
+        ("5 to 29 by 8", "slow", 4, 4, 12, 7)]
+    assert (slow[0]["transfer_ns"], slow[0]["peers_ns"], slow[0]["excess_ns"]) == (240_000, 60_000, 12 * 180_000)
+    assert len(rows) == 32 // 8 + 8
+    assert [(row["who"], row["total_ns"]) for row in found] == [("process group 10 (ranks 5 to 29 by 8)", 4 * 12 * 180_000)]
+    assert "takes 4.0 times as long as that of the 7 other groups of its size" in found[0]["what"]

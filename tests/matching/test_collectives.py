@@ -7,15 +7,19 @@ import random
 import statistics
 import sys
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import collective_match
-from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, Call, Matched, clocks, fit, match
+from nsightlens.columns.arrays import Int
+from nsightlens.matching import collectives
+from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, Calls, Matched, fit
 from nsightlens.store.store import Store
 from tests.catalogs import catalog
 from tests.fixtures.simulated_run import FIXTURES, truth
@@ -29,6 +33,73 @@ job = importlib.import_module("simulated.job").job
 Knobs = importlib.import_module("simulated.knobs").Knobs
 
 MEGATRON = ROOT.parent / "shared" / "data" / "kineto" / "astra-sim__astra-sim__megatron-tp8"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One collective kernel of one rank; None for what the trace does not tell."""
+
+    row: int
+    start: int
+    end: int
+    token: object
+    stream: object
+    group: str | None = None
+    group_size: int | None = None
+    number: int | None = None
+    resolution: int = 1
+    paired: bool = False
+    is_possible: bool = True
+
+
+def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
+    """Return the calls of ranks as columns."""
+    every = [(rank, call) for rank, those in sorted(ranks.items()) for call in those]
+    groups = list(dict.fromkeys(call.group for _, call in every if call.group is not None))
+    tokens: dict[object, int] = {}
+    streams: dict[object, int] = {}
+
+    def column(value: Callable[[Call], int]) -> Int:
+        return np.array([value(call) for _, call in every], dtype=np.int64)
+
+    return Calls(
+        rank=np.array([rank for rank, _ in every], dtype=np.int64), start=column(lambda call: call.start),
+        end=column(lambda call: call.end), token=column(lambda call: tokens.setdefault(call.token, len(tokens))),
+        stream=column(lambda call: streams.setdefault(call.stream, len(streams))),
+        group=column(lambda call: -1 if call.group is None else groups.index(call.group)),
+        group_size=column(lambda call: call.group_size or 0),
+        number=column(lambda call: -1 if call.number is None else call.number),
+        resolution=column(lambda call: call.resolution), paired=column(lambda call: call.paired).astype(bool),
+        is_possible=column(lambda call: call.is_possible).astype(bool), groups=groups)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A communicator whose calls were matched: `calls[k][rank]` is the k-th call on that rank."""
+
+    group: str | None
+    method: str
+    ranks: list[int]
+    calls: list[dict[int, Call]]
+
+
+def match(ranks: Mapping[int, Sequence[Call]]) -> list[Found]:
+    """Return what is matched of the calls of ranks."""
+    every = [call for _, those in sorted(ranks.items()) for call in those]
+    made = columns(ranks)
+    found = []
+    for matched in collectives.match(made):
+        together: list[dict[int, Call]] = [{} for _ in range(matched.calls)]
+        for call, place in zip(matched.call.tolist(), matched.place.tolist(), strict=True):
+            together[call][int(made.rank[place])] = every[place]
+        found.append(Found(matched.group, matched.method, list(matched.ranks), together))
+    return found
+
+
+def clocks(ranks: Mapping[int, Sequence[Call]]) -> dict[int, collectives.Clock]:
+    """Return the clocks that follow from the calls of ranks."""
+    made = columns(ranks)
+    return collectives.clocks(made, collectives.match(made))
 
 
 def calls(ends: list[int], *, token: object = "allreduce", group: str | None = None, size: int | None = None,
@@ -100,8 +171,6 @@ def test_ranks_whose_calls_do_not_fit_are_given_up() -> None:
 
 
 def test_a_clock_has_offset_and_drift_and_ignores_outliers() -> None:
-    import numpy as np
-
     ends = np.arange(0, 1_000_000_000, 10_000_000) + 1_700_000_000_000_000_000
     at = (int(ends[0]) + int(ends[-1])) // 2
     others = ends + 5_000_000 + np.round((ends - at) * 2e-5).astype(np.int64)
@@ -113,7 +182,7 @@ def test_a_clock_has_offset_and_drift_and_ignores_outliers() -> None:
 
 
 def test_too_few_calls_give_no_clock() -> None:
-    assert clocks(match({0: calls([1000, 2000]), 1: calls([1010, 2010])})) == {}
+    assert clocks({0: calls([1000, 2000]), 1: calls([1010, 2010])}) == {}
 
 
 def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
@@ -122,7 +191,7 @@ def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
     def moved(offset: int, group: str, *, base: int = 0) -> list[Call]:
         return calls([base + end + offset for end in ends], group=group)
 
-    found = clocks(match({0: moved(0, "a"), 1: moved(50, "a") + moved(50, "b", base=500_000), 2: moved(-20, "b", base=500_000)}))
+    found = clocks({0: moved(0, "a"), 1: moved(50, "a") + moved(50, "b", base=500_000), 2: moved(-20, "b", base=500_000)})
     assert {rank: (clock.reference, round(clock.offset)) for rank, clock in found.items()} == {0: (0, 0), 1: (0, 50), 2: (0, -20)}
 
 
@@ -135,7 +204,7 @@ def test_a_clock_over_another_rank_is_that_at_its_own_time() -> None:
 
     ranks = {0: calls(early, group="a"), 1: calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b"),
              2: calls(late, group="b")}
-    clock = clocks(match(ranks))[2]
+    clock = clocks(ranks)[2]
     assert clock.reference == 0 and abs(clock.at - 115_000_000_000) < 2_000_000
     assert abs(clock.offset) < 20_000 and abs(clock.drift) < 1e-9, "rank 2 has the clock of rank 0"
 
@@ -169,7 +238,7 @@ def variant(seed: int) -> tuple[dict[int, tuple[int, int, int, int]], float]:
                for together in zip(*([w for w in r.work if w.work.collective] for r in records), strict=True)]
     reference = shown[min(shown)]
     errors = {}
-    for rank, found in clocks(match(ranks)).items():
+    for rank, found in clocks(ranks).items():
         if rank != min(shown):
             true = shown[rank].local(found.at) - reference.local(found.at)
             errors[rank] = (round(found.offset), true, round(found.uncertainty), round(found.drift * 1e9) - shown[rank].drift_ppb)
@@ -206,8 +275,9 @@ def few_calls(seed: int) -> dict[int, bool]:
     found = {}
     for count in range(3, 11):
         first = seed % (len(ranks[0]) - count + 1)
-        together = [{rank: ranks[rank][row] for rank in (0, 1)} for row in range(first, first + count)]
-        clock = clocks([Matched(None, ORDERED, together, [0, 1])])[1]
+        some = columns({rank: ranks[rank][first : first + count] for rank in (0, 1)})
+        together = Matched(None, ORDERED, np.tile(np.arange(count), 2), np.arange(2 * count), [0, 1])
+        clock = collectives.clocks(some, [together])[1]
         true = shown[1].local(clock.at) - shown[0].local(clock.at)
         assert clock.uncertainty >= 1000, "an uncertainty is never less than the resolution"
         found[count] = abs(clock.offset - true) <= clock.uncertainty
@@ -223,8 +293,6 @@ def test_bounds_of_few_calls_in_whole_microseconds_hold_the_true_offset() -> Non
 
 
 def test_equal_ends_leave_the_resolution_as_uncertainty() -> None:
-    import numpy as np
-
     ends = np.array([1_000_000, 3_000_000, 8_000_000])
     sharp, coarse = fit(0, ends, ends + 5_000, ORDERED), fit(0, ends, ends + 5_000, ORDERED, 1000)
     assert sharp is not None and coarse is not None

@@ -19,7 +19,10 @@ async function ranksTab(place) {
     first: ["rank", "verdict", "others_wait_ns", "times_last", "collectives", "wait_ns", "caused_delay_ns"] });
   const clocks = await gridOf("rank_clock", "How far each rank's clock is off",
     { first: ["rank", "offset_ns", "uncertainty_ns"] });
-  place.append(...[stragglers, await collectiveTable(), await gridOf("collective_summary", "Collectives by operation",
+  const groups = await gridOf("communicator_summary", "Process groups beside their peers",
+    { first: ["group_name", "members", "verdict", "collective", "message_bytes", "calls", "transfer_ns", "peers_ns",
+      "excess_ns"] });
+  place.append(...[stragglers, groups, await collectiveTable(), await gridOf("collective_summary", "Collectives by operation",
     { first: ["rank", "operation", "calls", "latency_ns", "transfer_ns"], sort: "-latency_ns" }), clocks].filter(Boolean));
 }
 

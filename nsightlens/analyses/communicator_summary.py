@@ -1,0 +1,135 @@
+"""Each communicator's transfer times against those of its peers: which process group has a slow link.
+
+A row is one communicator (process group) with one operation and payload. Transfer is collective_match's: from the start of the
+last rank to the end, so that waiting for late ranks is no part of it, but for ranks that were not captured. Peers are the other
+communicators of the same execution, tool, operation, payload and size. A communicator is slow where its median is at least 1.5
+times that of its peers (the median of their medians), and above it by more than the clocks can be wrong.
+@scope run
+@requires _collective_kernels, profiles
+@assumes Communicators of one size that do the same should take the same time: one that spans more nodes is slower by nature.
+@assumes One and a half times is a rule of thumb; fewer than two peers are no comparison.
+@assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
+@column run              Run.
+@column tool             nsys or kineto.
+@column execution_id     Start of the job, from a sidecar; NULL without one.
+@column group_name       Process group, where the trace names it.
+@column method           How its calls were matched (see collective_match).
+@column members          Its captured ranks, such as '5 to 1021 by 8' or '0, 1, 4'.
+@column ranks            How many of its ranks were captured.
+@column group_size       Ranks of the process group; NULL where unknown (then peers are of as many captured ranks).
+@column collective       Operation as the trace names it, else the kernel's short name.
+@column message_bytes    Payload on each rank; NULL where unknown, or where it differs from rank to rank.
+@column calls            Matched calls.
+@column transfer_ns      Median of their transfer times, over calls and ranks; NULL where its ranks are on no common clock.
+@column peers            Other communicators of its size that do the same.
+@column peers_ns         Median of their transfer_ns.
+@column excess_ns        (transfer_ns - peers_ns) * calls: what the communicator took longer than its peers in total.
+@column uncertainty_ns   Median of how far its clocks may be off; NULL where unknown.
+@column verdict          slow; slow or waiting (for a rank without a capture); as its peers; cannot tell (peers, clocks, bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.analyses import Ask, collective_match
+from nsightlens.columns.arrays import MISSING, Int, distinct, integers, medians, numbered, split
+
+SLOW, WAITING = "slow", "slow or waiting"
+_FROM = 1.5
+_FEWEST = 2
+_MANY = 8
+_SAME = ("run", "tool", "execution_id", "collective", "message_bytes")
+_NAMES = ("run", "tool", "execution_id", "group_name", "method", "collective")
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
+    ("method", pa.string()), ("members", pa.string()), ("ranks", pa.int64()), ("group_size", pa.int64()),
+    ("collective", pa.string()), ("message_bytes", pa.int64()), ("calls", pa.int64()), ("transfer_ns", pa.int64()),
+    ("peers", pa.int64()), ("peers_ns", pa.int64()), ("excess_ns", pa.int64()), ("uncertainty_ns", pa.int64()),
+    ("verdict", pa.string()),
+])
+
+
+def analyse(ask: Ask) -> pa.Table:
+    """Return a row per communicator, operation and payload; of an execution slow ones first, by what they took longer."""
+    return summary(collective_match.analyse(ask))
+
+
+def summary(matched: pa.Table) -> pa.Table:
+    """Return the same of the rows of collective_match."""
+    rows = _communicators(matched)
+    alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["transfer_ns"] is not None:
+            alike.setdefault((*(row[name] for name in _SAME), row["group_size"] or -row["ranks"]), []).append(row)
+    for peers in alike.values():
+        times = np.array([row["transfer_ns"] for row in peers])
+        for place, row in enumerate(peers):
+            row |= _against(row, np.delete(times, place))
+    rows.sort(key=lambda row: (
+        row["run"], row["tool"], row["execution_id"] or "", row["verdict"] not in (SLOW, WAITING), row["verdict"] == WAITING,
+        -(row["excess_ns"] or 0), row["group_name"] or "", row["collective"] or "", row["message_bytes"] or 0, row["members"]))
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _against(row: dict[str, Any], peers: Int) -> dict[str, Any]:
+    """Return what a communicator's time is beside that of its peers."""
+    if len(peers) < _FEWEST:
+        return {"peers": len(peers)}
+    usual, mine = round(float(np.median(peers))), row["transfer_ns"]
+    found = {"peers": len(peers), "peers_ns": usual, "excess_ns": (mine - usual) * row["calls"]}
+    if row["uncertainty_ns"] is None or row["message_bytes"] is None:
+        return found
+    is_slow = mine >= _FROM * usual and mine - usual > row["uncertainty_ns"]
+    slow = SLOW if row["group_size"] in (None, row["ranks"]) else WAITING
+    return found | {"verdict": slow if is_slow else "as its peers"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Columns of collective_match that are asked for group by group."""
+
+    table: pa.Table
+    rank: Int
+    call: Int
+    size: Int
+    transfer: Int
+    uncertainty: Int
+
+
+def _communicators(matched: pa.Table) -> list[dict[str, Any]]:
+    """Return the communicators, not yet compared."""
+    size, rank = integers(matched["group_size"]), integers(matched["rank"])
+    keys = [distinct(matched[name])[0] for name in _NAMES]
+    calls = _Calls(matched, rank, integers(matched["call_index"]), size, integers(matched["transfer_ns"]),
+                   integers(matched["lag_threshold_ns"]))
+    group = numbered(*keys, integers(matched["message_bytes"]), size) if len(rank) else rank
+    transfer, uncertainty = (medians(values, group, int(group.max(initial=-1)) + 1)
+                             for values in (calls.transfer, calls.uncertainty))
+    return [_communicator(calls, mine, _known(transfer[number]), _known(uncertainty[number]))
+            for number, mine in split(np.arange(len(group)), group)]
+
+
+def _communicator(calls: _Calls, mine: Int, transfer: int | None, uncertainty: int | None) -> dict[str, Any]:
+    first = calls.table.slice(int(mine[0]), 1).to_pylist()[0]
+    ranks = np.unique(calls.rank[mine]).tolist()
+    return {name: first[name] for name in (*_NAMES, "message_bytes", "group_size")} | {
+        "members": _members(ranks), "ranks": len(ranks), "calls": len(np.unique(calls.call[mine])), "transfer_ns": transfer,
+        "uncertainty_ns": uncertainty, "peers": 0, "peers_ns": None, "excess_ns": None, "verdict": "cannot tell"}
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value == MISSING else int(value)
+
+
+def _members(ranks: Sequence[int]) -> str:
+    """Return ranks as people say them: '0 to 7', '5 to 1021 by 8', '0, 1, 4', '127 ranks, 5 to 1021'."""
+    steps = np.unique(np.diff(ranks))
+    if len(ranks) > 2 and len(steps) == 1:
+        return f"{ranks[0]} to {ranks[-1]}" + (f" by {steps[0]}" if steps[0] > 1 else "")
+    return ", ".join(map(str, ranks)) if len(ranks) <= _MANY else f"{len(ranks)} ranks, {ranks[0]} to {ranks[-1]}"

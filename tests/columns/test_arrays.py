@@ -1,0 +1,40 @@
+"""Numbers for values, stretches of keys and medians, against plain Python."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nsightlens.columns.arrays import MISSING, distinct, medians, numbered, split
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_medians_are_those_of_python(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, group = rng.integers(0, 50, 60), rng.integers(0, 8, 60)
+    values[rng.random(60) < 0.2] = MISSING
+    expected = []
+    for number in range(8):
+        mine = [value for value in values[group == number].tolist() if value != MISSING]
+        expected.append(round(statistics.median(mine)) if mine else MISSING)
+    assert medians(values, group, 8).tolist() == expected
+
+
+def test_values_have_numbers_and_null_has_none() -> None:
+    codes, values = distinct(pa.chunked_array([["b", None], ["a", "b"]]))
+    assert (codes.tolist(), [values[code] for code in codes]) == ([0, -1, 1, 0], ["b", None, "a", "b"])
+
+
+def test_rows_are_numbered_in_their_order() -> None:
+    rows = [(3, -1), (1, 5), (3, -1), (1, 2), (MISSING, 9)]
+    expected = [sorted(set(rows)).index(row) for row in rows]
+    assert numbered(*(np.array(column) for column in zip(*rows, strict=True))).tolist() == expected
+
+
+def test_places_are_split_by_key_in_their_order() -> None:
+    places, keys = np.array([9, 8, 7, 6, 5]), np.array([2, 0, 2, 0, 1])
+    assert [(key, part.tolist()) for key, part in split(places, keys)] == [(0, [8, 6]), (1, [5]), (2, [9, 7])]
+    assert split(places[:0], keys[:0]) == []
