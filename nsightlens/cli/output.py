@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -80,25 +82,57 @@ def output_options(function: _T) -> _T:
 
 def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False) -> None:
     """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written."""
+    emit_batches(iter([table]), form, output, wide=wide)
+
+
+def emit_batches(tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False) -> int:
+    """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
+
+    CSV, JSON and Parquet are written as the tables come; a table for people needs them all.
+    """
     form = form or _by_ending(output)
+    first = next(tables)  # what is wrong with the question shows here, before a file is touched
+    counted = _Counted(chain([first], tables))
     if form == "parquet":
-        _parquet(table, output)
-        return
-    _write({"table": lambda: as_text(table, wide), "csv": lambda: _csv(table), "json": lambda: _json(table)}[form](), output)
+        _parquet(first.schema, counted, output)
+    else:
+        _write({"table": _text(counted, wide), "csv": _csv(counted), "json": _json(counted)}[form], output)
+    return counted.rows
+
+
+class _Counted:
+    """Tables, and how many rows they had."""
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        self._tables = tables
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for table in self._tables:
+            self.rows += table.num_rows
+            yield table
+
+
+def _text(tables: Iterable[pa.Table], wide: bool) -> Iterator[str]:
+    import pyarrow as pa
+
+    yield as_text(pa.concat_tables(list(tables)), wide)
 
 
 def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
     """Write several tables as one JSON object, a list of rows under each name, to standard output or `output`."""
     content = {name: _records(table) for name, table in tables.items()}
-    _write(json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n", output)
+    _write([json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n"], output)
 
 
-def _write(text: str, output: Path | None) -> None:
+def _write(texts: Iterable[str], output: Path | None) -> None:
     if output is None:
-        click.echo(_harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
+        for text in texts:
+            click.echo(_harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(texts)
     except OSError as exc:
         raise NsightlensError(f"{output}: cannot be written ({exc.strerror})") from exc
 
@@ -117,32 +151,42 @@ def _by_ending(output: Path | None) -> str:
     return output.suffix[1:]
 
 
-def _parquet(table: pa.Table, output: Path | None) -> None:
+def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if output is None and sys.stdout.isatty():
         raise UsageError("Parquet is binary: give --output FILE.parquet, or send standard output to a file")
     try:
-        pq.write_table(table, output or sys.stdout.buffer)
+        with pq.ParquetWriter(output or sys.stdout.buffer, schema) as writer:
+            for table in tables:
+                writer.write_table(table)
     except (OSError, pa.ArrowException) as exc:
         raise NsightlensError(f"{output or 'standard output'}: cannot be written ({exc})") from exc
 
 
-def _csv(table: pa.Table) -> str:
+def _csv(tables: Iterable[pa.Table]) -> Iterator[str]:
     import csv
     import io
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for row in _rows(table):
-        writer.writerow(["" if v is None else json.dumps(v, default=_plain) if isinstance(v, (dict, list)) else v for v in row])
-    return text.getvalue()
+    for number, table in enumerate(tables):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if number == 0:
+            writer.writerow(table.column_names)
+        for row in _rows(table):
+            writer.writerow([json.dumps(value, default=_plain) if isinstance(value, (dict, list)) else value for value in row])
+        yield text.getvalue()
 
 
-def _json(table: pa.Table) -> str:
-    return json.dumps(_records(table), indent=1, ensure_ascii=False, default=_plain) + "\n"
+def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
+    """Yield the text of one list with all rows."""
+    before = "["
+    for table in tables:
+        for row in _records(table):
+            yield f"{before}\n{indent(json.dumps(row, indent=1, ensure_ascii=False, default=_plain), ' ')}"
+            before = ","
+    yield "[]\n" if before == "[" else "\n]\n"
 
 
 def _records(table: pa.Table) -> list[dict[str, object]]:

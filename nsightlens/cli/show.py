@@ -9,7 +9,7 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
-from nsightlens.cli.output import emit, output_options, store_option, view_names, views_option
+from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -39,6 +39,8 @@ def command(
     nsightlens show top_kernels how_many=5 --tool nsys --format json
     nsightlens show my_view --views my_views/
     """
+    import pyarrow as pa
+
     import nsightlens as nl
     from nsightlens.errors import UsageError
     from nsightlens.pipeline.workers import spare_pandas
@@ -53,9 +55,8 @@ def command(
         found, given = registry.named(view, opened.views)
         view = found.name
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
-        table = opened.view(view, **asked)
-        emit(table, form, output, wide=wide)
-        if not table.num_rows:
+        tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
+        if not emit_batches(tables, form, output, wide=wide):
             _hint(opened, view, asked)
 
 

@@ -61,6 +61,13 @@ Sources = Mapping[str, Mapping[str, Sequence[Path]]]
 """Table -> run -> its parts."""
 
 
+def events(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many events (of EVENTS) the store holds."""
+    query = "SELECT coalesce(sum(row_count), 0)::BIGINT FROM _parts WHERE table_name IN (SELECT unnest(?))"
+    ((count,),) = connection.execute(query, [EVENTS]).fetchall()
+    return int(count)
+
+
 @cache
 def _of_profiles() -> dict[str, View]:
     """Return the views that are computed for a profile alone, each after those it requires; analyses last."""

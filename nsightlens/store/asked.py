@@ -24,7 +24,6 @@ from nsightlens.views.header import View
 from nsightlens.views.signature import digest
 
 _MOST_FILES, _MOST_BYTES = 4096, 1 << 30
-_EVENTS = "SELECT coalesce(sum(row_count), 0) FROM _parts WHERE table_name IN (SELECT unnest(?))"
 _NARROWING = ("run", "tool", "profile_id")
 _PARTS = """
 SELECT p.profile_id, p.table_name, p.run, p.path, p.row_count, s.signature, count(*) OVER (PARTITION BY p.path) > 1 AS shared
@@ -48,9 +47,9 @@ def rows(connection: duckdb.DuckDBPyConnection, root: Path, view: View, paramete
     parameters: the view's own and filters. None where it is to be computed in the catalog: the store is small, or its parts are
     not beside the catalog. Raises UsageError, duckdb.Error.
     """
-    ((events,),) = connection.execute(_EVENTS, [answers.EVENTS]).fetchall()
     arguments, selected = registry.asked(view, parameters)
-    if events < answers.WORTH_IT or (arguments and not view.sql):  # an analysis may look for its parameters in all profiles
+    is_small = answers.events(connection) < answers.WORTH_IT
+    if is_small or (arguments and not view.sql):  # an analysis may look for its parameters in all profiles
         return None
     profiles = _profiles(connection, root, {name: selected[name] for name in _NARROWING if name in selected})
     whole = all(part.is_file() for one in profiles.values() for part in one.parts.values())

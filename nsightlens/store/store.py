@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -37,6 +37,9 @@ SELECT DISTINCT run, r.root, f.path FROM files AS f JOIN _parts AS p USING (run,
 WHERE ends_with(?, p.path) ORDER BY ALL
 """
 _FEW_CAPTURES = 4
+_BATCH = 5_000
+_STREAMED = "120MB"
+"""What DuckDB may take for rows that are streamed: sorts of 10 million rows pass with it, at twice the time."""
 
 
 def locate(path: str | Path | None) -> Path:
@@ -54,11 +57,14 @@ class Store:
 
     path: its folder or URL. catalog: the DuckDB file that is read, of a store at a URL one in the cache.
     views: a folder with views of the user's own (.sql files and Python analyses), asked like ours.
+    memory: what DuckDB may take, such as '500MB', in one thread; None: its own limit.
     Of a store of an older schema only the table `files` can be read; older_schema is its version, else None.
     """
 
-    def __init__(self, path: str | Path, views: Path | None = None) -> None:
+    def __init__(self, path: str | Path, views: Path | None = None, memory: str | None = None) -> None:
         self.path = locate(path)
+        self._memory = memory
+        self._folder_of_views = views
         self.older_schema: int | None = None
         self._own = folder.load(views)
         self._connect()
@@ -71,6 +77,9 @@ class Store:
             raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
         self._inode = where.stat().st_ino
         self._connection = catalog.attach(where)
+        if self._memory is not None:
+            self._connection.execute(f"SET memory_limit = {catalog.literal(self._memory)}")
+            self._connection.execute("SET threads = 1")
         try:
             self._check_schema(where)
             if self.older_schema is not None:
@@ -133,6 +142,43 @@ class Store:
         table = self._answer(view, asked)
         self._check_books(view, asked, table)
         return table
+
+    def batches(self, name: str, **parameters: object) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a view in batches of up to 5,000, one at least, for views with as many rows as events.
+
+        Of a large store, DuckDB reads and sorts them in bounded memory, on disk where need be; where that is too little, and for
+        all other views, they are those of `view`. Raises what `view` raises, before the first batch.
+        """
+        if self.older_schema is not None:
+            raise StoreError(self._why_files_only())
+        view, given = registry.named(name, self.views)
+        asked = {**given, **parameters}
+        if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
+            with Store(self.path, self._folder_of_views, _STREAMED) as other:
+                query, values = registry.query(view, asked, None)
+                found = other._stream(query, values)
+                first = next(found, None)
+                if first is not None:
+                    yield first
+                    yield from found
+                    return
+        table = self.view(name, **parameters).combine_chunks()
+        yield from table.to_batches(_BATCH) or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+
+    def _stream(self, query: str, values: Sequence[object] | Mapping[str, object]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a query; nothing where they take more memory than there may be."""
+        try:
+            reader = self._connection.sql(query, params=values or None).to_arrow_reader(_BATCH)
+            schema = pa.schema([field.with_type(pa.int64()) if _is_whole(field.type) else field for field in reader.schema])
+            first = reader.read_next_batch()
+        except StopIteration:
+            first = pa.RecordBatch.from_pylist([], schema=reader.schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as exc:
+            if "Out of Memory" in str(exc):
+                return
+            raise UsageError(f"DuckDB: {exc}") from exc
+        yield first.cast(schema)
+        yield from (batch.cast(schema) for batch in reader)
 
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         if view.is_shipped and view.scope == "profile" and not self._is_kept(view, parameters):
@@ -251,7 +297,11 @@ class Store:
 def _plain_integers(table: pa.Table) -> pa.Table:
     """Return the table with whole decimals (DuckDB's sums of integers) as int64, where they fit."""
     for index, column in enumerate(table.columns):
-        if pa.types.is_decimal(column.type) and column.type.scale == 0:
+        if _is_whole(column.type):
             with contextlib.suppress(pa.ArrowInvalid):
                 table = table.set_column(index, table.column_names[index], column.cast(pa.int64()))
     return table
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) and kind.scale == 0)
