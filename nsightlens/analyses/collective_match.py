@@ -13,6 +13,7 @@ is named only where it came later than the second last by more than the clocks c
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
+@first rank, step, collective, wait_ns, transfer_ns, last_rank, lag_ns
 @column run               Run.
 @column tool              nsys or kineto.
 @column execution_id      Start of the job, from a sidecar; NULL without one.

@@ -16,6 +16,7 @@ process without GPU work on record has none: whether its GPU was idle is not kno
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other (straggler).
+@first rule, who, what, total_ns, share_pct
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.
 @column rule          straggler, slow_link, communication, copies, data_loader, api_call, host, a rule of the plugin, or nothing.

@@ -11,6 +11,7 @@ Where fewer than three calls could be matched there is no row.
 @assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
 @assumes Captures that name no execution are of the only one that their run and tool have.
+@first rank, offset_ns, uncertainty_ns, same_host
 @column run               Run.
 @column tool              nsys or kineto.
 @column execution_id      Start of the job, from a sidecar; NULL without one.

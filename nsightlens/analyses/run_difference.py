@@ -24,6 +24,7 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 @param  threshold_pct   Smallest change of an item's own time that is named, in percent.
 @param  skip_steps      Steps at the start of each recording that are left out (warm-up).
 @param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
+@first item, difference_ns, verdict
 @column item              The kernel, family, operator, module or phase, or step.
 @column kernel_key        Kernel key, for kernels.
 @column tool              Tool whose times are compared.

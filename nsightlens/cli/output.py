@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.tables import render, terminal_width
+from nsightlens.cli.tables import ROWS, Style, output_width, render
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import printable
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("table", "csv", "json", "parquet")
+_MOST = 100_000
+"""Rows of a table that is written for people into a pipe or a file."""
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
@@ -80,23 +83,33 @@ def output_options(function: _T) -> _T:
     return format_options(function)
 
 
-def emit(table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False) -> None:
-    """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written."""
-    emit_batches(iter([table]), form, output, wide=wide)
+def emit(
+    table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False, units: bool = False, first: Sequence[str] = (),
+) -> None:
+    """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written.
+
+    wide, units, first: how a table for people looks (tables.Style).
+    """
+    emit_batches(iter([table]), form, output, wide=wide, units=units, first=first)
 
 
-def emit_batches(tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False) -> int:
+def emit_batches(
+    tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False, units: bool = False,
+    first: Sequence[str] = (),
+) -> int:
     """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
 
     CSV, JSON and Parquet are written as the tables come; a table for people needs them all.
     """
     form = form or _by_ending(output)
-    first = next(tables)  # what is wrong with the question shows here, before a file is touched
-    counted = _Counted(chain([first], tables))
+    began = next(tables)  # what is wrong with the question shows here, before a file is touched
+    counted = _Counted(chain([began], tables))
     if form == "parquet":
-        _parquet(first.schema, counted, output)
+        _parquet(began.schema, counted, output)
     else:
-        _write({"table": _text(counted, wide), "csv": _csv(counted), "json": _json(counted)}[form], output)
+        rows = ROWS if output is None and sys.stdout.isatty() else _MOST
+        style = Style(None if output else output_width(), wide, units, first, rows)
+        _write({"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form], output)
     return counted.rows
 
 
@@ -113,10 +126,12 @@ class _Counted:
             yield table
 
 
-def _text(tables: Iterable[pa.Table], wide: bool) -> Iterator[str]:
+def _text(tables: _Counted, style: Style) -> Iterator[str]:
+    """Yield the text of all rows, or, of more than are shown, of the first."""
     import pyarrow as pa
 
-    yield as_text(pa.concat_tables(list(tables)), wide)
+    shown = [table for table in tables if style.wide or style.width is None or tables.rows - table.num_rows < style.rows]
+    yield as_text(pa.concat_tables(shown), replace(style, of=tables.rows))
 
 
 def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
@@ -227,7 +242,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
         return [{most: "infinity", -most: "-infinity"}.get(count, text) for count, text in zip(counts, texts, strict=True)]
 
 
-def as_text(table: pa.Table, wide: bool = False) -> str:
-    """Return the table as text that fits the terminal, if standard output is one."""
+def as_text(table: pa.Table, style: Style) -> str:
+    """Return the table as text for people."""
     text = [str(type_).startswith(("string", "dictionary", "large_string")) for type_ in table.schema.types]
-    return render(table.column_names, _rows(table), text, wide=wide, width=terminal_width())
+    return render(table.column_names, _rows(table), text, style)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,13 @@ import click
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, filter_options, parameters_of
 from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
+from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from nsightlens.store.store import Store
+    from nsightlens.views.header import View
 
 _MOST = 12
 
@@ -21,12 +27,16 @@ _MOST = 12
 @click.argument("view", shell_complete=view_names)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @filter_options
+@click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
+@click.option("--sort", default=None, metavar="NAMES", help="Sort by these columns; - before a name: largest first (-total_ns).")
+@click.option("--limit", type=click.IntRange(0), default=None, metavar="ROWS", help="At most so many rows.")
+@click.option("--exact", is_flag=True, help="Times in ns and sizes in bytes, as CSV, JSON and Parquet always have them.")
 @store_option
 @views_option
 @output_options
 def command(
     view: str, pairs: tuple[str, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
-    **filters: Any,
+    columns: str | None, sort: str | None, limit: int | None, exact: bool, **filters: Any,
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
@@ -37,12 +47,12 @@ def command(
     \b
     nsightlens show kernel_summary only_tool=nsys
     nsightlens show top_kernels how_many=5 --tool nsys --format json
+    nsightlens show operator_summary --columns name,calls,device_total_ns --sort=-device_total_ns --limit 10
     nsightlens show my_view --views my_views/
     """
     import pyarrow as pa
 
     import nsightlens as nl
-    from nsightlens.errors import UsageError
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
@@ -56,8 +66,47 @@ def command(
         view = found.name
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
-        if not emit_batches(tables, form, output, wide=wide):
+        shown = _limited(_chosen(tables, _names(columns, found), _order(sort, found)), limit)
+        first = () if columns else found.first
+        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
             _hint(opened, view, asked)
+
+
+def _names(text: str | None, view: View) -> list[str]:
+    """Return the columns that a list names. Raises UsageError for one that the view does not have."""
+    known = [name for name, _ in view.columns]
+    names = [name.strip() for name in text.split(",")] if text else []
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            raise UsageError(f"{view.name} has no column {name!r}{f'; did you mean {near[0]}?' if near else ''} It has "
+                             f"{', '.join(known)}")
+    return names
+
+
+def _order(text: str | None, view: View) -> list[tuple[str, str]]:
+    parts = [part.strip() for part in text.split(",")] if text else []
+    names = _names(",".join(part.removeprefix("-") for part in parts), view)
+    return [(name, "descending" if part.startswith("-") else "ascending") for name, part in zip(names, parts, strict=True)]
+
+
+def _chosen(tables: Iterator[pa.Table], names: list[str], order: list[tuple[str, str]]) -> Iterator[pa.Table]:
+    """Yield the tables with these columns (none: all); all rows at once where they are to be sorted (stable; NULL last)."""
+    if order:
+        import pyarrow as pa
+
+        tables = iter([pa.concat_tables(list(tables)).sort_by(order)])
+    for table in tables:
+        yield table.select(names) if names else table
+
+
+def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:
+    """Yield the first `most` rows, and read no further; None: all."""
+    for number, table in enumerate(tables):
+        if most is not None and most <= 0 and number:
+            return
+        yield table if most is None else table.slice(0, most)
+        most = most if most is None else max(most - table.num_rows, 0)
 
 
 def _hint(store: Store, view: str, asked: dict[str, object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -10,17 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightlens.names import shortened
-from nsightlens.views.figures import MISSING
+from nsightlens.views.figures import MISSING, duration, size
 
 GAP = "   "
-ROWS = 200
+ROWS, WIDTH = 200, 120
+_UNITS = ("_ns", "_bytes")
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
-_PROSE = ("message", "reason", "problem")
+_PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not")
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
+_MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns")
+"""Points in time: beside others, every digit counts."""
 
 
 @dataclass(slots=True)
@@ -37,10 +41,11 @@ class Column:
     flexible: bool = False
     shortest: int = 18
     width: int = 0
+    shown_as: str = ""
 
     def natural(self) -> int:
         """Return the width that shows everything."""
-        return max([len(self.name), *(len(cell) for cell in self.cells)])
+        return max([len(self.shown_as or self.name), *(len(cell) for cell in self.cells)])
 
     def least(self) -> int:
         """Return the width below which the column says nothing: numbers and short texts cannot shrink."""
@@ -56,24 +61,51 @@ class Column:
         return text.ljust(self.width) if self.text else text.rjust(self.width)
 
 
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a table is printed. width: what it must fit in (None: no limit). wide: nothing is shortened or left out.
+
+    units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
+    left out last. rows: how many are shown. of: how many there are in all, those that were never here included.
+    """
+
+    width: int | None = None
+    wide: bool = False
+    units: bool = False
+    first: Sequence[str] = ()
+    rows: int = ROWS
+    of: int = 0
+
+
 def terminal_width() -> int | None:
     """Return the columns of the terminal on standard output, or None where there is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequence[bool], *, wide: bool = False,
-           width: int | None = None) -> str:
-    """Return the rows under their names. `width`: what they must fit in (None: no limit); `wide`: nothing is shortened.
+def output_width() -> int:
+    """Return the columns that a table may take: COLUMNS, else the terminal's, else 120."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and int(given) else terminal_width() or WIDTH
+
+
+def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequence[bool], style: Style = Style()) -> str:
+    """Return the rows under their names.
 
     Where they do not fit, keys that say the same in every row go into a line above, names are cut in their middle, and
     columns are left out: ids first, then figures from the right; a last line says what is missing and how to see it.
     """
-    shown = rows if width is None or wide else rows[:ROWS]
-    columns = [_column(name, [row[i] for row in shown], is_text[i], wide) for i, name in enumerate(names)]
-    above: list[str] = []
-    if width is not None and not wide:
+    width = None if style.wide else style.width
+    shown = rows if width is None else rows[: style.rows]
+    columns = [_column(name, [row[i] for row in shown], is_text[i], style) for i, name in enumerate(names)]
+    if style.units:
+        _read_in_units(names, columns)
+    above: list[Column] = []
+    if width is not None:
         columns, above = _lift(columns, width)
-        columns = _fit(columns, width)
+        columns = _fit(columns, width, style.first)
+    left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]
+    for column in columns:
+        column.name = column.shown_as or column.name
     for column in columns:
         column.width = column.width or column.natural()
         if column.name not in _PROSE:
@@ -83,11 +115,14 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         lines.extend(_row(columns, i))
     if not rows:
         lines.append("(no rows)")
-    left_out = len(names) - len(columns) - len(above)
-    return "\n".join([*above, *lines, *_missing(left_out, len(names), len(rows) - len(shown))]) + "\n"
+    alike = textwrap.wrap(" · ".join(f"{c.name} {c.cells[0]}" for c in above), width or WIDTH)
+    return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width)]) + "\n"
 
 
-def _column(name: str, values: list[object], is_text: bool, wide: bool) -> Column:
+def _column(name: str, values: list[object], is_text: bool, style: Style) -> Column:
+    if style.units and name.endswith(_UNITS) and not name.endswith(_MOMENTS):
+        read = duration if name.endswith("_ns") else size
+        return Column(name, [read(v) if isinstance(v, (int, float)) else MISSING for v in values])
     decimals = _decimals(values)
     if decimals is None and name.endswith("_pct"):
         decimals = 2
@@ -95,26 +130,35 @@ def _column(name: str, values: list[object], is_text: bool, wide: bool) -> Colum
     cells = [_cell(value, decimals, commas) for value in values]
     if is_text:
         longest = max(map(len, cells), default=0)
-        shown = shortened(cells, longest if wide or name in _PROSE else min(longest, _NAME_WIDTH))
+        shown = shortened(cells, longest if style.wide or name in _PROSE else min(longest, _NAME_WIDTH))
         cells = [shown[cell] for cell in cells]
     return Column(name, cells, text=is_text, flexible=is_text, shortest=_NARROW_NAME)
 
 
-def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[str]]:
-    """Take the key columns that say the same in every row out of a table that is too wide."""
+def _read_in_units(names: Sequence[str], columns: Sequence[Column]) -> None:
+    """Let the headers of times go without the unit that their cells have: total_ns as total, step_ns beside step as step time."""
+    for name, column in zip(names, columns, strict=True):
+        if name.endswith("_ns") and not name.endswith(_MOMENTS):
+            short = name.removesuffix("_ns")
+            column.shown_as = f"{short} time" if short in names else short
+
+
+def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[Column]]:
+    """Take the key columns that say the same in every row out of a table that is too wide, and those that say nothing."""
     if _total(columns) <= width:
         return columns, []
-    same = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE
-            and len(c.cells) > 1 and len(set(c.cells)) == 1]
-    return [c for c in columns if c not in same], [f"{c.name}: {c.cells[0]}" for c in same]
+    keys = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE]
+    same = [c for c in keys if len(c.cells) > 1 and len(set(c.cells)) == 1]
+    return [c for c in columns if c not in same], [c for c in same if c.cells[0] != MISSING]
 
 
 def _total(columns: list[Column]) -> int:
     return sum(c.width or c.natural() for c in columns) + len(GAP) * (len(columns) - 1)
 
 
-def _fit(columns: list[Column], width: int) -> list[Column]:
-    """Return the columns that fit, with their widths: first names shrink, then columns go from the right, keys last."""
+def _fit(columns: list[Column], width: int, first: Sequence[str]) -> list[Column]:
+    """Return the columns that fit, with their widths: first names shrink, then columns go from the right, keys last, and after
+    them those that are asked for first."""
     kept = list(columns)
     while kept:
         for column in kept:
@@ -126,7 +170,7 @@ def _fit(columns: list[Column], width: int) -> list[Column]:
                 spare -= grown - column.width
                 column.width = grown
             return kept
-        dispensable = _dispensable(kept)
+        dispensable = _dispensable(kept, first)
         if dispensable is None:
             kept[0].width = width
             return kept
@@ -134,7 +178,7 @@ def _fit(columns: list[Column], width: int) -> list[Column]:
     return kept
 
 
-def _dispensable(kept: list[Column]) -> Column | None:
+def _dispensable(kept: list[Column], first: Sequence[str]) -> Column | None:
     """Return the column to drop next: ids that distinguish no rows, figures from the right, keys that distinguish no rows before
     the last figures, then the other keys; None at the last."""
     ids = [c for c in kept if c.name.endswith(_IDS)]
@@ -142,10 +186,9 @@ def _dispensable(kept: list[Column]) -> Column | None:
     keys = [c for c in kept[1:] if c.name in _SETTINGS and _distinguishes_nothing(c, kept)]
     figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
-    for candidates in (free, plain, keys, figures[1:], ids, figures, kept[1:]):
-        if candidates:
-            return candidates[-1]
-    return None
+    choices = (free, plain, keys, figures[1:], ids, figures, kept[1:])
+    others = ([column for column in candidates if column.name not in first] for candidates in (*choices, kept))
+    return next((candidates[-1] for candidates in (*others, *choices) if candidates and len(kept) > 1), None)
 
 
 def _distinguishes_nothing(column: Column, kept: list[Column]) -> bool:
@@ -169,9 +212,12 @@ def _row(columns: list[Column], index: int) -> list[str]:
     return lines
 
 
-def _missing(columns: int, of: int, rows: int) -> list[str]:
-    missing = ([f"{columns} of {of} columns"] if columns > 0 else []) + ([f"{rows:,} rows"] if rows > 0 else [])
-    return [f"({' and '.join(missing)} more: --wide, or --format csv)"] if missing else []
+def _missing(columns: Sequence[str], rows: int, width: int | None) -> list[str]:
+    """Return what is not shown, by name, and how to see it."""
+    parts = [f"{len(columns)} columns ({', '.join(columns)})"] if columns else []
+    parts += [f"{rows:,} rows"] if rows > 0 else []
+    text = f"({' and '.join(parts)} more: --wide, or --format csv)"
+    return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []
 
 
 def _decimals(values: list[object]) -> int | None:

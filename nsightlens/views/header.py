@@ -8,6 +8,7 @@ Each .sql file holds one statement under a header of comments:
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @first   name, total_ns   (the columns that a narrow terminal keeps longest)
     -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
     -- @alias   a_name how_many=5   (likewise, with a parameter)
     -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
@@ -44,7 +45,7 @@ NO_FILE = Path("view")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "alias", "requires", "param", "column", "columns", "balance", "assumes")
+_TAGS = ("scope", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 
@@ -75,6 +76,7 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
+    first: the columns that are asked for first.
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
 
@@ -92,6 +94,7 @@ class View:
     source: str
     line: int
     aliases: tuple[Alias, ...] = ()
+    first: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -182,7 +185,17 @@ class _Header:
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
             aliases=tuple(self._alias(*tag, {param.name for param in params}) for tag in self._tags["alias"]),
+            first=self._first({name for name, _ in columns}),
         )
+
+    def _first(self, columns: set[str]) -> tuple[str, ...]:
+        """Return the columns that are asked for first. Raises ViewError for one that the view does not have."""
+        found: list[str] = []
+        for number, text in self._tags["first"]:
+            found += [word for word in re.split(r"[,\s]+", text) if word]
+            if unknown := set(found) - columns:
+                raise ViewError(self._file, number, f"@first names {', '.join(sorted(unknown))}, which is no column")
+        return tuple(found)
 
     def _alias(self, number: int, text: str, params: set[str]) -> Alias:
         name, *given = text.split()

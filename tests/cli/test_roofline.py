@@ -39,7 +39,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(store: Path, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments), "--store", str(store)], catch_exceptions=False)
+    asked = [*map(str, arguments), "--store", str(store)]
+    return CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": "400"})
 
 
 def refused(store: Path, *arguments: str | Path) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsightlens.cli.tables import render
+from nsightlens.cli.tables import Style, render
 
 NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")
 TEXT = (True, True, False, False, False, False, True)
@@ -11,7 +11,7 @@ ROWS = [("base", "nsys", rank, 10**12 + rank, 1000, 0.5, "kernel_" + "x" * 90 + 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 120, 160, 400])
 def test_every_line_fits_and_no_number_is_cut(width: int) -> None:
-    lines = render(NAMES, ROWS, TEXT, width=width).splitlines()
+    lines = render(NAMES, ROWS, TEXT, Style(width)).splitlines()
     assert max(len(line) for line in lines) <= width
     body = "\n".join(lines)
     for number in ("1,000,000,000,000", "1,000,000,000,001"):
@@ -20,25 +20,25 @@ def test_every_line_fits_and_no_number_is_cut(width: int) -> None:
 
 
 def test_what_does_not_fit_is_told() -> None:
-    text = render(NAMES, ROWS, TEXT, width=60)
-    assert "columns" in text.splitlines()[-1] and "--wide" in text.splitlines()[-1]
-    assert text.startswith("run: base\ntool: nsys\n")
+    text = render(NAMES, ROWS, TEXT, Style(60))
+    assert text.splitlines()[-1] == "(1 columns (median_ns) more: --wide, or --format csv)"
+    assert text.startswith("run base · tool nsys\n")
 
 
 def test_without_a_limit_everything_is_there() -> None:
-    text = render(NAMES, ROWS, TEXT, wide=True)
+    text = render(NAMES, ROWS, TEXT, Style(wide=True))
     assert all(str(row[-1]) in text for row in ROWS) and len(text.splitlines()) == 5
 
 
 def test_messages_are_wrapped_and_never_shortened() -> None:
     message = " ".join(f"word{i}" for i in range(40))
-    text = render(("code", "message"), [("c", message)], (True, True), width=60)
+    text = render(("code", "message"), [("c", message)], (True, True), Style(60))
     assert "…" not in text and all(f"word{i}" in text for i in range(40))
 
 
 def test_many_rows_on_a_terminal_are_counted() -> None:
     rows = [(i,) for i in range(1000)]
-    assert render(("i",), rows, (False,), width=80).splitlines()[-1] == "(800 rows more: --wide, or --format csv)"
+    assert render(("i",), rows, (False,), Style(80)).splitlines()[-1] == "(800 rows more: --wide, or --format csv)"
     assert len(render(("i",), rows, (False,)).splitlines()) == 1002
 
 
@@ -58,7 +58,7 @@ def busy(rank: int | None) -> str:
     rows = [("a_run_with_a_long_name", "nsys", None if rank is None else number, "nsys-03b382491a7e", 0,
              f"nsys-03b382491a7e:{number}", f"node/f7c66fde-468f-5af4-48ce-fbf910ffb56{number}", 495_908_265, 489_253_451,
              6_654_814, 385_157_738, 98.7) for number in range(2)]
-    return render(names, rows, text, width=80)
+    return render(names, rows, text, Style(80))
 
 
 def test_numbers_stay_where_ids_do_not_fit() -> None:
@@ -70,8 +70,9 @@ def test_numbers_stay_where_ids_do_not_fit() -> None:
 
 def test_an_id_stays_where_nothing_else_tells_the_rows_apart() -> None:
     text = busy(None)
-    assert "rank: –" in text and ("process_id" in text or "device_id" in text)
-    assert "busy_ns" in text
+    header, left_out = text.splitlines()[2], text[text.index("(") :]
+    assert ("process_id" in header or "device_id" in header) and "busy_ns" in header
+    assert "rank" in left_out and "rank" not in header, "it is not known"
 
 
 def configurations(width: int, names: tuple[str, str, str]) -> list[str]:
@@ -80,7 +81,7 @@ def configurations(width: int, names: tuple[str, str, str]) -> list[str]:
     rows = [(i % 2, name, f"{50176 + i // 2}x1x1", f"128x1x{1 + i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49,
              23308.9, 7.47, 5) for i, name in enumerate(names)]
     text = [name in ("kernel", "grid", "block", "precision") for name in header]
-    return next(line for line in render(header, rows, text, width=width).splitlines() if "kernel" in line).split()
+    return next(line for line in render(header, rows, text, Style(width)).splitlines() if "kernel" in line).split()
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -92,5 +93,24 @@ def test_settings_that_tell_no_rows_apart_go_before_the_last_figures(width: int)
 def test_settings_that_tell_rows_apart_stay() -> None:
     names = ("tells", "kernel", "precision", "duration_us", "gflop_per_s", "roof_pct")
     rows = [("a", f"kernel_{i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49, 23308.9, 7.47) for i in range(4)]
-    header = render(names, rows, (True, True, True, False, False, False), width=50).splitlines()
+    header = render(names, rows, (True, True, True, False, False, False), Style(50)).splitlines()
     assert next(line for line in header if "kernel" in line).split()[:2] == ["kernel", "precision"]
+
+
+def test_people_read_units_and_columns_that_are_asked_for_first_stay() -> None:
+    names, text = ("name", "step", "step_ns", "start_ns", "sent_bytes", "verdict"), (True, False, False, False, False, True)
+    rows = [("a", 1, 1_500_000, 12_345_678_901, 4 << 20, "straggler"), ("b", 2, None, 0, None, "on time")]
+    lines = render(names, rows, text, Style(120, units=True)).splitlines()
+    assert lines[0].split() == ["name", "step", "step", "time", "start_ns", "sent_bytes", "verdict"]
+    assert lines[2].split() == ["a", "1", "1.500", "ms", "12,345,678,901", "4.000", "MiB", "straggler"]
+    assert lines[3].split() == ["b", "2", "–", "0", "–", "on", "time"]
+    narrow = render(names, rows, text, Style(22, units=True, first=("verdict", "step_ns"))).splitlines()
+    assert narrow[0].split() == ["step", "time", "verdict"]
+    assert "(4 columns (name, step, start_ns, sent_bytes) more:" in " ".join(line.strip() for line in narrow)
+    assert "1,500,000" in render(names, rows, text, Style(120))
+
+
+def test_columns_that_say_nothing_go_first() -> None:
+    rows = [("r", None, f"kernel {i}", 10**15) for i in range(2)]
+    lines = render(("run", "execution_id", "name", "total_ns"), rows, (True, True, True, False), Style(36)).splitlines()
+    assert lines[0] == "run r" and "execution_id" not in lines[1] and "execution_id" in " ".join(lines[-2:])

@@ -1,0 +1,51 @@
+"""What `show` prints: the columns, order and rows that are asked for, in every format."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nsightlens.cli.show import command
+from nsightlens.errors import UsageError
+
+
+def show(store: Path, *arguments: str, columns: int = 120) -> Result:
+    asked = [*arguments, "--store", str(store)]
+    return CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": str(columns)})
+
+
+def test_columns_order_and_limit(bundled_store: Path) -> None:
+    asked = ["kernel_summary", "--tool", "nsys", "--columns", "name,total_ns", "--sort=-total_ns", "--limit", "3"]
+    rows = list(csv.DictReader(show(bundled_store, *asked, "-f", "csv").stdout.splitlines()))
+    every = json.loads(show(bundled_store, "kernel_summary", "--tool", "nsys", "-f", "json").stdout)
+    longest = sorted((row["total_ns"] for row in every), reverse=True)[:3]
+    assert [list(row) for row in rows] == [["name", "total_ns"]] * 3 and [int(row["total_ns"]) for row in rows] == longest
+    table = show(bundled_store, *asked).stdout.splitlines()
+    assert table[0].split() == ["name", "total"] and len(table) == 5
+
+
+def test_people_read_units_unless_they_ask_for_more(bundled_store: Path) -> None:
+    asked = ["busy_time", "--tool", "nsys", "--columns", "rank,span_ns"]
+    assert " ms" in show(bundled_store, *asked).stdout
+    exact = show(bundled_store, *asked, "--exact").stdout
+    assert " ms" not in exact and "span_ns" in exact
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_a_table_fits_into_columns_and_says_what_it_leaves_out(bundled_store: Path, columns: int) -> None:
+    for view in ("straggler", "recommendations", "step_breakdown", "kernel_summary"):
+        lines = show(bundled_store, view, columns=columns).stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        if columns == 80 and view in ("straggler", "recommendations"):
+            assert {"straggler": "verdict", "recommendations": "advice"}[view] in next(
+                lines[n - 1] for n, line in enumerate(lines) if line.startswith("─"))
+
+
+@pytest.mark.parametrize("option", ["--columns", "--sort"])
+def test_a_column_that_is_not_there(bundled_store: Path, option: str) -> None:
+    with pytest.raises(UsageError, match="kernel_summary has no column 'totl_ns'; did you mean total_ns"):
+        show(bundled_store, "kernel_summary", option, "totl_ns")
