@@ -29,7 +29,7 @@ class Thread:
 
     def __init__(self, number: int, starts: Int, ends: Int, operators: Int) -> None:
         self.number = number
-        kept = _outermost(starts, ends)
+        kept = outermost(starts, ends)
         self.starts, self.ends, self.operators = starts[kept], ends[kept], operators[kept]
         self.start_of, self.end_of, self.operator_of = (np.ascontiguousarray(values).data
                                                         for values in (self.starts, self.ends, self.operators))
@@ -52,7 +52,7 @@ class Thread:
         self.stop_of = np.maximum.accumulate(np.where(stops, np.arange(len(stops)), 0)).data
 
 
-def _outermost(starts: Int, ends: Int) -> Int:
+def outermost(starts: Int, ends: Int) -> Int:
     """Return the places of intervals that do not begin within the one kept before; sorted by start, the longest first."""
     following = np.maximum(np.searchsorted(starts, ends, "left"), np.arange(1, len(starts) + 1))
     if np.array_equal(following, np.arange(1, len(starts) + 1)):
@@ -101,7 +101,9 @@ class Activity:
 
     def _launched(self) -> Int:
         """Return when the call of each piece of work began; MISSING where it is not known."""
-        return np.where(self._call >= 0, self._call_starts[self._call], MISSING) if len(self._call_starts) else self._call * 0 + MISSING
+        if not len(self._call_starts):
+            return np.full(len(self._call), MISSING)
+        return np.where(self._call >= 0, self._call_starts[self._call], MISSING)
 
     def _follow(self) -> None:
         """Compute for each piece of work what it followed: the last to end of its stream, its call, or the work awaited."""

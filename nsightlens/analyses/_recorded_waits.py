@@ -17,10 +17,11 @@ class RecordedWaits:
     """
 
     def __init__(self, waits: pa.Table, queue: Int, ends: Int, launched: Int) -> None:
-        """Waits: by_stream, queue (that waits), awaited (queue), until_ns (launches there from then on are not meant), is_known.
+        """Waits: by_stream, queue (that waits), awaited (queue), until_ns (what is launched there later is not meant).
 
-        A wait by the host has an end, too: what it awaits had ended. queue, ends, launched: of each piece of work its queue, when it
-        ended, and when its call began. Where that is MISSING, it was launched with the work before it in its queue.
+        is_known: whether the last two are. A wait by the host has an end, too: what it awaits had ended. queue, ends, launched:
+        of each piece of work its queue, when it ended, and when its call began. Where that is MISSING, it was launched with the work
+        before it in its queue.
         """
         at, until, end, queues, awaited, by_stream, is_known = (waits[name].to_numpy() for name in (
             "call_start_ns", "until_ns", "end_ns", "queue", "awaited", "by_stream", "is_known"))
@@ -32,7 +33,8 @@ class RecordedWaits:
         begun = {number: np.maximum.accumulate(launched[work]) for number, work in works.items()}
         for number, work in works.items():
             mine = np.flatnonzero(awaited == number)
-            last = np.minimum(np.searchsorted(begun[number], until[mine], "left"), np.searchsorted(ends[work], end[mine], "right"))
+            ended = np.searchsorted(ends[work], end[mine], "right")
+            last = np.minimum(np.searchsorted(begun[number], until[mine], "left"), ended)
             self.of_wait[mine[last > 0]] = work[last[last > 0] - 1]
         for number, work in works.items():
             mine = np.flatnonzero(by_stream & (queues == number))

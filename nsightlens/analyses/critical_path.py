@@ -10,7 +10,7 @@ last end of the work launched in it.
 @scope rows
 @requires _gpu_work, _waits, api_calls, processes, ranges
 @assumes A call that synchronises awaits the work that ended last within it, of what was launched before it in the process.
-@assumes cudaStreamWaitEvent orders the next launch into its stream (of its thread, where that is not known) behind all that ended.
+@assumes cudaStreamWaitEvent orders the next launch into its stream (where not known: of its thread) behind all that ended.
 @assumes Where nsys recorded the wait, and the record of the event, only the stream that they name is awaited, up to that record.
 @assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
 @assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
@@ -97,9 +97,10 @@ _WAITS = f"""{_QUEUES}, waits AS (
     FROM _waits
     WHERE {_HERE} AND call_start_ns IS NOT NULL AND kind IN ('event', 'stream', 'stream_wait_event')
 )
-SELECT launch_id, call_start_ns, coalesce(end_ns, call_start_ns) AS end_ns, kind = 'stream_wait_event' AS by_stream, coalesce(min(q.queue), -1) AS queue,
-    coalesce(min(a.queue), -1) AS awaited, CASE WHEN kind = 'stream' THEN call_start_ns ELSE coalesce(recorded_start_ns, 0) END AS until_ns,
-    CASE WHEN kind = 'stream' THEN true ELSE awaited_stream IS NOT NULL AND recorded_start_ns IS NOT NULL END AS is_known
+SELECT launch_id, call_start_ns, coalesce(end_ns, call_start_ns) AS end_ns, kind = 'stream_wait_event' AS by_stream,
+    coalesce(min(q.queue), -1) AS queue, coalesce(min(a.queue), -1) AS awaited,
+    CASE WHEN kind = 'stream' THEN call_start_ns ELSE coalesce(recorded_start_ns, 0) END AS until_ns,
+    awaited_stream IS NOT NULL AND (kind = 'stream' OR recorded_start_ns IS NOT NULL) AS is_known
 FROM waits AS w
 LEFT JOIN queues AS q ON kind = 'stream_wait_event' AND q.context IS NOT DISTINCT FROM w.context AND q.stream = w.stream
 LEFT JOIN queues AS a ON a.context IS NOT DISTINCT FROM w.awaited_context AND a.stream = w.awaited_stream

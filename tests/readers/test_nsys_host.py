@@ -47,7 +47,8 @@ def test_what_was_waited_for(tmp_path: Path) -> None:
 def test_what_was_waited_for_before_2025(tmp_path: Path) -> None:
     """Older exporters count the types otherwise: what the wait names, a stream or an event, says what it is for."""
     found = report(tmp_path, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=[
-        wait(1), wait(2, eventId=2), wait(2, streamId=7), wait(3, streamId=7), wait(3, streamId=8, eventId=2)])["synchronizations"]
+        wait(1), wait(2, eventId=2), wait(2, streamId=7), wait(3, streamId=7), wait(3, streamId=8, eventId=2),
+    ])["synchronizations"]
     assert [row["kind"] for row in found] == ["context", "event", "stream", "stream", "stream_wait_event"]
     assert [(row.get("stream"), row.get("event_id")) for row in found] == [(None, None), (None, 2), (7, None), (7, None), (8, 2)]
 

@@ -64,9 +64,9 @@ def _waited_for(batch: pa.RecordBatch, columns: dict[str, pa.Array]) -> pa.Array
     by_type = labelled(type_, _WAITED_FOR, "type").cast(pa.string())
     if not {"streamId", "eventId"} <= set(batch.schema.names):
         return by_type.dictionary_encode()
-    names_both = pc.add(pc.multiply(columns["stream"].is_valid().cast(pa.int8()), 2), columns["event_id"].is_valid().cast(pa.int8()))
+    stream, event = (columns[name].is_valid().cast(pa.int8()) for name in ("stream", "event_id"))
     known = pc.and_(pc.greater(type_, 0), pc.less_equal(type_, max(_WAITED_FOR)))
-    return pc.if_else(known, pa.array(_WAITS).take(names_both), by_type).dictionary_encode()
+    return pc.if_else(known, pa.array(_WAITS).take(pc.add(pc.multiply(stream, 2), event)), by_type).dictionary_encode()
 
 
 def cuda_events(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:
