@@ -20,8 +20,8 @@ class RecordedWaits:
         """Waits: by_stream, queue (that waits), awaited (queue), until_ns (what is launched there later is not meant).
 
         is_known: whether the last two are. A wait by the host has an end, too: what it awaits had ended. queue, ends, launched:
-        of each piece of work its queue, when it ended, and when its call began. Where that is MISSING, it was launched with the work
-        before it in its queue.
+        of each piece of work its queue, when it ended, and when its call began. Where that is MISSING, it was launched with
+        the work before it in its queue.
         """
         at, until, end, queues, awaited, by_stream, is_known = (waits[name].to_numpy() for name in (
             "call_start_ns", "until_ns", "end_ns", "queue", "awaited", "by_stream", "is_known"))
