@@ -7,6 +7,7 @@ from array import array
 import numpy as np
 import pyarrow as pa
 
+from nsightlens.analyses._recorded_waits import RecordedWaits
 from nsightlens.columns.arrays import MISSING, Int
 
 BOUNDS = ("compute", "communication", "memory", "unknown", "cpu", "launch", "queue", "synchronisation")
@@ -15,6 +16,8 @@ AWAITS_COPY, AWAITS_WORK, WAITS_FOR_EVENT = 1, 2, 3
 """Calls that return when a copy, or the work launched before, has ended; and calls that make a stream wait for an event."""
 STOP, LAUNCH = -2, -1
 """Work that followed nothing that is known; work that followed its call."""
+_NOT_STATED = -2
+"""In place of the work that a call awaited: CUPTI did not record which."""
 _LAUNCH, _QUEUE, _SYNCHRONISATION = (BOUNDS.index(name) for name in ("launch", "queue", "synchronisation"))
 
 
@@ -26,7 +29,7 @@ class Thread:
 
     def __init__(self, number: int, starts: Int, ends: Int, operators: Int) -> None:
         self.number = number
-        kept = _outermost(starts, ends)
+        kept = outermost(starts, ends)
         self.starts, self.ends, self.operators = starts[kept], ends[kept], operators[kept]
         self.start_of, self.end_of, self.operator_of = (np.ascontiguousarray(values).data
                                                         for values in (self.starts, self.ends, self.operators))
@@ -49,7 +52,7 @@ class Thread:
         self.stop_of = np.maximum.accumulate(np.where(stops, np.arange(len(stops)), 0)).data
 
 
-def _outermost(starts: Int, ends: Int) -> Int:
+def outermost(starts: Int, ends: Int) -> Int:
     """Return the places of intervals that do not begin within the one kept before; sorted by start, the longest first."""
     following = np.maximum(np.searchsorted(starts, ends, "left"), np.arange(1, len(starts) + 1))
     if np.array_equal(following, np.arange(1, len(starts) + 1)):
@@ -68,13 +71,15 @@ class Activity:
     until: when that ended, or its call; why: by what the time between is bound.
     """
 
-    def __init__(self, work: pa.Table, calls: pa.Table, operators: pa.Table) -> None:
+    def __init__(self, work: pa.Table, calls: pa.Table, operators: pa.Table, waits: pa.Table) -> None:
         self.bound, self.starts, self.ends, self._queue = (
             work[name].to_numpy() for name in ("bound", "start_ns", "end_ns", "queue"))
         self.end_of = np.ascontiguousarray(self.ends).data
         self._call_starts, self._call_ends, self._call_threads, self._waits = (
             calls[name].to_numpy() for name in ("start_ns", "end_ns", "thread", "waits"))
         self._call = _places(calls["launch_id"].to_numpy(), work["launch_id"])
+        self._recorded = RecordedWaits(waits, self._queue, self.ends, self._launched())
+        self._recorded_call = _places(calls["launch_id"].to_numpy(), waits["launch_id"])
         self._follow()
         self.until_of, self.following_of = self.until.data, self.following.data
         self.threads: dict[int, Thread] = {}
@@ -94,6 +99,12 @@ class Activity:
         found = np.flatnonzero((self._call >= 0) & (begin <= began) & (began < end))
         return int(found[-1]) if len(found) else None
 
+    def _launched(self) -> Int:
+        """Return when the call of each piece of work began; MISSING where it is not known."""
+        if not len(self._call_starts):
+            return np.full(len(self._call), MISSING)
+        return np.where(self._call >= 0, self._call_starts[self._call], MISSING)
+
     def _follow(self) -> None:
         """Compute for each piece of work what it followed: the last to end of its stream, its call, or the work awaited."""
         number = len(self.ends)
@@ -106,7 +117,12 @@ class Activity:
             neighbour[mine[1:]] = mine[:-1]
         ended = np.where(before >= 0, self.ends[before], MISSING)
         other = np.minimum(np.searchsorted(self.ends, self.starts, "right"), np.arange(number)) - 1
-        awaited = self._awaits_event(neighbour) & (other >= 0) & (self._queue[other] != self._queue)
+        if self._recorded.by_streams:
+            known = np.where(self._recorded.awaited <= other, self._recorded.awaited, -1)
+            other, awaited = np.where(self._recorded.is_open, other, known), self._recorded.is_open | (known >= 0)
+        else:
+            awaited = self._awaits_event(neighbour)
+        awaited &= (other >= 0) & (self._queue[other] != self._queue)
         awaited &= (before < 0) | (self.ends[other] > ended)
         before, ended = np.where(awaited, other, before), np.where(awaited, self.ends[other], ended)
         launched = np.full(number, MISSING)
@@ -153,6 +169,10 @@ class Activity:
         own[self._call[known]] = known  # the last to end
         rows = np.flatnonzero((self._waits == AWAITS_COPY) | (self._waits == AWAITS_WORK))
         awaited = np.where(self._waits[rows] == AWAITS_COPY, own[rows], self._last_awaited(rows))
+        stated = np.full(len(self._call_starts), _NOT_STATED)
+        by_host = np.flatnonzero((self._recorded_call >= 0) & self._recorded.is_by_host)
+        stated[self._recorded_call[by_host]] = self._recorded.of_wait[by_host]
+        awaited = np.where((self._waits[rows] == AWAITS_WORK) & (stated[rows] != _NOT_STATED), stated[rows], awaited)
         if not len(self.ends):
             return
         ended = self.ends[awaited]
@@ -168,7 +188,7 @@ class Activity:
         """Return the work that ended last within each call, of what was launched before the call; -1 where there is none."""
         began = self._call_starts[rows]
         found = np.searchsorted(self.ends, self._call_ends[rows], "right") - 1
-        launched = np.where(self._call >= 0, self._call_starts[self._call], MISSING) if len(self._call_starts) else self._call
+        launched = self._launched()
         inside = (found >= 0) & (self.ends[found] > began) if len(self.ends) else np.zeros(len(rows), np.bool_)
         launched_at = np.ascontiguousarray(launched).data
         for place in np.flatnonzero(inside & (launched[found] > began)).tolist():

@@ -45,7 +45,7 @@ ADVICE = {
     "host": Advice(
         20, "Work reaches the GPU too slowly: see what the host does there, launch fewer and larger kernels (fusion, CUDA "
         "graphs), and let it run ahead of the GPU.",
-        "The start and the end of a program count, where no steps are marked.", "nsightlens show idle_breakdown", of_host=True),
+        "The start and the end of a program count, where no steps are marked.", "nsightlens show idle_causes", of_host=True),
     "nothing": Advice(
         0, "Nothing is worth doing outside the kernels, as far as was recorded; what they could gain is in headroom.",
         "Small losses may add up below the limits.", "nsightlens show headroom"),
@@ -84,7 +84,8 @@ _CALLS = (
 
 
 def of_call(name: str) -> dict[str, str]:
-    """Return what calls of a function come from and what can be done (why), and what speaks against it."""
+    """Return what calls of a function come from and what can be done (why), what speaks against it, and what shows more."""
     general = ADVICE["api_call"]
-    return next(({"why": why, "against": against or general.against} for parts, against, why in _CALLS
-                 if any(part in name for part in parts)), {"why": general.why, "against": general.against})
+    more = "nsightlens show idle_causes" if "Synchronize" in name else general.more
+    return next(({"why": why, "against": against or general.against, "more": more} for parts, against, why in _CALLS
+                 if any(part in name for part in parts)), {"why": general.why, "against": general.against, "more": more})

@@ -8,9 +8,10 @@ gap or overlap, so that they sum to the path. HTA's critical path, but in elapse
 weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
 last end of the work launched in it.
 @scope rows
-@requires _gpu_work, api_calls, processes, ranges
-@assumes A call that synchronises awaits the work that ended last within it, of what was launched before it.
-@assumes cudaStreamWaitEvent orders the next launch of its thread behind all that ended before (no cuda_sync is stored).
+@requires _gpu_work, _waits, api_calls, processes, ranges
+@assumes A call that synchronises awaits the work that ended last within it, of what was launched before it in the process.
+@assumes cudaStreamWaitEvent orders the next launch into its stream (where not known: of its thread) behind all that ended.
+@assumes Where nsys recorded the wait, and the record of the event, only the stream that they name is awaited, up to that record.
 @assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
 @assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
 @param  which_step  Only this training step; NULL: the whole window.
@@ -62,11 +63,12 @@ FROM (SELECT DISTINCT run, tool, profile_id, window_index, process_id FROM _gpu_
 LEFT JOIN processes AS p ON w.profile_id = p.profile_id AND w.process_id = p.process_id
 ORDER BY w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id"""
 # Numbers only: texts of as many rows as there is work would be most of the memory.
-_WORK = f"""
+_QUEUES = f"""
 WITH queues AS (
-    SELECT device_id, context, stream, (row_number() OVER () - 1)::INTEGER AS queue
+    SELECT device_id, context, stream, (row_number() OVER (ORDER BY device_id, context, stream) - 1)::INTEGER AS queue
     FROM (SELECT DISTINCT device_id, context, stream FROM _gpu_work WHERE {_HERE})
-)
+)"""
+_WORK = f"""{_QUEUES}
 SELECT (list_position({list(BOUNDS)}, CASE kind WHEN 'memory' THEN 'memory' WHEN 'graph' THEN 'unknown'
         ELSE CASE family WHEN 'collective' THEN 'communication' ELSE 'compute' END END) - 1)::TINYINT AS bound,
     queue, start_ns, end_ns, launch_id, work_id
@@ -86,6 +88,23 @@ SELECT launch_id, coalesce(thread, 0) AS thread, start_ns, start_ns + duration_n
     WHEN name IN ('cudaStreamWaitEvent', 'cuStreamWaitEvent', 'hipStreamWaitEvent') THEN {WAITS_FOR_EVENT}
     ELSE 0 END::TINYINT AS waits
 FROM api_calls WHERE {_HERE} AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY start_ns, launch_id"""
+# Of waits whose call is known: when the wait ended, the queue that is awaited, and since when what is launched there is not.
+_WAITS = f"""{_QUEUES}, waits AS (
+    SELECT launch_id, call_start_ns, kind, context, stream, recorded_start_ns,
+        CASE WHEN kind = 'stream_wait_event' THEN 9223372036854775807 ELSE start_ns + duration_ns END AS end_ns,
+        CASE WHEN kind = 'stream' THEN context ELSE recorded_context END AS awaited_context,
+        CASE WHEN kind = 'stream' THEN stream ELSE recorded_stream END AS awaited_stream
+    FROM _waits
+    WHERE {_HERE} AND call_start_ns IS NOT NULL AND kind IN ('event', 'stream', 'stream_wait_event')
+)
+SELECT launch_id, call_start_ns, coalesce(end_ns, call_start_ns) AS end_ns, kind = 'stream_wait_event' AS by_stream,
+    coalesce(min(q.queue), -1) AS queue, coalesce(min(a.queue), -1) AS awaited,
+    CASE WHEN kind = 'stream' THEN call_start_ns ELSE coalesce(recorded_start_ns, 0) END AS until_ns,
+    awaited_stream IS NOT NULL AND (kind = 'stream' OR recorded_start_ns IS NOT NULL) AS is_known
+FROM waits AS w
+LEFT JOIN queues AS q ON kind = 'stream_wait_event' AND q.context IS NOT DISTINCT FROM w.context AND q.stream = w.stream
+LEFT JOIN queues AS a ON a.context IS NOT DISTINCT FROM w.awaited_context AND a.stream = w.awaited_stream
+GROUP BY ALL ORDER BY call_start_ns, launch_id"""
 _OPERATORS = f"""
 SELECT {{columns}}
 FROM ranges WHERE {_HERE} AND kind = 'operator' AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY start_ns, range_id"""
@@ -131,7 +150,8 @@ def paths(ask: Ask, which_step: int | None = None, range_text: str | None = None
 
 def _path(ask: Ask, who: dict[str, Any], here: list[object], within: tuple[int, int, int] | None) -> ProcessPath:
     work = ask(_WORK, here)
-    return ProcessPath(who, walk(Activity(work, ask(_CALLS, here), ask(_OPERATOR_TIMES, here)), within), work["work_id"])
+    activity = Activity(work, ask(_CALLS, here), ask(_OPERATOR_TIMES, here), ask(_WAITS, here))
+    return ProcessPath(who, walk(activity, within), work["work_id"])
 
 
 def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> pa.Table:

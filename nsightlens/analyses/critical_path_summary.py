@@ -1,7 +1,7 @@
 """What bound the time of each process: the critical path (see critical_path) by kind of bound. The parts sum to the path.
 @scope profile
-@requires _gpu_work, api_calls, processes, ranges
-@assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, not recorded.
+@requires _gpu_work, _waits, api_calls, processes, ranges
+@assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, unless nsys recorded it.
 @assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.
 @param  which_step  Only this training step; NULL: the whole window.
 @param  range_text  Only the first range whose name contains this text, such as an annotation; NULL: the whole window.

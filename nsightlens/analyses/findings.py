@@ -11,7 +11,7 @@ memory, tensor_cores (10 % of the kernel time), ddp_without_nccl and data_parall
 recommendations, which has its other rules as they are; they come last. A run in which no rule fires has one row, nothing. A
 process without GPU work on record has none: whether its GPU was idle is not known.
 @scope run
-@requires execution_summary, memory_ops, _gpu_work, _idle_by_call, recommendations, _collective_kernels, profiles
+@requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
@@ -62,8 +62,14 @@ FROM memory_ops
 WHERE tool <> 'ncu' AND kind <> 'memset' AND duration_ns > 0 AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
 """
 _CALLS = "SELECT * FROM _idle_by_call WHERE profile_id IN (SELECT unnest(?)) ORDER BY idle_ns DESC, name"
+_WAITED = """
+SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w.kind, ', ' ORDER BY w.kind) AS kinds
+FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
+GROUP BY ALL
+"""
+_WAITED_FOR = {"event": "an event", "stream": "a stream", "context": "all work of the device"}
 _OF_PLUGIN = """
-SELECT * FROM recommendations
+SELECT * FROM _plugin_rules
 WHERE rule IN (SELECT unnest(?)) AND (rule <> 'tensor_cores' OR value_pct > ?) ORDER BY ALL
 """
 _SCHEMA = pa.schema([
@@ -219,6 +225,8 @@ def _host(ask: Ask, processes: list[Process]) -> Iterator[Row]:
     calls: dict[Key, list[Row]] = defaultdict(list)
     for row in ask(_CALLS, [sorted({p.row["profile_id"] for p in calling})]).to_pylist() if calling else ():
         calls[_key(row)].append(row)
+    waited = {(_key(row), row["name"]): row["kinds"]
+              for row in (ask(_WAITED, [sorted({p.row["profile_id"] for p in calling})]).to_pylist() if calling else ())}
     for process in processes:
         named = 0
         for row in calls[process.key]:
@@ -226,7 +234,9 @@ def _host(ask: Ask, processes: list[Process]) -> Iterator[Row]:
             if _exceeds(process, "api_call", idle):
                 named += idle
                 counted = f"{row['calls']:,} calls, the longest of" if row["calls"] > 1 else "one call of"
-                what = f"the GPU idles during {row['name']} ({counted} {_ms(row['longest_ns'])})"
+                kind = _WAITED_FOR.get(waited.get((process.key, row["name"]), ""))
+                awaited = f", where the host waits for {kind}" if kind else ""
+                what = f"the GPU idles during {row['name']} ({counted} {_ms(row['longest_ns'])}){awaited}"
                 for found in _fired(process, "api_call", what, idle):
                     yield found | of_call(row["name"])
         rest = {"operators": process.parts["cpu_exec"], "CUDA calls": process.parts["runtime"] - named,

@@ -11,8 +11,8 @@ critical path (critical_path). Times are those of the undisturbed tool: nsys, el
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _kineto_known, _ncu_by_config, _ncu_known
-@requires _roofline_point, _steps, _timeline_tools, timeline_kernels, api_calls, devices, gpu_peaks, graph_executions
-@requires kernels, memory_ops, processes, ranges, recordings
+@requires _roofline_point, _steps, _timeline_tools, _waits, timeline_kernels, api_calls, devices, gpu_peaks
+@requires graph_executions, kernels, memory_ops, processes, ranges, recordings
 @assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.

@@ -28,6 +28,8 @@ _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "commu
                "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
 _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
 _FEW, _MANY = 8, 16
+_HELD_UP_PCT = 5
+"""Share of a process's time, in %, from which on it is said that the profiler itself took it."""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,19 @@ def captured(asked: Page) -> None:
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
-    lines(_of_counters(found, "nsightlens roofline"))
+    lines([*_held_up(asked), *_of_counters(found, "nsightlens roofline")])
+
+
+def _held_up(asked: Page) -> list[str]:
+    """Return a line where the profiler's own time is a large part of what it captured of a process."""
+    rows = [row for row in asked.ask("profiler_share") if 100 * row["profiler_ns"] > _HELD_UP_PCT * (row["span_ns"] or 0)]
+    if not rows:
+        return []
+    worst = max(rows, key=lambda row: row["profiler_ns"])
+    who = f"process {_tail(worst['process_id'])}" if worst["rank"] is None else f"rank {worst['rank']}"
+    others = f", and {len(rows) - 1} more processes" if len(rows) > 1 else ""
+    return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} of "
+            f"{who}{others}: host and idle time include it (nsightlens show profiler_share)"]
 
 
 def _of_counters(tools: Collection[str], command: str) -> list[str]:

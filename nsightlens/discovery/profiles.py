@@ -16,11 +16,14 @@ from nsightlens.discovery.export import PACKED_SQLITE
 from nsightlens.discovery.files import Found
 from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.ranks import natural_key
+from nsightlens.readers.nsys.identity import PRINTED, is_first_kernel
 
 _WHOLE = 0.99
 """A copy of less than this share of the largest is cut."""
 _NCU_REPORT = "ncu report"
 _PREFERRED = ("nsys sqlite", "nsys parquetdir")
+_PRINTED_OF = "_cuda_gpu_trace"
+"""What nsys stats puts behind the name of a report, in the name of the table that it prints of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,25 @@ Agree = Callable[[Sequence[Path]], bool]
 
 
 def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """One profile per report; of several exports of one report (same session, same content) the SQLite file is read."""
+    """One profile per report; of several exports of one report (same session, same content) the SQLite file is read.
+
+    A table printed of a report is none beside it: it begins with the same kernel, or has the report's name with more behind it.
+    """
     kept: dict[str, Found] = {}
+    exports: dict[tuple[Path, str], Found] = {}
     for file in sorted(files, key=lambda f: (_PREFERRED.index(f.kind) if f.kind in _PREFERRED else len(_PREFERRED))):
         names = file.probe.identity if file.probe else frozenset()
-        twin = next((kept[name] for name in names if name in kept), None)
+        is_printed = file.kind == PRINTED
+        twin = next((kept[name] for name in sorted(names) if name in kept and is_first_kernel(name) == is_printed), None)
+        if is_printed and not twin:
+            stem = file.path.name.split(_PRINTED_OF)[0]
+            twin = exports.get((file.path.parent, stem)) if _PRINTED_OF in file.path.name else None
         if twin:
-            result.duplicates[file.run, file.path] = (twin.path, "another export of the same report")
+            what = "printed of a report that is read" if is_printed else "another export of the same report"
+            result.duplicates[file.run, file.path] = (twin.path, what)
         else:
             kept.update(dict.fromkeys(names, file))
+            exports.setdefault((file.path.parent, file.path.name.rsplit(".", 1)[0]), file)
     return [Group(f.run, "nsys", ((f,),)) for f in files if (f.run, f.path) not in result.duplicates]
 
 

@@ -173,7 +173,7 @@ def _launch_trace(text: str) -> Unsupported | None:
     cells = set(_header(text))
     if {"CorrId", "GrdX", "Name"} <= cells and any(cell.startswith("Duration (") for cell in cells):
         return Unsupported("nsys cuda_gpu_trace csv", "every launch and copy of a report as nsys stats cuda_gpu_trace prints "
-                           "them, without API calls, ranges and processes", _EXPORT, "foreign_format")
+                           "them, but in units that are not known (times in ns, us, ms or s are read)", _EXPORT, "foreign_format")
     return None
 
 

@@ -91,6 +91,70 @@ def test_an_awaited_event_leads_to_the_other_stream(empty: duckdb.DuckDBPyConnec
         ("launch", 5, 5, None), ("compute", 10, 80, "first"), ("synchronisation", 90, 5, None), ("compute", 95, 20, "second")]
 
 
+WAITS = "synchronization_id,launch_id,context,stream,start_ns,duration_ns,kind,event_id,event_record_id"
+RECORDS = "cuda_event_id,launch_id,context,stream,event_id,event_record_id"
+
+
+def _three_streams() -> dict[str, list[dict[str, Any]]]:
+    """Two kernels that run side by side, one that was launched behind the record of an event, and one in a third stream."""
+    return {
+        "kernels": _rows("kernels", KERNELS, """1,g,1,7,10,40,1,gemm,first
+            2,g,1,7,50,20,4,gemm,behind
+            3,g,1,9,10,80,2,gemm,long
+            4,g,1,8,95,20,6,gemm,last"""),
+        "api_calls": _rows("api_calls", CALLS, """1,1,0,2,cudaLaunchKernel
+            2,2,2,2,cudaLaunchKernel
+            3,1,4,1,cudaEventRecord
+            4,1,6,2,cudaLaunchKernel
+            5,1,8,1,cudaStreamWaitEvent
+            6,1,10,2,cudaLaunchKernel"""),
+    }
+
+
+def test_a_recorded_event_says_which_work_a_stream_awaits(empty: duckdb.DuckDBPyConnection) -> None:
+    """Inferred, it is the work that ended last; recorded, what was launched before the record of the event, and no later."""
+    tables = _three_streams()
+    assert [name for kind, *_, name in _path(empty, tables) if kind == "compute"] == ["long", "last"]
+    recorded = tables | {"synchronizations": _rows("synchronizations", WAITS, "1,5,1,8,8,1,stream_wait_event,31,500"),
+                         "cuda_events": _rows("cuda_events", RECORDS, "1,3,1,7,31,500\n2,,1,9,31,501")}
+    assert _path(empty, recorded)[-3:] == [
+        ("compute", 10, 40, "first"), ("synchronisation", 50, 45, None), ("compute", 95, 20, "last")]
+
+
+def test_an_event_without_a_number_is_its_last_record_before_the_wait(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = _three_streams() | {
+        "synchronizations": _rows("synchronizations", WAITS, "1,5,1,8,8,1,stream_wait_event,31,"),
+        "cuda_events": _rows("cuda_events", RECORDS, "1,2,1,9,31,\n2,3,1,7,31,\n3,6,1,9,31,")}
+    assert _path(empty, tables)[-3:] == [
+        ("compute", 10, 40, "first"), ("synchronisation", 50, 45, None), ("compute", 95, 20, "last")]
+
+
+def test_a_recorded_wait_is_of_its_own_stream(empty: duckdb.DuckDBPyConnection) -> None:
+    """The thread made stream 9 wait, not stream 8: the last kernel follows its launch. Of an event without record all is open."""
+    tables = _three_streams()
+    of_nine = tables | {"synchronizations": _rows("synchronizations", WAITS, "1,5,1,9,8,1,stream_wait_event,31,500")}
+    assert _path(empty, of_nine)[-2:] == [("launch", 12, 83, None), ("compute", 95, 20, "last")]
+    unknown = tables | {"synchronizations": _rows("synchronizations", WAITS, "1,5,1,8,8,1,stream_wait_event,31,500")}
+    assert _path(empty, unknown)[-3:] == [
+        ("compute", 10, 80, "long"), ("synchronisation", 90, 5, None), ("compute", 95, 20, "last")]
+
+
+def test_a_recorded_call_awaits_the_stream_that_it_names(empty: duckdb.DuckDBPyConnection) -> None:
+    """The work that ends last within the call is in another stream."""
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, """1,1,0,5,cudaLaunchKernel
+            2,1,5,5,cudaLaunchKernel
+            3,1,10,90,cudaStreamSynchronize"""),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,70,1,gemm,awaited\n2,g,1,8,12,80,2,gemm,other"),
+    }
+    assert [name for *_, name in _path(empty, tables) if name] == ["other"]
+    waits = {"synchronizations": _rows("synchronizations", WAITS, "1,3,1,7,10,88,stream,,")}
+    assert _path(empty, tables | waits)[-2:] == [("compute", 10, 70, "awaited"), ("synchronisation", 80, 20, None)]
+    events = {"synchronizations": _rows("synchronizations", WAITS, "1,3,1,,10,88,event,31,5"),
+              "cuda_events": _rows("cuda_events", RECORDS, "1,2,1,7,31,5")}
+    assert _path(empty, tables | events)[-2:] == [("compute", 10, 70, "awaited"), ("synchronisation", 80, 20, None)]
+
+
 def test_work_launched_after_a_wait_began_is_not_what_it_waits_for(empty: duckdb.DuckDBPyConnection) -> None:
     tables = {
         "api_calls": _rows("api_calls", CALLS,

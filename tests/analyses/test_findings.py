@@ -93,6 +93,16 @@ def test_the_function_is_named_whose_calls_the_gpu_waits_for() -> None:
     assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest of 0.3 us)" and "reuse it" in row["why"]
 
 
+def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
+    rows = tables([("compute", 0, 600), ("cudaStreamSynchronize", 10, 1000)])
+    rows["synchronizations"] = [WHERE | {"synchronization_id": 1, "launch_id": 2, "kind": "stream", "stream": 7, "start_ns": 12,
+                                         "duration_ns": 900}]
+    connection = catalog(**rows)
+    (row,) = analyse(lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
+    assert row["what"] == ("the GPU idles during cudaStreamSynchronize (one call of 1.0 us), where the host waits for a stream")
+    assert (row["total_ns"], row["more"]) == (400, "nsightlens show idle_causes")
+
+
 def test_many_functions_that_each_take_little_are_not_named() -> None:
     assert [row["rule"] for row in found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("compute", 180, 1000))] == ["nothing"]
     (row,) = found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("cudaHostAlloc", 180, 270), ("compute", 270, 1000))

@@ -18,6 +18,7 @@ from nsightlens.errors import UsageError
 from nsightlens.views import figures
 from tests.captures import kineto, ncu
 from tests.places import ROOT
+from tests.readers.nsys_report import base, call, global_pid, strings, write
 
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
 
@@ -83,6 +84,16 @@ def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
     assert "Memory peak · not recorded: needs a PyTorch-profiler trace with profile_memory=True" in text
     assert "no steps were recorded" in text and "\x1b" not in text
     assert not re.search(r"\b0 B\b", text)
+
+
+@pytest.mark.parametrize(("took", "said"), [(50, False), (51, True)])
+def test_a_profiler_that_took_much_of_the_time_is_named(tmp_path: Path, took: int, said: bool) -> None:
+    write(tmp_path / "base" / "a.sqlite", base(
+        StringIds=strings("k", "k", "cudaLaunchKernel_v7000", "k", "TLS allocation"), CUPTI_ACTIVITY_KIND_RUNTIME=[call(0, 1000)],
+        PROFILER_OVERHEAD=[{"start": 10, "end": 10 + took, "globalTid": global_pid(7) + 70, "nameId": 5}]))
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    text = " ".join(ask(tmp_path / "store", width=160).stdout.split())
+    assert ("nsys itself held up threads for" in text) is said
 
 
 def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> None:

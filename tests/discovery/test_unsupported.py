@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
                    "nsys stats json", "--type sqlite"),
     "projection trace": ("proj.csv", _text("Name,Projected Start (ns),Projected Duration (ns),NumGPUOps\nstep,1,2,3\n"),
                          "nsys projection trace csv", "--type sqlite"),
-    "launch trace": ("trace.csv", _text("Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,Name\n1,2,3,1,1,1,k\n"),
+    "launch trace": ("trace.csv", _text("Start (ticks),Duration (ticks),CorrId,GrdX,GrdY,GrdZ,Name\n1,2,3,1,1,1,k\n"),
                      "nsys cuda_gpu_trace csv", "--type sqlite"),
     "ncu text page": ("page.csv", _text("  k (1, 1, 1)x(32, 1, 1), Context 1\n    Section: GPU Speed Of Light Throughput\n"
                                         "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", ".ncu-rep"),

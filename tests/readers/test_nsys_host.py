@@ -31,7 +31,7 @@ def wait(kind: int, correlation: int = 7, **others: Any) -> Row:
 def test_what_was_waited_for(tmp_path: Path) -> None:
     found = report(tmp_path, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=[
         wait(1, eventId=29, eventSyncId=16836), wait(2, streamId=22, eventId=31, eventSyncId=16837),
-        wait(3, streamId=7, eventId=2), wait(4), wait(0), wait(9, streamId=0)])["synchronizations"]
+        wait(3, streamId=7), wait(4), wait(0), wait(9, streamId=0), wait(0, streamId=7)])["synchronizations"]
     own = {"process_index": 0, "device": 0, "context": 1, "correlation_id": 7, "start_ns": 2000, "duration_ns": 600}
     assert found == [
         own | {"kind": "event", "event_id": 29, "event_record_id": 16836},
@@ -40,7 +40,23 @@ def test_what_was_waited_for(tmp_path: Path) -> None:
         own | {"kind": "context"},
         own | {"kind": "unknown"},
         own | {"kind": "type 9", "stream": 0},
+        own | {"kind": "unknown", "stream": 7},
     ]
+
+
+def test_what_was_waited_for_before_2025(tmp_path: Path) -> None:
+    """Older exporters count the types otherwise: what the wait names, a stream or an event, says what it is for."""
+    found = report(tmp_path, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=[
+        wait(1), wait(2, eventId=2), wait(2, streamId=7), wait(3, streamId=7), wait(3, streamId=8, eventId=2),
+    ])["synchronizations"]
+    assert [row["kind"] for row in found] == ["context", "event", "stream", "stream", "stream_wait_event"]
+    assert [(row.get("stream"), row.get("event_id")) for row in found] == [(None, None), (None, 2), (7, None), (7, None), (8, 2)]
+
+
+def test_without_streams_and_events_the_type_says_it(tmp_path: Path) -> None:
+    row = {name: value for name, value in wait(3).items() if name not in ("streamId", "eventId", "eventSyncId")}
+    found = report(tmp_path, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=[row, row | {"syncType": 4}])["synchronizations"]
+    assert [row["kind"] for row in found] == ["stream", "context"]
 
 
 def test_records_of_events(tmp_path: Path) -> None:

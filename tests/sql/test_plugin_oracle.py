@@ -185,7 +185,7 @@ def _peaks(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 def _recommendations_agree(con: duckdb.DuckDBPyConnection, printed: list[str]) -> None:
     """The same rules fire, with the same number where the plugin prints one (with one decimal, or with none)."""
-    found = {row["rule"]: row["value_pct"] for row in plugin.rows_of(con, "FROM recommendations")}
+    found = {row["rule"]: row["value_pct"] for row in plugin.rows_of(con, "FROM _plugin_rules")}
     expected = {next(rule for words, rule in RULES.items() if words in text): re.search(r"([\d.]+)%", text) for text in printed}
     assert found.keys() == expected.keys()
     for rule, number in expected.items():

@@ -6,7 +6,8 @@ import csv
 import re
 
 _NSYS_TODO = (
-    "Read the report itself, which has every kernel: nsys export --type sqlite REPORT.nsys-rep, then ingest the .sqlite file."
+    "Read the report itself, which has every kernel: nsys export --type sqlite REPORT.nsys-rep, then ingest the .sqlite file; "
+    "where it must be a CSV: nsys stats --report cuda_gpu_trace --format csv REPORT.nsys-rep."
 )
 _NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
 _HAND_TODO = "Ingest ncu's own report (.ncu-rep), or what it prints with --csv --page raw."
@@ -59,7 +60,7 @@ def _nsys(cells: list[str]) -> tuple[str, str, str] | None:
     old = cells[0] in _NSYS_FIRST and {"Average", "Minimum", "Maximum"} <= names
     if not (sums or traces or old):
         return None
-    return "nsys stats csv", "a summary that `nsys stats` made of a report", _NSYS_TODO
+    return "nsys stats csv", "a summary that `nsys stats` made of a report: it has no launches", _NSYS_TODO
 
 
 def _by_hand(cells: list[str]) -> tuple[str, str, str] | None:

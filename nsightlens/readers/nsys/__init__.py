@@ -1,4 +1,4 @@
-"""Nsight Systems: an SQLite export, or the directory of a parquetdir export -> tables in our terms and units."""
+"""Nsight Systems: an SQLite export, the directory of a parquetdir export, or a printed cuda_gpu_trace -> tables in our terms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers.batches import Batch
-from nsightlens.readers.reader import Probe
+from nsightlens.readers.reader import HEAD_BYTES, Probe
 
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 if TYPE_CHECKING:
@@ -17,17 +17,23 @@ if TYPE_CHECKING:
 
 TOOL = "nsys"
 NEEDS_FILES = True
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether this is an SQLite file (also another program's: `probe` names it) or a directory of nsys's Parquet files."""
+    """Return whether this is an SQLite file (also another program's: `probe` names it), a directory of nsys's Parquet files, or a
+    table that nsys stats printed."""
     if head.startswith(_MAGIC):
         return True
+    if head:
+        from nsightlens.readers.nsys.stats import is_stats
+
+        return is_stats(head)
     try:
-        if head or not path.is_dir():
+        if not path.is_dir():
             return False
         from nsightlens.readers.nsys.parquetdir import tables_in
         from nsightlens.readers.nsys.source import is_report
@@ -39,18 +45,23 @@ def sniff(path: Path, head: bytes) -> bool:
 
 def probe(path: Path) -> Probe:
     """Return what the report says of itself. Raises ReadError; UnknownFormatError for another program's database."""
+    from nsightlens.readers.nsys import identity, stats
     from nsightlens.readers.nsys.processes import hints
-    from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns
+    from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns, first_kernel
 
+    if _is_printed(path):
+        return stats.probe(path)
     with closing(_open(path)) as source:
         report = describe(source)
         digest = fingerprint(source, report.base_ns)
         session = report.session_epoch_ns
+        names = {f"nsys-session:{session}:{report.host or ''}:{digest}"} if session and digest else set()
+        first = first_kernel(source)
         return Probe(
             kind=source.kind,
             tool_version=report.exporter,
             processes=hints(source, report),
-            identity=frozenset({f"nsys-session:{session}:{report.host or ''}:{digest}"} if session and digest else ()),
+            identity=frozenset(names | ({identity.first_kernel(*first)} if first else set())),
             first_epoch_ns=first_event_epoch_ns(source, report),
             unread=source.others(),
         )
@@ -59,14 +70,31 @@ def probe(path: Path) -> Probe:
 def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
     """Yield the tables of one report, each row of `processes` and `devices` before the first row that needs it.
 
-    `paths`: exactly one SQLite file or parquetdir. Raises ReadError where nothing can be read.
+    `paths`: exactly one SQLite file, parquetdir or printed table. Raises ReadError where nothing can be read.
     """
     from nsightlens.readers.nsys.reading import Reading
 
     if len(paths) != 1:
         raise UsageError(f"an nsys report is one file or directory, not {len(paths)}")
+    if _is_printed(paths[0]):
+        from nsightlens.readers.nsys import stats
+
+        yield from stats.read(paths[0])
+        return
     with closing(_open(paths[0])) as source:
         yield from Reading(source, jobs).batches()
+
+
+def _is_printed(path: Path) -> bool:
+    """Return whether it is a table that nsys stats printed, also under gzip: exports are unpacked before they are read."""
+    from nsightlens.readers.nsys.stats import is_stats
+
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:  # a directory; what cannot be opened is said later
+        return False
+    return head.startswith(_GZIP) or is_stats(head)
 
 
 def _open(path: Path) -> Source:

@@ -32,7 +32,9 @@ OVERHEAD_COLUMNS: dict[str, Kind] = {
 }
 
 _WAITED_FOR = {0: "unknown", 1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}
-_WITHOUT_EVENT = pa.array([3, 4], pa.int64())
+_WAITS = ("context", "event", "stream", "stream_wait_event")
+"""What a wait is for, by which of the two it names: neither, an event, a stream, a stream that waits for an event. The number of
+the type does not say it: up to 2025 exporters wrote 1 for a context, 2 for an event or a stream, 3 for the other two."""
 _OS_KIND = {27: "call", 31: "started", 32: "finished"}
 _OVERHEAD = {
     0: "unknown", 1: "unknown", 2: "driver_compiler", 3: "buffer_flush", 4: "instrumentation", 5: "resource", 6: "module_loading",
@@ -48,15 +50,23 @@ _OVERHEAD_TYPE = {"unknown": 1, "cupti buffer flush": 3, "cupti instrumentation"
 def synchronizations(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:
     """Return rows of `synchronizations` from CUPTI_ACTIVITY_KIND_SYNCHRONIZATION."""
     columns = _where(batch, schema.SYNCHRONIZATIONS, tally)
-    type_ = raw(batch, "syncType")
-    for name in _EVENT:  # exports of 2022 have a number there for streams too
-        columns[name] = pc.if_else(pc.is_in(type_, value_set=_WITHOUT_EVENT), None, columns[name])
     return batch_of({
         "process_index": processes.index(raw(batch, "globalPid")),
         **times(batch, base_ns, tally),
         **columns,
-        "kind": labelled(type_, _WAITED_FOR, "type"),
+        "kind": _waited_for(batch, columns),
     })
+
+
+def _waited_for(batch: pa.RecordBatch, columns: dict[str, pa.Array]) -> pa.Array:
+    """Return what each wait is for. A type that is unknown stays so; so does one of a table that lacks streams and events."""
+    type_ = raw(batch, "syncType")
+    by_type = labelled(type_, _WAITED_FOR, "type").cast(pa.string())
+    if not {"streamId", "eventId"} <= set(batch.schema.names):
+        return by_type.dictionary_encode()
+    stream, event = (columns[name].is_valid().cast(pa.int8()) for name in ("stream", "event_id"))
+    known = pc.and_(pc.greater(type_, 0), pc.less_equal(type_, max(_WAITED_FOR)))
+    return pc.if_else(known, pa.array(_WAITS).take(pc.add(pc.multiply(stream, 2), event)), by_type).dictionary_encode()
 
 
 def cuda_events(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:

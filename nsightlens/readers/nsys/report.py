@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from nsightlens.readers.nsys.columns import MAX_TIME_NS
-from nsightlens.readers.nsys.source import EVENT_TABLES, HOST_TABLES, Source
+from nsightlens.readers.nsys.source import EVENT_TABLES, GPU_TABLES, HOST_TABLES, Source
 
 _EPOCH_LIKE_NS = 10**17
 """Later than any time since a session's start or a boot (three years), earlier than any epoch time (1973)."""
@@ -69,6 +69,12 @@ def fingerprint(source: Source, base_ns: int) -> str | None:
             starts = [str(value - base_ns) if isinstance(value, int) else "?" for value in (first, last)]
             parts.append(f"{table} {count} {' '.join(starts)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else None
+
+
+def first_kernel(source: Source) -> tuple[object, object] | None:
+    """Return start, as the report has it, and correlation id of its first kernel; None without one."""
+    count, start, _ = source.edges(GPU_TABLES[0], "start")
+    return (start, source.edges(GPU_TABLES[0], "correlationId")[1]) if count else None
 
 
 def first_event_epoch_ns(source: Source, report: Report) -> int | None:

@@ -1,7 +1,8 @@
 -- Each wait for the GPU, in order: which call waited, for which stream or event, and where and when that event was recorded.
 -- @scope rows
--- @requires synchronizations, cuda_events, api_calls, processes
+-- @requires _waits, processes
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
+-- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                nsys: of no other tool such records are read.
 -- @column rank                Rank of the process; NULL where unknown.
@@ -21,20 +22,10 @@
 -- @column launch_id           The call; key of `api_calls`.
 -- @column synchronization_id  The wait; key of `synchronizations`.
 CREATE VIEW synchronization_trace AS
-WITH recorded AS (
-    SELECT profile_id, process_id, event_id, event_record_id, min(at_ns) AS reached_ns,
-        CASE WHEN min(stream) = max(stream) THEN min(stream) END AS stream
-    FROM cuda_events
-    WHERE event_record_id IS NOT NULL
-    GROUP BY profile_id, process_id, event_id, event_record_id
-)
-SELECT s.run, s.tool, p.rank, s.start_ns, s.duration_ns, s.kind, c.name,
-    CASE WHEN s.kind = 'stream' THEN s.stream ELSE r.stream END AS awaited_stream,
-    CASE WHEN s.kind = 'stream_wait_event' THEN s.stream END AS waiting_stream,
-    s.event_id, r.reached_ns, c.thread, s.context, s.device_id, s.profile_id, s.process_id, s.launch_id, s.synchronization_id
-FROM synchronizations AS s
-LEFT JOIN recorded AS r ON s.profile_id = r.profile_id AND s.process_id = r.process_id AND s.event_id = r.event_id
-    AND s.event_record_id = r.event_record_id
-LEFT JOIN api_calls AS c ON s.profile_id = c.profile_id AND s.launch_id = c.launch_id
-LEFT JOIN processes AS p ON s.profile_id = p.profile_id AND s.process_id = p.process_id
-ORDER BY s.run, s.tool, s.profile_id, s.start_ns, s.synchronization_id;
+SELECT w.run, w.tool, p.rank, w.start_ns, w.duration_ns, w.kind, w.name,
+    CASE WHEN w.kind = 'stream' THEN w.stream ELSE w.recorded_stream END AS awaited_stream,
+    CASE WHEN w.kind = 'stream_wait_event' THEN w.stream END AS waiting_stream,
+    w.event_id, w.reached_ns, w.thread, w.context, w.device_id, w.profile_id, w.process_id, w.launch_id, w.synchronization_id
+FROM _waits AS w
+LEFT JOIN processes AS p ON w.profile_id = p.profile_id AND w.process_id = p.process_id
+ORDER BY w.run, w.tool, w.profile_id, w.start_ns, w.synchronization_id;

@@ -1,23 +1,25 @@
 -- How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and in words which number may be
--- quoted for which question. Three quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
+-- quoted for which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
 -- (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution under a profiler against one
--- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested).
+-- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested), and held_up (what nsys recorded of
+-- its own: the time of all processes, against the part of it in which the profiler held up none of their threads).
 -- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks (ncu:
 -- only where these launches take about the same time, so that it does not matter which of them ncu measured).
 -- @scope run
--- @requires _duration_pairs _gap_pairs _step_time_pairs
+-- @requires _duration_pairs _gap_pairs _step_time_pairs profiler_share
 -- @assumes The executions did the same work on the same GPUs.
+-- @assumes held_up is what nsys recorded of itself: a thread that nothing waited for cost nothing, and what it adds to calls is not in it.
 -- @assumes A difference within 2 % (durations, step time) or 10 % (gaps) is none. nsys has overhead too: only step_time shows it.
 -- @column run            Run.
--- @column quantity       kernel_duration, launch_gap or step_time.
+-- @column quantity       kernel_duration, launch_gap, step_time or held_up.
 -- @column tool           The tool under test.
 -- @column other_tool     What it is compared with: nsys, kineto or none (no profiler).
 -- @column clock_control  ncu --clock-control, where known.
 -- @column part           all, compute (all but collectives) or a family; of step_time the segment of steps, such as measure.
--- @column grade          launch, configuration, or steps.
--- @column samples        Pairs of launches, configurations, gaps, or steps under `tool`.
+-- @column grade          launch, configuration, steps, or recorded (held_up).
+-- @column samples        Pairs of launches, configurations, gaps, steps under `tool`, or processes.
 -- @column launches       Launches of other_tool that they stand for.
--- @column tool_ns        Their time in `tool` (configuration: median times launches); of step_time the mean step; rounded to 1 ns.
+-- @column tool_ns        Their time in `tool` (configuration: median times launches); of step_time the mean step; of held_up all time; rounded to 1 ns.
 -- @column other_ns       The same in other_tool.
 -- @column ratio          tool_ns over other_ns: weighted by time.
 -- @column median_ratio   Median of the ratios of the samples (step_time: ratio of the medians of the host's times).
@@ -48,11 +50,22 @@ WITH sampled AS (
         steps AS samples, CAST(round(tool_ns) AS BIGINT) AS tool_ns, CAST(round(plain_ns) AS BIGINT) AS other_ns,
         tool_ns / nullif(plain_ns, 0) AS ratio, [NULL, host_ratio, NULL] AS ratios
     FROM _step_time_pairs
+    UNION ALL BY NAME
+    SELECT run, 'held_up' AS quantity, tool, 'none' AS other_tool, 'all' AS part, 'recorded' AS grade, count(*) AS samples,
+        TRY_CAST(sum(span_ns) AS BIGINT) AS tool_ns, TRY_CAST(sum(span_ns - profiler_ns) AS BIGINT) AS other_ns,
+        sum(span_ns) / nullif(sum(span_ns - profiler_ns), 0) AS ratio
+    FROM profiler_share
+    WHERE span_ns > 0
+    GROUP BY run, tool
 )
 SELECT
     run, quantity, tool, other_tool, clock_control, part, grade, samples, launches, tool_ns, other_ns, round(ratio, 4) AS ratio,
     round(ratios[2], 4) AS median_ratio, round(ratios[1], 4) AS p5_ratio, round(ratios[3], 4) AS p95_ratio,
     CASE
+        WHEN quantity = 'held_up' AND 50 * (tool_ns - other_ns) <= tool_ns
+            THEN format('{} held up threads for at most 2 % of the time: it may be left out of account', tool)
+        WHEN quantity = 'held_up' THEN format('{} held up threads for {:.1f} % of the time: up to that much of the host''s time, and '
+            'of the idle time of the GPUs, is its own; record less (nsys profile --sample=none --cpuctxsw=none)', tool, 100.0 * (tool_ns - other_ns) / tool_ns)
         WHEN ratio IS NULL THEN NULL
         WHEN part = 'collective' THEN 'cannot tell: a collective lasts as long as it waits for other ranks'
         WHEN tool = 'ncu' AND quantity = 'kernel_duration' THEN format(

@@ -1,0 +1,217 @@
+"""Why each GPU idled, by what the thread did that launched the work which ended each gap: a row per cause and function.
+
+Each instant of a gap has one cause. Until that call began: synchronisation (its thread waited for the GPU in a function), call
+(it was in another function of the API), cpu (in none). From then on: launch (the call, and the way of the work to the GPU). Of
+work that had been launched before the gap began: event (its stream had to wait for an event) or queue (the GPU's delay).
+unlinked: the launching call was not recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
+which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
+@scope profile
+@requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes
+@assumes A call waits for the GPU where CUPTI recorded that it does (nsys), or where its name says so (cudaDeviceSynchronize).
+@assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
+@assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+@assumes A wait for an event is recorded by nsys alone: without it (Kineto), event is part of queue.
+@param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
+@column run           Run (one workload in one configuration).
+@column tool          nsys or kineto. Never add them up: they saw the same work.
+@column rank          Rank of the process; NULL where unknown or where processes share the device.
+@column profile_id    Profile; key of `profiles`.
+@column window_index  Capture window of the process, from 0.
+@column process_id    OS process; NULL where several share the device.
+@column device_id     The physical GPU.
+@column context       CUDA context id within the process; NULL but per stream.
+@column stream        Stream id within the process; NULL but per stream, and for work outside streams.
+@column cause         synchronisation, call, cpu, launch, event, queue or unlinked.
+@column name          The function, for synchronisation, call and launch.
+@column began_in      Function that waits for the GPU, or copies, in which that thread was when the gap began; NULL: in none.
+@column idle_pct      idle_ns as a share of gaps_ns, to one decimal.
+@column idle_ns       Idle time of this cause.
+@column gaps          Gaps that have some.
+@column gaps_ns       All idle time of the device or stream: idle_ns of busy_time (per device) and of idle_breakdown.
+@balance gaps_ns = idle_ns per run, tool, profile_id, window_index, process_id, device_id, context, stream
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.analyses import Ask
+from nsightlens.analyses._activity import outermost
+from nsightlens.columns.arrays import MISSING, Int, integers
+from nsightlens.errors import UsageError
+
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("window_index", pa.int32()),
+    ("process_id", pa.string()), ("device_id", pa.string()), ("context", pa.int64()), ("stream", pa.int64()),
+    ("cause", pa.string()), ("name", pa.string()), ("began_in", pa.string()), ("idle_pct", pa.float64()),
+    ("idle_ns", pa.int64()), ("gaps", pa.int64()),
+    ("gaps_ns", pa.int64())])
+_CAUSES = ("synchronisation", "call", "cpu", "launch", "event", "queue", "unlinked")
+_SYNCHRONISATION, _CALL, _CPU, _LAUNCH, _EVENT, _QUEUE, _UNLINKED = range(len(_CAUSES))
+_PROFILES = "SELECT DISTINCT profile_id FROM _gpu_work ORDER BY profile_id"
+_ORDER = ("run", "tool", "rank", "profile_id", "window_index", "process_id", "device_id", "context", "stream")
+_PARTS = {"device": "device_id, NULL::BIGINT AS context, NULL::BIGINT AS stream, NULL::VARCHAR AS owner",
+          "stream": "device_id, context, stream, process_id AS owner"}
+_TRACKS = """
+WITH works AS (
+    SELECT run, tool, profile_id, window_index, process_id, start_ns, end_ns, launch_id, kind, work_id, {parts}
+    FROM _gpu_work WHERE profile_id = $1
+), tracks AS (
+    SELECT *, (row_number() OVER (ORDER BY window_index, device_id, context, stream, owner) - 1)::INTEGER AS track
+    FROM (SELECT run, tool, profile_id, window_index, device_id, context, stream, owner,
+            CASE WHEN min(process_id) = max(process_id) THEN min(process_id) END AS process_id FROM works GROUP BY ALL)
+)"""
+_WHO = f"""{_TRACKS}
+SELECT t.* EXCLUDE (owner, track), p.rank FROM tracks AS t
+LEFT JOIN processes AS p ON p.profile_id = t.profile_id AND p.process_id = t.process_id ORDER BY track"""
+# The order is that of idle_breakdown: where several begin at once, the first of them ends the gap.
+_WORK = f"""{_TRACKS}
+SELECT track, start_ns, end_ns, launch_id FROM works AS w JOIN tracks AS t
+    ON t.window_index IS NOT DISTINCT FROM w.window_index AND t.device_id IS NOT DISTINCT FROM w.device_id
+    AND t.context IS NOT DISTINCT FROM w.context AND t.stream IS NOT DISTINCT FROM w.stream
+    AND t.owner IS NOT DISTINCT FROM w.owner
+ORDER BY track, start_ns, end_ns, kind, work_id"""
+_NAMES = "SELECT DISTINCT name FROM api_calls WHERE profile_id = $1 AND name IS NOT NULL ORDER BY name"
+_CALLS = """
+WITH threads AS (
+    SELECT process_id, thread, name, (dense_rank() OVER (ORDER BY process_id, thread) - 1)::INTEGER AS line
+    FROM (SELECT DISTINCT process_id, thread, name FROM api_calls WHERE profile_id = $1)
+), waits AS (
+    SELECT DISTINCT launch_id FROM synchronizations WHERE profile_id = $1 AND kind IN ('event', 'stream', 'context')
+)
+SELECT launch_id, line, start_ns, start_ns + duration_ns AS end_ns, coalesce(list_position($2, c.name) - 1, -1)::INTEGER AS name,
+    launch_id IN (FROM waits) AND NOT contains(c.name, 'Query')
+        OR regexp_matches(c.name, '(Device|Ctx|Context|Stream|Event|Thread)Synchronize') AS waits,
+    regexp_matches(c.name, 'Memcpy|Memset') AS copies
+FROM api_calls AS c JOIN threads AS t ON t.process_id IS NOT DISTINCT FROM c.process_id AND t.thread IS NOT DISTINCT FROM c.thread
+    AND t.name IS NOT DISTINCT FROM c.name
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY line, start_ns, duration_ns DESC, launch_id"""
+_STREAM_WAITS = "SELECT count(*) AS waits FROM synchronizations WHERE profile_id = $1 AND kind = 'stream_wait_event'"
+# The first launch into a stream after it was told to wait.
+_BEHIND_EVENTS = """
+SELECT DISTINCT s.launch_id FROM _waits AS w
+ASOF JOIN _stream_work AS s ON s.profile_id = w.profile_id AND s.process_id = w.process_id
+    AND s.context = w.context AND s.stream = w.stream AND w.call_start_ns < s.call_start_ns
+WHERE w.profile_id = $1 AND w.kind = 'stream_wait_event'"""
+
+
+class _Gaps(NamedTuple):
+    """Gaps: the track of each, when it began and ended, and the call of the work that ended it (MISSING: none known)."""
+
+    track: Int
+    begin: Int
+    end: Int
+    launch_id: Int
+
+
+class _Parts(NamedTuple):
+    """Parts of gaps: which gap, its cause, the places of two names (-1: none), and how long it is."""
+
+    gap: Int
+    cause: Int
+    name: Int
+    began_in: Int
+    length: Int
+
+
+class _Calls:
+    """The calls of a profile, sorted by line (thread), start and falling length."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.launch_id, self.line, self.start, self.end, self.name = (
+            integers(table[name].combine_chunks()) for name in ("launch_id", "line", "start_ns", "end_ns", "name"))
+        self.waits, self.copies = (table[name].fill_null(False).to_numpy() for name in ("waits", "copies"))
+
+
+def analyse(ask: Ask, *, per: str = "device") -> pa.Table:
+    """Return the causes of each device's or stream's idle time, the largest first. Raises UsageError for another `per`."""
+    if per not in _PARTS:
+        raise UsageError("per is device or stream")
+    found = [_of_profile(ask, row["profile_id"], _PARTS[per]) for row in ask(_PROFILES, []).to_pylist()]
+    rows = [row for rows in found for row in rows]
+    rows.sort(key=lambda row: (
+        *((row[name] is None, row[name] if row[name] is not None else 0) for name in _ORDER),
+        -row["idle_ns"], row["cause"], row["name"] or "", row["began_in"] or ""))
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
+    gaps = _gaps(ask(_WORK.format(parts=parts), [profile]))
+    names = ask(_NAMES, [profile])["name"].cast(pa.string()).to_pylist()
+    calls = _Calls(ask(_CALLS, [profile, names]))
+    behind = np.zeros(0, np.int64)
+    if ask(_STREAM_WAITS, [profile])["waits"][0].as_py():
+        behind = ask(_BEHIND_EVENTS, [profile])["launch_id"].to_numpy()
+    split = _split(gaps, calls, behind)
+    some = np.flatnonzero(split.length > 0)
+    keys = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
+            "began_in": split.began_in[some]}
+    summed = pa.table(keys | {"length": split.length[some], "gap": split.gap[some]}).group_by(list(keys)).aggregate(
+        [("length", "sum"), ("gap", "count_distinct")])
+    who = ask(_WHO.format(parts=parts), [profile]).to_pylist()
+    total = np.zeros(len(who), np.int64)
+    np.add.at(total, gaps.track, gaps.end - gaps.begin)
+    named = [*names, None]
+    return [who[row["track"]] | {
+        "cause": _CAUSES[row["cause"]], "name": named[row["name"]], "began_in": named[row["began_in"]],
+        "idle_pct": round(100.0 * row["length_sum"] / int(total[row["track"]]), 1), "idle_ns": row["length_sum"],
+        "gaps": row["gap_count_distinct"], "gaps_ns": int(total[row["track"]])} for row in summed.to_pylist()]
+
+
+def _gaps(work: pa.Table) -> _Gaps:
+    """Return the times between works of a track in which none of it runs. work: sorted by track and start."""
+    track, start, end, launch = (integers(work[name].combine_chunks()) for name in ("track", "start_ns", "end_ns", "launch_id"))
+    reach = np.empty_like(end)
+    bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(track)]
+    for first, last in pairwise(bounds):
+        reach[first:last] = np.maximum.accumulate(end[first:last])
+    found = np.flatnonzero((track[1:] == track[:-1]) & (start[1:] > reach[:-1]))
+    return _Gaps(track[found], reach[found], start[found + 1], launch[found + 1])
+
+
+def _split(gaps: _Gaps, calls: _Calls, behind: Int) -> _Parts:
+    """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
+    order = np.argsort(calls.launch_id, kind="stable")
+    ids = calls.launch_id[order]
+    place = np.searchsorted(ids, gaps.launch_id, "left")
+    known = place < len(ids)
+    known[known] = ids[place[known]] == gaps.launch_id[known]
+    call = np.full(len(place), -1)
+    call[known] = order[place[known]]
+    launched = np.full(len(place), MISSING)
+    launched[known] = calls.start[call[known]]
+    late, none = known & (launched > gaps.begin), np.full(len(place), -1)
+    cause = np.where(~known, _UNLINKED, np.where(np.isin(gaps.launch_id, behind), _EVENT, _QUEUE))
+    early = np.flatnonzero(~late)
+    parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early])]
+    for line in np.unique(calls.line[call[late]]).tolist():
+        mine = np.flatnonzero(late)[calls.line[call[late]] == line]
+        parts += _before_launch(gaps, mine, calls, slice(*np.searchsorted(calls.line, [line, line + 1])), call[mine])
+    return _Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _before_launch(gaps: _Gaps, mine: Int, calls: _Calls, own: slice, call: Int) -> list[_Parts]:
+    """Return the parts of gaps that lasted until a thread launched the next work. own: its calls; call: that of each gap."""
+    kept = outermost(calls.start[own], calls.end[own])
+    starts, ends, names = calls.start[own][kept], calls.end[own][kept], calls.name[own][kept]
+    waits, copies = (np.logical_or.reduceat(flags[own], kept) for flags in (calls.waits, calls.copies))
+    begin, end = gaps.begin[mine], gaps.end[mine]
+    until = np.minimum(calls.start[call], end)
+    first = np.searchsorted(ends, begin, "right")
+    count = np.maximum(np.searchsorted(starts, until, "left") - first, 0)
+    at_begin = np.minimum(first, len(kept) - 1)
+    began_in = np.where((count > 0) & (waits | copies)[at_begin] & (starts[at_begin] <= begin), names[at_begin], -1)
+    gap = np.repeat(np.arange(len(mine)), count)
+    piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))
+    length = np.minimum(ends[piece], until[gap]) - np.maximum(starts[piece], begin[gap])
+    covered = np.zeros(len(mine), np.int64)
+    np.add.at(covered, gap, length)
+    none = np.full(len(mine), -1)
+    return [
+        _Parts(mine[gap], np.where(waits[piece], _SYNCHRONISATION, _CALL), names[piece], began_in[gap], length),
+        _Parts(mine, none * 0 + _CPU, none, began_in, until - begin - covered),
+        _Parts(mine, none * 0 + _LAUNCH, calls.name[call], began_in, end - until)]
