@@ -34,9 +34,10 @@ COUNTERS = frozenset(("mtia_counters", "hardware_counters"))
 """Of counters whose pid is the device."""
 # Categories that no table takes and that are never the work of an accelerator.
 IDLE_CATEGORIES = frozenset((
-    "Trace", "cpu_instant_event", "external_correlation", "overhead", "python_function", "cuda_sync", "cuda_event", "xpu_sync",
+    "Trace", "cpu_instant_event", "external_correlation", "overhead", "cuda_sync", "cuda_event", "xpu_sync",
     "mtia_runtime", "cuda_profiler_range",
 ))
+FRAME = "python_function"
 MODULE = "nn.Module: "
 MEMORY = "[memory]"
 END_MARKER = "Record Window End"
@@ -52,6 +53,7 @@ ELEMENT_BYTES = {
 }
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _GPU = re.compile(r"GPU (\d{1,9})\b.*", re.DOTALL)
 _UNIT = re.compile(r"(.*\S)\s*\(([^()]+)\)", re.DOTALL)
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})")
@@ -70,6 +72,11 @@ def step_number(name: str) -> int | None:
     """Return N of "ProfilerStep#N", None for another name."""
     step = _STEP.fullmatch(name)
     return int(step[1]) if step else None
+
+
+def frame_name(name: str | None) -> str | None:
+    """Return the name of a frame without addresses, of which each object has one: <built-in method size of Tensor object>."""
+    return None if name is None else _ADDRESS.sub("", name)
 
 
 def gpu_number(label: object) -> int | None:

@@ -158,7 +158,8 @@ def _kind(category: str) -> type[Known]:
     return cast("type[Known]", kind)
 
 
-NO_ARGS: dict[str, Any] = {table: kind() for table, kind in (_ARGS | {"allocations": AllocationArgs}).items()}
+NO_ARGS: dict[str, Any] = {table: kind() for table, kind in
+                           (_ARGS | {"frame_calls": RangeArgs, "allocations": AllocationArgs}).items()}
 """What an event of each table says that has no arguments."""
 KINDS = tuple(_kind(category) for category in sorted(categories.CATEGORIES))
 CATEGORIES: dict[Any, str] = {kind: kind.cat for kind in KINDS}

@@ -61,7 +61,7 @@ class Fields:
     def _note_processes(self, tables: dict[str, Parsed]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
         on_host: Counter[int] = Counter()
-        for table in ("api_calls", "ranges", "allocations"):
+        for table in ("api_calls", "ranges", "frame_calls", "allocations"):
             if table in tables:
                 pid = tables[table]["pid"]
                 on_gpu = tables[table].get("on_gpu")
@@ -188,6 +188,10 @@ def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     }
 
 
+def _frame_calls(events: list[Event], _: list[Args], are_typed: bool) -> Parsed:
+    return _spans(events, are_typed)
+
+
 def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_typed: bool) -> Parsed:
     """Return which ranges the tool drew on the GPU's track, and the device and stream of these."""
     on_gpu = np.zeros(len(events), dtype=np.bool_)
@@ -234,5 +238,5 @@ def _gpu(event: Event) -> int | None:
 
 _TABLES: dict[str, Callable[[list[Event], list[Args], bool], Parsed]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
-    "device_samples": _device_samples,
+    "device_samples": _device_samples, "frame_calls": _frame_calls,
 }
