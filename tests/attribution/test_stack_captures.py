@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest

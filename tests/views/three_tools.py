@@ -50,7 +50,8 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool), *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool),
+             *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
 
@@ -255,8 +256,9 @@ def _stacks(tool: str) -> Rows:
     if tool != "kineto":
         return {"kernels": kernels}
     kernels[1]["launch_id"] = None
-    frames = [place | {"thread": 1, "frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0, "calls": 1,
+    whose = {name: place[name] for name in ("run", "tool", "profile_id", "process_id")}
+    frames = [whose | {"thread": 1, "frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0, "calls": 1,
                        "name": f"{name}.py(1): {name}", "recursive": False, "host_ns": 20} for i, name in enumerate("fg")]
     ranges = [place | {"range_id": first + i, "frame_id": first + i, "thread": 1, "start_ns": 20 * i, "duration_ns": 5,
                        "kind": "operator", "name": "aten::mm", "depth": 0} for i in range(2)]
-    return {"kernels": kernels, "frames": [{k: v for k, v in row.items() if k != "window_index"} for row in frames], "ranges": ranges}
+    return {"kernels": kernels, "frames": frames, "ranges": ranges}
