@@ -261,4 +261,10 @@ def _stacks(tool: str) -> Rows:
                        "name": f"{name}.py(1): {name}", "recursive": False, "host_ns": 20} for i, name in enumerate("fg")]
     ranges = [place | {"range_id": first + i, "frame_id": first + i, "thread": 1, "start_ns": 20 * i, "duration_ns": 5,
                        "kind": "operator", "name": "aten::mm", "depth": 0} for i in range(2)]
-    return {"kernels": kernels, "frames": frames, "ranges": ranges}
+    return {"kernels": kernels, "frames": frames, "ranges": [*ranges, *_served(place, first)]}
+
+
+def _served(place: dict[str, Any], first: int) -> list[dict[str, Any]]:
+    """Return steps of an inference server, two phases of which begin at one time and last none."""
+    return [place | {"range_id": first + 10 + i, "thread": 1, "start_ns": 90, "duration_ns": 0, "kind": "annotation", "depth": 0,
+                     "name": name} for i, name in enumerate(("step[DECODE bs=1]", "step[EXTEND bs=1 toks=9]"))]
