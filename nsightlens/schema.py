@@ -15,7 +15,7 @@ Log of SCHEMA_VERSION
 5  private table _answers, with a table _answer_... per view that is kept
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
-8  table frames; kernels, memory_ops, ranges: frame_id
+8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
 """
 
 from __future__ import annotations
@@ -176,6 +176,8 @@ KERNELS = Table(
         *_LAUNCHED,
         _c("graph_id", INT64, "reader", "Executable CUDA graph the kernel is a node of."),
         _c("graph_node_id", INT64, "reader", "Node within that graph."),
+        _c("annotation", TEXT, "reader", "What the program called the node when it captured the graph (PyTorch's mark_kernels)."),
+        _c("annotated_module", TEXT, "reader", "Module that the program named for the node when it captured the graph: a path."),
         *_WHY,
         _c("collective", TEXT, "reader", "Collective operation as the tool names it, else as the innermost range names it."),
         _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements x element size.", "bytes"),

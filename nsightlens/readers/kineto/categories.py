@@ -44,11 +44,15 @@ END_MARKER = "Record Window End"
 COUNTER = "C"
 PHASES = {"M": "metadata", "i": "instants", "s": "flows", "f": "flows", COUNTER: "counters"}
 
-# Bytes of an element by c10's name of the type; a type that is not here leaves the message size unknown.
+# Bytes of an element by c10's name of the type, and by torch's, which annotations of CUDA graphs have.
+# A type that is not here leaves the message size unknown.
 ELEMENT_BYTES = {
     "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Half": 2, "Float": 4, "Double": 8, "Bool": 1, "BFloat16": 2,
     "ComplexHalf": 4, "ComplexFloat": 8, "ComplexDouble": 16, "UInt16": 2, "UInt32": 4, "UInt64": 8,
     "QInt8": 1, "QUInt8": 1, "QInt32": 4,
+    "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1,
+    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "complex32": 4, "complex64": 8, "complex128": 16,
+    "float8_e5m2": 1, "float8_e4m3fn": 1, "float8_e5m2fnuz": 1, "float8_e4m3fnuz": 1, "float8_e8m0fnu": 1,
     "Float8_e5m2": 1, "Float8_e4m3fn": 1, "Float8_e5m2fnuz": 1, "Float8_e4m3fnuz": 1, "Float8_e8m0fnu": 1,
 }
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}

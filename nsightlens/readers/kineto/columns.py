@@ -60,6 +60,7 @@ class Builder:
             "graph_id": times.column(_not_zero(parsed["graph_id"])),
             "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
             **(_collectives(parsed) if any(one is not None for one in parsed["collective"]) else {}),
+            **_annotations(parsed),
         }
 
     def memory_ops(self, parsed: Parsed) -> Columns:
@@ -213,6 +214,14 @@ def _device_type(number: int | None) -> str | None:
 def _dimensions(what: str, sizes: list[Any]) -> Columns:
     """Return <what>_x, _y and _z."""
     return {f"{what}_{axis}": column for axis, column in zip("xyz", values.triples(sizes), strict=True)}
+
+
+def _annotations(parsed: Parsed) -> Columns:
+    """Return what the program said of nodes of CUDA graphs when it captured them: name and module, those that there are."""
+    in_graph = ~np.isin(parsed["graph_node_id"], (0, UNKNOWN))
+    found = {name: [one if known else None for one, known in zip(parsed[name], in_graph.tolist(), strict=True)]
+             for name in ("annotation", "annotated_module") if any(one is not None for one in parsed[name])}
+    return {name: values.texts(texts) for name, texts in found.items()}
 
 
 def _collectives(parsed: Parsed) -> Columns:
