@@ -15,6 +15,7 @@ Log of SCHEMA_VERSION
 5  private table _answers, with a table _answer_... per view that is kept
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
+8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -112,6 +113,8 @@ _WHY = (
     _c("op_range_id", INT64, "attribution", "Range of `op`; key of `ranges`."),
     _c("range_id", INT64, "attribution", "Innermost enclosing range; key of `ranges`."),
     _c("step_id", INT64, "attribution", "Range of the step; key of `ranges`."),
+    _c("frame_id", INT64, "attribution", "Innermost Python frame that launched it, else that which called the forward operator "
+       "of its backward operator; key of `frames`."),
 )
 
 _DEVICE = (
@@ -173,6 +176,8 @@ KERNELS = Table(
         *_LAUNCHED,
         _c("graph_id", INT64, "reader", "Executable CUDA graph the kernel is a node of."),
         _c("graph_node_id", INT64, "reader", "Node within that graph."),
+        _c("annotation", TEXT, "reader", "What the program called the node when it captured the graph (PyTorch's mark_kernels)."),
+        _c("annotated_module", TEXT, "reader", "Module that the program named for the node when it captured the graph: a path."),
         *_WHY,
         _c("collective", TEXT, "reader", "Collective operation as the tool names it, else as the innermost range names it."),
         _c("message_bytes", INT64, "reader", "Payload of the collective on this rank: input elements x element size.", "bytes"),
@@ -190,7 +195,7 @@ KERNELS = Table(
     ),
     "kernel_id",
     ("kernel_id", "start_ns", "duration_ns", "overrun_ns", "launch_index", "nth", "correlation_id", "launch_id", "queue_delay_ns",
-     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "group_seq", "metrics", "ncu_id"),
+     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "frame_id", "group_seq", "metrics", "ncu_id"),
 )
 
 MEMORY_OPS = Table(
@@ -218,7 +223,7 @@ MEMORY_OPS = Table(
     ),
     "memory_op_id",
     ("memory_op_id", "start_ns", "duration_ns", "bytes", "address", "correlation_id", "launch_id", "queue_delay_ns",
-     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id"),
+     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "frame_id"),
 )
 
 GRAPH_EXECUTIONS = Table(
@@ -419,6 +424,8 @@ RANGES = Table(
         _c("depth", INT32, "attribution", "Number of enclosing ranges of the same thread."),
         _c("op_parent_id", INT64, "attribution", "Innermost enclosing operator of the same thread."),
         _c("forward_id", INT64, "attribution", "Forward operator of a backward operator (same autograd sequence number)."),
+        _c("frame_id", INT64, "attribution", "Innermost Python frame around an operator, else that around its forward operator; "
+           "key of `frames`."),
         *_WHERE_FROM,
         _c("thread", INT64, "reader", "OS thread id on which it began; NULL for ranges on the GPU track."),
         _c("end_thread", INT64, "reader", "Thread on which it ended, where that is another one."),
@@ -439,8 +446,41 @@ RANGES = Table(
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
     ),
     "range_id",
-    ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "start_ns", "duration_ns", "step", "sequence",
+    ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "frame_id", "start_ns", "duration_ns", "step", "sequence",
      "external_id"),
+)
+
+FRAMES = Table(
+    "frames",
+    "One row per Python frame and frames around it (Kineto, with_stack=True): a tree per thread, in which all calls of a "
+    "function from one place of the stack are one row. Left out are frames in which no operator and no API call began and that "
+    "took less than a thousandth of the time of the outermost one.",
+    (
+        _c("frame_id", INT64, "attribution", "Identity of the row, ascending from each frame to those that it called."),
+        _RUN, _TOOL, _PROFILE, _PROCESS,
+        _c("thread", INT64, "reader", "OS thread id, as the profiler gives it."),
+        _c("parent_id", INT64, "attribution", "The frame that called it; NULL for the outermost."),
+        _c("last_id", INT64, "attribution", "The last frame within it: those within it are frame_id + 1 to last_id."),
+        _c("depth", INT32, "attribution", "Number of frames around it."),
+        _c("name", TEXT, "reader", "Frame as the profiler prints it, without addresses: 'FILE(LINE): FUNCTION' with the "
+           "function's first line, a built-in, or 'nn.Module: NAME'."),
+        _c("recursive", BOOL, "attribution", "A frame of the same name lies around it: its times are a part of that one's."),
+        _c("calls", INT64, "attribution", "Calls."),
+        _c("host_ns", INT64, "attribution", "Sum of the calls' durations.", "ns"),
+    ),
+)
+
+FRAME_CALLS = Table(
+    "frame_calls",
+    "One row per call of a Python function. It is what `frames` are made of, and is not stored.",
+    (
+        _PROCESS,
+        _c("thread", INT64, "reader", "OS thread id, as the profiler gives it."),
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("name", TEXT, "reader", "Frame as the profiler prints it, without addresses."),
+    ),
+    varying=("start_ns", "duration_ns"),
 )
 
 ALLOCATIONS = Table(
@@ -672,7 +712,9 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, MPI_CALLS, RANGES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
+        PAGE_FAULTS, DEVICE_SAMPLES, MPI_CALLS, RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
         METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
+READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}
+"""The tables that readers may yield."""

@@ -12,6 +12,7 @@ A range lies around whatever began on its thread while it was open. The rules, o
 | . optimizer | `Optimizer.step#...`, `Optimizer.zero_grad#...`, and names with the word optimizer |
 | . backward | ranges of the autograd engine, backward operators, and names with the word backward |
 | . forward | modules, operators that a backward operator belongs to, and names with the word forward |
+| frame_id | the innermost Python frame, else that around the forward operator of the innermost backward operator |
 | range_path | the names from the outermost to the innermost range, steps left out |
 | collective | of kernels that communicate, where the tool does not say it: what the innermost range says that names one |
 
@@ -24,16 +25,17 @@ what lies around that. A step inside another step of its process is an annotatio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightlens.attribution import range_tree
+from nsightlens.attribution import range_tree, stacks
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, Pairs, RangeLinks, WorkRanges, paired
-from nsightlens.attribution.intervals import codes, each_once
+from nsightlens.attribution.intervals import at, codes, each_once
 from nsightlens.attribution.launch_correlation import Launched, used_by_several
 from nsightlens.attribution.range_labels import Labels
 from nsightlens.attribution.range_tree import Nested, RangeIndex, Ranges, traits
+from nsightlens.attribution.stacks import FrameCalls, Frames, Stacks
 from nsightlens.columns.arrays import MISSING, Int, Places, stretches
 from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.row_templates import RowTemplates
@@ -68,42 +70,89 @@ class CallSearch:
 
 @dataclass(frozen=True, slots=True)
 class PlacedWork:
-    """GPU work of one table, per row: its template, the place it was launched from and the number of its step (-1: none)."""
+    """GPU work of one table, per row: its template, the place it was launched from, the number of its step and its frame (-1:
+    none); frame is None in a profile without stacks."""
 
     template: LongColumn
     place: Places
     step: LongColumn
+    frame: LongColumn | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """Whose the rows are. every: more than any number of a process. groups: per table, window * every + process of each template.
+    of: per table the track, which is group and thread as one number, of each template (of allocations: of each row)."""
+
+    every: int
+    groups: Mapping[str, Int]
+    of: Mapping[str, Places]
+
+
+def tracks(
+    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], windows: Sequence[Window],
+) -> Tracks:
+    """Return whose the rows are. processes: the number of the process of each template, by table."""
+    every = 1 + max(int(window.processes.max(initial=0)) for window in windows)
+    groups = {name: templates[name].windows() * every + processes[name]
+              for name in ("ranges", "api_calls", "frame_calls", "kernels", "memory_ops")}
+    on_threads = ("ranges", "api_calls", "frame_calls", "allocations")
+    owners = groups | {"allocations": _groups_of_allocations(columns, windows, every)}
+    found = _tracks([owners[name] for name in on_threads], [columns.take(name, "thread") for name in on_threads])
+    return Tracks(every, groups, dict(zip(on_threads, found, strict=True)))
+
+
+def stacked(
+    columns: GatheredColumns, templates: RowTemplates, process: Int, owners: Tracks, windows: Sequence[Window], base: int,
+) -> tuple[Stacks, Frames] | None:
+    """Return the calls of Python functions and their frames; None where none were recorded.
+
+    templates: those of the calls. process: the number of the process of each. base: the first id of the profile's rows.
+    """
+    if not columns.rows("frame_calls"):
+        return None
+    track = owners.of["frame_calls"]
+    functions, function = stacks.functions(process, (batch for _, _, batch in templates.read()))
+    template = columns.take("frame_calls", "template")
+    start = _shifted(columns, "frame_calls", columns.take("frame_calls", "start_ns"), [window.shift for window in windows])
+    duration = columns.take("frame_calls", "duration_ns")
+    return stacks.stacks(FrameCalls(function[template], track[template], start, duration), functions, base)
 
 
 def search(
-    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], windows: Sequence[Window],
+    columns: GatheredColumns, templates: RowTemplates, owners: Tracks, found_stacks: Stacks | None, windows: Sequence[Window],
     tool: str, base: int,
 ) -> tuple[CallSearch, RangeLinks, AllocationRanges]:
     """Return the search for a profile with ranges, and what is attributed to ranges and allocations.
 
-    processes: the number of the process of each template, by table. base: the first id of the profile's rows.
+    templates: those of ranges. base: the first id of the profile's rows.
     """
-    every = 1 + max(int(window.processes.max(initial=0)) for window in windows)
-    groups = {name: templates[name].windows() * every + processes[name]
-              for name in ("ranges", "api_calls", "kernels", "memory_ops")}
-    of_allocations = _groups_of_allocations(columns, windows, every)
-    threads = [columns.take(name, "thread") for name in ("ranges", "api_calls", "allocations")]
-    tracks = _tracks([groups["ranges"], groups["api_calls"], of_allocations], threads)
     shifts = [window.shift for window in windows]
     template = columns.take("ranges", "template")
-    found_traits = traits(batch for _, _, batch in templates["ranges"].read())
-    ranges = Ranges(template, tracks[0][template], groups["ranges"][template].astype(np.int32),
+    found_traits = traits(batch for _, _, batch in templates.read())
+    ranges = Ranges(template, owners.of["ranges"][template], owners.groups["ranges"][template].astype(np.int32),
                     columns.take("ranges", "sequence"), found_traits)
-    index = range_tree.index(ranges, _nested(ranges, columns, shifts, unclosed=tool == "nsys"))
+    index = range_tree.index(ranges, _nested(ranges, columns, shifts, unclosed=tool == "nsys"), found_stacks)
     del ranges
     at_ns = _shifted(columns, "allocations", columns.take("allocations", "at_ns"), shifts)
-    operators = index.tree.operator_at(index.nested.nest.innermost(tracks[2], at_ns, at_ns + 1))
+    operators = index.tree.operator_at(index.nested.nest.innermost(owners.of["allocations"], at_ns, at_ns + 1))
     external_id = columns.take("ranges", "external_id")[index.tree.rows]
     if tool == "kineto":
-        external_id = _without_shared_ids(external_id, index.nested.group, every)
-    found = CallSearch(index, groups, tracks[1], external_id, columns.take("ranges", "step")[index.tree.steps])
-    return (found, RangeLinks(base, index.tree, _inner_steps(template, index.nested.steps.inner)),
+        external_id = _without_shared_ids(external_id, index.nested.group, owners.every)
+    step_number = columns.take("ranges", "step")[index.tree.steps]
+    found = CallSearch(index, owners.groups, owners.of["api_calls"], external_id, step_number)
+    return (found, RangeLinks(base, index.tree, _inner_steps(template, index.nested.steps.inner), _frames_of_operators(index)),
             AllocationRanges(base, index.tree, operators))
+
+
+def _frames_of_operators(index: RangeIndex) -> Places | None:
+    """Return per row of ranges the frame around it, where it is an operator; None in a profile without stacks."""
+    if index.frame is None:
+        return None
+    places = np.flatnonzero(index.tree.operator == np.arange(len(index.tree.operator)))
+    frame = np.full(len(index.tree.depth), -1, dtype=np.int32)
+    frame[index.tree.rows[places]] = index.frame[places]
+    return frame
 
 
 def _nested(ranges: Ranges, columns: GatheredColumns, shifts: Sequence[int], *, unclosed: bool) -> Nested:
@@ -129,15 +178,31 @@ def _inner_steps(template: Places, inner: Places) -> Pairs | None:
     return paired(template, is_inner)
 
 
-def call_ranges(found: CallSearch, template: LongColumn, start: LongColumn, base: int, folder: SpillFolder) -> CallRanges:
-    """Return what is attributed to API calls: the template and the start of each row."""
-    places = ColumnBuilder(folder, np.int32)
+def call_ranges(
+    found: CallSearch, found_stacks: Stacks | None, template: LongColumn, start: LongColumn, base: int, folder: SpillFolder,
+) -> CallRanges:
+    """Return what is attributed to API calls, and the frames around them: the template and the start of each row."""
+    places, frames = ColumnBuilder(folder, np.int32), ColumnBuilder(folder, np.int32)
     for some in stretches(len(template)):
         begin = start[some]
         known = begin != MISSING
         track = np.where(known, found.call_track[template[some]], -1)
         places.add(found.index.nested.nest.innermost(track, begin, np.where(known, begin + 1, begin)))
-    return CallRanges(base, found.index.tree, places.column())
+        if found_stacks:
+            frames.add(found_stacks.at(track, begin))
+    return CallRanges(base, found.index.tree, places.column(), frames.column() if found_stacks else None)
+
+
+def with_frames(all_frames: Frames, calls: CallRanges, ranges: RangeLinks) -> tuple[Frames, CallRanges, RangeLinks]:
+    """Return the frames worth keeping, and what is attributed to API calls and ranges with the numbers that these have."""
+    used = np.zeros(len(all_frames.function), dtype=np.bool_)
+    for column in (calls.frames, ranges.frames):
+        if column is not None:
+            for some in stretches(len(column)):
+                used[each_once(column[some])] = True
+    frames, number = all_frames.without_short(used)
+    operators = None if ranges.frames is None else at(number, ranges.frames)
+    return frames, replace(calls, kept_frame=number), replace(ranges, frames=operators)
 
 
 def place_work(
@@ -145,17 +210,32 @@ def place_work(
     folder: SpillFolder,
 ) -> PlacedWork:
     """Return where the GPU work of one table was launched from. Per row: its template, its External id, its launching call."""
-    place = np.full(len(template), -1, dtype=np.int32)
-    for some in stretches(len(template)):
-        call = links.call[some]
-        linked = np.flatnonzero(call >= 0)
-        place[some][linked] = values_at(calls.places, call[linked])
+    place = _of_call(calls.places, links.call)
     group = found.groups[table]
     place, time = _by_external_id(found, group, template, external_id, place, links.start)
     step = ColumnBuilder(folder, np.int32)
     for some in stretches(len(template)):
         step.add(found.index.nested.steps.at(group[template[some]].astype(np.int32), time[some]))
-    return PlacedWork(template, place, step.column())
+    return PlacedWork(template, place, step.column(), _frames_of_work(found.index, calls, links, place, folder))
+
+
+def _of_call(column: LongColumn, call: LongColumn) -> Places:
+    """Return for each row of GPU work the value of its launching call, -1 where it has none."""
+    values = np.full(len(call), -1, dtype=np.int32)
+    for some in stretches(len(call)):
+        linked = np.flatnonzero(call[some] >= 0)
+        values[some][linked] = values_at(column, call[some][linked])
+    return values
+
+
+def _frames_of_work(
+    index: RangeIndex, calls: CallRanges, links: Launched, place: Places, folder: SpillFolder,
+) -> LongColumn | None:
+    """Return the frame of each row of GPU work: that around its call, else that of the range it was launched from."""
+    if index.frame is None or calls.frames is None or calls.kept_frame is None:
+        return None
+    frame = _of_call(calls.frames, links.call)
+    return folder.spill(at(calls.kept_frame, np.where(frame >= 0, frame, at(index.frame, place))))
 
 
 def _by_external_id(
@@ -192,7 +272,8 @@ def work_ranges(
     for table, work in works.items():
         pairs = paired(whole(work.template), labels.of(work.place))
         pairs = Pairs(pairs.pairs, folder.spill(whole(pairs.code)))
-        columns[table] = WorkRanges(base, found.index.tree, labels, found.step_number, pairs, folder.spill(work.place), work.step)
+        columns[table] = WorkRanges(base, found.index.tree, labels, found.step_number, pairs, folder.spill(work.place), work.step,
+                                     work.frame)
     return columns
 
 

@@ -41,11 +41,14 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class CallRanges:
-    """What is attributed to API calls, which begin at `places`."""
+    """What is attributed to API calls, which begin at `places`. frames: the Python frame around each; None without stacks.
+    kept_frame: the number of each of these frames among those that are stored."""
 
     base: int
     tree: RangeTree
     places: LongColumn
+    frames: LongColumn | None = None
+    kept_frame: Places | None = None
 
     def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
         """Return the columns of stage `attribution` of some rows."""
@@ -68,11 +71,12 @@ class AllocationRanges:
 @dataclass(frozen=True, slots=True)
 class RangeLinks:
     """What is attributed to ranges themselves. inner: 1 for steps inside of another one, which are annotations; None: there are
-    none."""
+    none. frames: the Python frame around each operator; None without stacks."""
 
     base: int
     tree: RangeTree
     inner: Pairs | None
+    frames: Places | None = None
 
     def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
         """Return the columns of stage `attribution` of some rows, and those that it changes."""
@@ -82,6 +86,7 @@ class RangeLinks:
             "depth": pa.array(depth, mask=depth < 0),
             "op_parent_id": _ids(tree.operator_parent[rows], self.base),
             "forward_id": _ids(tree.forward[rows], self.base),
+            **_frame_ids(self.frames, rows, self.base),
         }
         if self.inner is None:
             return columns
@@ -100,8 +105,8 @@ class RangeLinks:
 
 @dataclass(frozen=True, slots=True)
 class WorkRanges:
-    """What is attributed to the GPU work of one table: per row its template and label, the place it was launched from and the
-    number of its step (-1: none)."""
+    """What is attributed to the GPU work of one table: per row its template and label, the place it was launched from, the
+    number of its step and its Python frame (-1: none; None without stacks)."""
 
     base: int
     tree: RangeTree
@@ -110,6 +115,7 @@ class WorkRanges:
     pairs: Pairs
     places: LongColumn
     step: LongColumn
+    frames: LongColumn | None = None
 
     def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
         """Return the columns of stage `attribution` of some rows."""
@@ -120,6 +126,7 @@ class WorkRanges:
             **_ranges_at(self.tree, place, self.base),
             "step": nullable(at(self.step_number, step, MISSING)),
             "step_id": _ids(at(self.tree.steps, step), self.base),
+            **_frame_ids(self.frames, rows, self.base),
         }
 
     def templates(self, first: int, batch: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -170,6 +177,10 @@ def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 def _ranges_at(tree: RangeTree, places: Places, base: int) -> dict[str, pa.Array]:
     """Return the ids of the innermost range and operator at each place."""
     return {"range_id": _ids(tree.row(places), base), "op_range_id": _ids(tree.row(tree.operator_at(places)), base)}
+
+
+def _frame_ids(frames: LongColumn | None, rows: slice, base: int) -> dict[str, pa.Array]:
+    return {} if frames is None else {"frame_id": _ids(frames[rows], base)}
 
 
 def _ids(rows: Places, base: int) -> pa.Array:

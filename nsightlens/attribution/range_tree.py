@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from nsightlens.attribution.autograd import Operators, forward_of
 from nsightlens.attribution.intervals import Nest, at, codes, each_once, nest
+from nsightlens.attribution.stacks import Stacks
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, stretches
 from nsightlens.names import collectives
 
@@ -155,13 +156,15 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class RangeIndex:
-    """What it takes to find the ranges around calls and GPU work, on top of the tree. phase, collective, module: per place."""
+    """What it takes to find the ranges around calls and GPU work, on top of the tree. phase, collective, module: per place;
+    so is frame, the Python frame around each range (-1: none); None in a profile without stacks."""
 
     tree: RangeTree
     nested: Nested
     phase: npt.NDArray[np.int8]
     collective: npt.NDArray[np.int8]
     module: Places
+    frame: Places | None = None
 
 
 def nested(ranges: Ranges, start: Int, duration: Int, *, unclosed: bool) -> Nested:
@@ -203,8 +206,8 @@ def _steps(found: Nest, is_step: Mask, group: Places) -> Steps:
     return Steps(outer, rows[every.rows[every.above >= 0]], nest(group[outer], start[outermost], end[outermost]))
 
 
-def index(ranges: Ranges, placed: Nested) -> RangeIndex:
-    """Return the index of ranges: their tree, and phase and module at each place."""
+def index(ranges: Ranges, placed: Nested, stacks: Stacks | None = None) -> RangeIndex:
+    """Return the index of ranges: their tree, and phase, module and frame at each place."""
     forward = _forward(ranges, placed)
     by_row = np.full(len(ranges.template), -1, dtype=np.int32)
     by_row[placed.nest.rows] = at(placed.nest.rows, forward)
@@ -215,7 +218,11 @@ def index(ranges: Ranges, placed: Nested) -> RangeIndex:
     names = ranges.traits.collective[placed.template]
     collective = at(names, placed.nest.nearest(names > 0), missing=0)
     around = np.where(module >= 0, module, at(module, linked))
-    return RangeIndex(tree, placed, _phase(ranges, placed, forward), collective, around)
+    frame = None
+    if stacks:
+        frame = stacks.at(ranges.track[placed.nest.rows], placed.nest.start)
+        frame = np.where(frame >= 0, frame, at(frame, linked))
+    return RangeIndex(tree, placed, _phase(ranges, placed, forward), collective, around, frame)
 
 
 def _phase(ranges: Ranges, placed: Nested, forward: Places) -> npt.NDArray[np.int8]:

@@ -35,7 +35,7 @@ COMMANDS = {
     "compare": "Compare the ranks of a run (stragglers, clocks, load balance), or two runs (what changed).",
     "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
     "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
-    "export": "Write the timeline for the Perfetto UI: export perfetto -o trace.json.gz.",
+    "export": "Write the timeline for the Perfetto UI, or Python stacks as a flame graph: export perfetto -o trace.json.gz.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
 

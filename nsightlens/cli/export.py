@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,7 +14,7 @@ import click
 
 from nsightlens.cli.filters import chosen
 from nsightlens.cli.output import store_option, views_option
-from nsightlens.errors import UsageError
+from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
@@ -53,6 +55,53 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
                          on_progress=progress)
     if not quiet:
         _report(written)
+
+
+@command.command("flamegraph")
+@click.option("--weight", type=click.Choice(["gpu", "host", "launches"]), default="gpu", show_default=True,
+              help="GPU time, host time, or kernels and memory operations launched.")
+@click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
+              help="JSON for speedscope.app, or a line per stack for flamegraph.pl and its kin.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", help="Only this run.")
+@click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
+@store_option
+@views_option
+def flamegraph(
+    weight: str, format_: str, output: Path | None, store: Path | None, views: Path | None, **filters: tuple[str, ...],
+) -> None:
+    """Write the Python stacks of PyTorch-profiler captures as a flame graph.
+
+    A stack weighs what its innermost frame launched or took itself, so that weights sum to the whole; they are those of the view
+    stack_tree. The captures must have been recorded with with_stack=True.
+
+    \b
+    nsightlens export flamegraph -o gpu.speedscope.json
+    nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
+    """
+    import nsightlens as nl
+    from nsightlens.flamegraph import collapsed, speedscope, stacks
+
+    asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
+    with nl.open(store, views=views) as opened:
+        found = stacks(opened.view("stack_tree", **{f"only_{column}": values for column, values in asked.items()}), weight)
+        first = next(found, None)
+    if first is None:
+        raise UsageError("no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True")
+    every = itertools.chain([first], found)
+    lines = collapsed(every) if format_ == "collapsed" else [json.dumps(speedscope(every, weight), ensure_ascii=False)]
+    if output is None:
+        click.echo("\n".join(lines))
+    else:
+        _write_text(output, "\n".join(lines) + "\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a file. Raises NsightlensError where it cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise NsightlensError(f"{path}: cannot be written ({exc.strerror or exc})") from exc
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:

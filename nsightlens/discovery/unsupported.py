@@ -29,6 +29,8 @@ _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"
 _UNPACK = {".xz": "unxz {}", ".bz2": "bunzip2 {}", ".zst": "unzstd {}", ".7z": "7z x {}", ".zip": "unzip {} -d {}.unpacked"}
 _MOST_MEMBERS = 100_000
 _TAIL_BYTES = 1 << 16
+_PACKET = re.compile(rb"\n([\x80-\xff]{0,4}[\x00-\x7f])", re.DOTALL)  # field 1 of a trace, and the length of the packet
+_BINARY = re.compile(rb"[\x00-\x08]")
 
 
 class Unsupported(NamedTuple):
@@ -57,7 +59,7 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
         if head.startswith(magic):
             return found(path, head)
     text = _text(head)
-    return _json_lines(text) or _stats_json(text)
+    return _perfetto(path, head) or _json_lines(text) or _stats_json(text)
 
 
 def advice_for_all(paths: Sequence[Path]) -> str:
@@ -110,6 +112,32 @@ def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Pat
         is_capture = any(name in part for part in (head, _tail(path)) for name in _NSYS_NAMES)
         return Unsupported(kind, reason if is_capture else f"an {kind}", what_to_do, is_capture=is_capture)
     return look
+
+
+def _perfetto(path: Path, head: bytes) -> Unsupported | None:
+    """Return what a trace in Perfetto's own format is: a message of packets, which has no magic number."""
+    if not _is_packets(head):
+        return None
+    short = path.name.removesuffix(".gz")
+    unpack = f"gunzip -k {path.name}; " if short != path.name else ""
+    return Unsupported("Perfetto trace", "a trace in Perfetto's binary format, which is not read (Chrome's JSON is)",
+                       "Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: "
+                       f"{unpack}traceconv json {short} {short.rpartition('.')[0] or short}.json")
+
+
+def _is_packets(head: bytes) -> bool:
+    """Return whether bytes are packets of Perfetto, each with its length before it, up to the last, which may be cut.
+
+    Text may begin so too, but has no bytes below that of a tab.
+    """
+    at, packets = 0, 0
+    while at < len(head):
+        size = _PACKET.match(head, at)
+        if size is None:
+            return False
+        packets += 1
+        at = size.end() + sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(size[1]))
+    return packets > 0 and _BINARY.search(head) is not None
 
 
 def _tail(path: Path) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsightlens.attribution.stacks import Frames
 from nsightlens.columns.row_templates import (
     TEMPLATE,
     RowTemplates,
@@ -32,7 +33,7 @@ from nsightlens.pipeline.derived import (
 from nsightlens.pipeline.identified import Identified, identify
 from nsightlens.pipeline.recorded import SMALL, Recorded
 from nsightlens.readers.batches import conform
-from nsightlens.schema import TABLES, Table
+from nsightlens.schema import FRAMES, TABLES, Table
 
 
 class Derived(Protocol):
@@ -64,6 +65,8 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     calls = recorded_calls(recorded, identified)
     ranges, allocations = calls.ranges, calls.allocations
     yield from _templated(identified, recorded, "api_calls", [calls.call_ranges])
+    if calls.frames:
+        yield _frames(identified, calls.frames)
     calls_of = linked_to_calls(recorded, identified, calls)
     work = linked_work(recorded, identified, calls)
     del calls  # to find ranges takes half of the memory
@@ -84,9 +87,17 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     for table in TABLES.values():
         if table.name in SMALL:
             yield Part(table.name, stored_schema(table), iter([small_tables.batch(table, identified, recorded)]))
-        elif not table.varying:
+        elif not table.varying and table is not FRAMES:
             rows = _plain(identified, recorded, table, numbers, plain.get(table.name))
             yield Part(table.name, stored_schema(table), rows)
+
+
+def _frames(identified: Identified, frames: Frames) -> Part:
+    """Return the part of the Python frames, which belong to a process and to no window."""
+    columns = frames.columns() | identified.process_columns(frames.process(), None)
+    columns |= identified.stamp(len(columns["name"]), 0)
+    batch = _conformed(columns, stored_schema(FRAMES), FRAMES)
+    return Part(FRAMES.name, stored_schema(FRAMES), iter([batch]))
 
 
 def _templated(

@@ -18,6 +18,7 @@ from nsightlens.attribution.attributed import AllocationRanges, CallRanges, Rang
 from nsightlens.attribution.intervals import codes
 from nsightlens.attribution.launch_correlation import Calls, Launched
 from nsightlens.attribution.overruns import Launches, Overruns
+from nsightlens.attribution.stacks import Frames
 from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, stretches
 from nsightlens.columns.derived import KernelNames, kernel_names
 from nsightlens.columns.gathered import GatheredColumns
@@ -35,6 +36,7 @@ class RecordedCalls:
     call_ranges: CallRanges | None = None
     ranges: RangeLinks | None = None
     allocations: AllocationRanges | None = None
+    frames: Frames | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,14 @@ class SummaryNames:
 def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
     """Return the API calls and, where the profile has ranges, the ranges around them."""
     columns, tool, base = recorded.columns, identified.profile.tool, identified.base
-    found = None
+    stacks, frames, found = None, None, None
     if columns.rows("ranges"):
         windows = [attribute.Window(*both) for both in zip(identified.local_processes, identified.shifts, strict=True)]
-        found = attribute.search(columns, recorded.templates, identified.process_of, windows, tool, base)
+        owners = attribute.tracks(columns, recorded.templates, identified.process_of, windows)
+        process = identified.process_of["frame_calls"]
+        stacked = attribute.stacked(columns, recorded.templates["frame_calls"], process, owners, windows, base)
+        stacks, frames = stacked or (None, None)
+        found = attribute.search(columns, recorded.templates["ranges"], owners, stacks, windows, tool, base)
     work = _work(recorded, identified, "api_calls")
     correlation = work.correlation
     if tool == "kineto" and len(work.process) and (work.process != work.process[0]).any():
@@ -155,8 +161,10 @@ def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
     if found is None:
         return RecordedCalls(calls)
     search, ranges, allocations = found
-    around = attribute.call_ranges(search, work.template, work.start, base, recorded.folder)
-    return RecordedCalls(calls, search, around, ranges, allocations)
+    around = attribute.call_ranges(search, stacks, work.template, work.start, base, recorded.folder)
+    if frames:
+        frames, around, ranges = attribute.with_frames(frames, around, ranges)
+    return RecordedCalls(calls, search, around, ranges, allocations, frames)
 
 
 def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> LinkedWork:

@@ -18,7 +18,7 @@ from nsightlens.discovery.ranks import Sidecar
 from nsightlens.discovery.remote import on_disk
 from nsightlens.readers import READERS
 from nsightlens.readers.batches import Batch, conform
-from nsightlens.schema import TABLES, Table
+from nsightlens.schema import FRAME_CALLS, READ, Table
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
 
@@ -69,7 +69,7 @@ def read(profile: Profile, folder: Path, *, jobs: int) -> Recorded:
     columns = ColumnGatherer(spill)
     builders = {
         name: TemplateBuilder(template_schema(table), Spool(folder / f".{name}.templates.arrows", template_schema(table)))
-        for name, table in TABLES.items() if table.varying
+        for name, table in READ.items() if table.varying
     }
     windows = []
     for index, paths in enumerate(profile.windows):
@@ -86,7 +86,7 @@ def _window(
     spools: dict[str, Spool] = {}
     small: dict[str, list[dict[str, Any]]] = {name: [] for name in SMALL}
     for name, batch in gathered(batches):
-        table = TABLES[name]
+        table = READ[name]
         conformed = conform(batch, table.reader_schema, name)
         if name in SMALL:
             small[name].extend(conformed.to_pylist())
@@ -95,6 +95,8 @@ def _window(
         if table.varying:
             codes, new = builders[name].encode(conformed, index)
             columns.add_templates(name, codes, new)
+            if table is FRAME_CALLS:
+                continue  # what is gathered of them is all that is kept
             conformed = _facts(conformed, table, codes)
         if name not in spools:
             spools[name] = Spool(folder / f".{name}.{index}.arrows", conformed.schema)

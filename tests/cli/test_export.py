@@ -46,3 +46,26 @@ def test_refusals_say_why(store: Path, tmp_path: Path, arguments: list[str], cod
     done = run("export", "perfetto", "--store", store, *placed)
     assert done.returncode == code and message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_flame_graphs_are_printed_or_written(tmp_path: Path) -> None:
+    trace = {"schemaVersion": 1, "deviceProperties": [], "baseTimeNanoseconds": 1_750_000_000 * 10**9, "traceEvents": [
+        {"ph": "X", "cat": "python_function", "name": "a.py(1): main", "pid": 7, "tid": 7, "ts": 1, "dur": 90, "args": {}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 2, "dur": 9, "args": {}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": 3, "dur": 1,
+         "args": {"correlation": 1}},
+        {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 20, "dur": 5, "args": {"correlation": 1}}]}
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    ingest([tmp_path / "trace.json"], tmp_path / "store", jobs=1)
+    printed = run("export", "flamegraph", "--store", tmp_path / "store", "--format", "collapsed")
+    assert (printed.returncode, printed.stdout, printed.stderr) == (0, "a.py(1): main 5000\n", "")
+    written = run("export", "flamegraph", "--store", tmp_path / "store", "--weight", "host", "-o", tmp_path / "host.json")
+    assert (written.returncode, written.stdout) == (0, "")
+    assert json.loads((tmp_path / "host.json").read_text())["profiles"][0]["weights"] == [90_000]
+    refused = run("export", "flamegraph", "--store", tmp_path / "store", "-o", tmp_path / "none" / "x.json")
+    assert refused.returncode == 1 and "cannot be written (No such file or directory)" in refused.stderr
+
+
+def test_a_store_without_stacks_has_no_flame_graph(store: Path) -> None:
+    done = run("export", "flamegraph", "--store", store)
+    assert (done.returncode, done.stdout) == (2, "") and "with_stack=True" in done.stderr

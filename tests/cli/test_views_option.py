@@ -14,6 +14,7 @@ from nsightlens.errors import ViewError
 _ASKING = {
     "summary": [], "show": ["kernel_summary"], "sql": ["SELECT 1"], "plot": ["top_kernels", "-o", "{}.svg"],
     "compare ranks": [], "compare runs": ["base", "base"], "plan-ncu": [], "export perfetto": ["-o", "{}.json"],
+    "export flamegraph": [],
     "roofline": [],
     "report": ["-o", "{}.html"],
 }

@@ -31,6 +31,9 @@ RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 NSYS_TABLE = pa.table({"start": [1], "correlationId": [7]})
 
 
+PERFETTO = b"\n\x0a\xe2\x03\x07\x08\x01\x12\x03gpu" + b"\n\x96\x01" + b"\x08" * 150
+"""Two packets, of 10 and of 150 bytes."""
+
 Write = Callable[[Path], object]
 
 
@@ -69,6 +72,10 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "arrow stream": ("report.arrow", _arrow_stream, "Arrow stream", "--type sqlite"),
     "a table of a recipe": ("stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [1.0]}), path), "Parquet file",
                             "ingest the whole folder"),
+    "Perfetto": ("rank0.pftrace", _bytes(PERFETTO), "Perfetto trace", "traceconv json rank0.pftrace rank0.json"),
+    "Perfetto under gzip": ("rank0.perfetto-trace.gz", _bytes(gzip.compress(PERFETTO)), "Perfetto trace",
+                            "gunzip -k rank0.perfetto-trace.gz; traceconv json rank0.perfetto-trace rank0.json"),
+    "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace", "traceconv json t.json t.json"),
     "jsonlines": ("report.json", _text('{"CudaEvent": {"startNs": "1"}}\n{"CudaEvent": {"startNs": "2"}}\n'), "nsys JSON lines",
                   "--type sqlite"),
     "stats json": ("sums.json", _text('[\n {"Time (%)": 50.0, "Total Time (ns)": 7, "Instances": 1, "Name": "k"}\n]'),
@@ -96,7 +103,8 @@ def test_what_is_not_read_is_named_with_what_to_do(case: str, tmp_path: Path) ->
 @pytest.mark.parametrize(("name", "write"), [
     ("photos.zip", _zip("a.jpg")), ("paper.txt.xz", _bytes(lzma.compress(b"text"))),
     ("weights.parquet", lambda path: pq.write_table(pa.table({"weight": [1.0]}), path)),
-    ("NOTES.md", _text("# What I ran\n")), ("weights.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64)),
+    ("NOTES.md", _text("# What I ran\n")), ("notes.txt", _text("\n\x09a list of things\n")),
+    ("weights.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64)),
 ])
 def test_what_is_no_capture_is_no_error(name: str, write: Write, tmp_path: Path) -> None:
     write(tmp_path / name)

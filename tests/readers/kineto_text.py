@@ -9,7 +9,7 @@ from typing import Any
 
 from nsightlens.readers import kineto
 from nsightlens.readers.batches import conform
-from nsightlens.schema import TABLES
+from nsightlens.schema import READ
 
 BASE = 1751410836000000000
 Tables = dict[str, list[dict[str, Any]]]
@@ -45,7 +45,7 @@ def read(path: Path, content: str | bytes, **options: Any) -> Tables:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     found: Tables = defaultdict(list)
     for table, batch in kineto.read([path], **options):
-        found[table] += conform(batch, TABLES[table].reader_schema, table).to_pylist()
+        found[table] += conform(batch, READ[table].reader_schema, table).to_pylist()
     return found
 
 

@@ -14,7 +14,7 @@ import pytest
 from nsightlens.errors import UnknownFormatError
 from nsightlens.readers import kineto
 from nsightlens.readers.batches import conform
-from nsightlens.schema import TABLES
+from nsightlens.schema import READ
 from tests.exact_intervals import decompressed, lasting, ns, plain, union
 from tests.places import ROOT
 
@@ -37,7 +37,7 @@ def rows(path: Path) -> Tables:
     """Return the rows of every table."""
     found: Tables = defaultdict(list)
     for table, batch in kineto.read([path]):
-        found[table] += conform(batch, TABLES[table].reader_schema, table).to_pylist()
+        found[table] += conform(batch, READ[table].reader_schema, table).to_pylist()
     return found
 
 
@@ -47,7 +47,7 @@ class Columns:
     def __init__(self, path: Path) -> None:
         self._batches: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         for table, batch in kineto.read([path]):
-            self._batches[table].append(conform(batch, TABLES[table].reader_schema, table))
+            self._batches[table].append(conform(batch, READ[table].reader_schema, table))
 
     def __call__(self, table: str, *names: str) -> list[Any]:
         """Return a column as a list; of several columns, a list of tuples."""
@@ -64,7 +64,7 @@ def table_of(event: dict[str, Any]) -> str | None:
     if event.get("ph") != "X":
         return None
     if event["cat"] == "python_function":
-        return "ranges" if event["name"].startswith("nn.Module: ") else None
+        return "ranges" if event["name"].startswith("nn.Module: ") else "frame_calls"
     return OURS.get(event["cat"])
 
 
@@ -106,6 +106,7 @@ def test_rows_are_those_of_the_file(path: Path) -> None:
         expected[table_of(event) or ""].append(event)
     tables = ["kernels", "memory_ops", "api_calls", "ranges", "allocations"]
     assert {t: found.rows(t) for t in tables} == {t: len(expected[t]) for t in tables}
+    assert found.rows("frame_calls") == sum(e.get("cat") == "python_function" for e in events)
     complete = sum(e.get("ph") == "X" for e in events)
     assert found("profiles", "events", "events_lost", "truncated", "first_bad_byte") == [(complete, 0, False, None)]
     said = dict(found("diagnostics", "code", "count"))

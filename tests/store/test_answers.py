@@ -21,7 +21,7 @@ from nsightlens.views import registry
 from tests.captures import kineto
 from tests.conftest import Shared
 from tests.places import ROOT
-from tests.readers.nsys_report import base, global_pid, strings, write
+from tests.readers.nsys_report import base, global_pid, span, strings, write
 from tests.readers.test_nsys_tables import gpus, named, sample
 
 SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -38,7 +38,8 @@ def _made(answered: bool) -> Callable[[Path], None]:
         nl.ingest(CPU, store=store, run="cpu", answers=answered, jobs=1).close()
         write(store.parent / f"sampled-{answered}" / "report.sqlite", base(
             StringIds=strings("void gemm<float>(float*)", "gemm", "cudaLaunchKernel_v7000", "_Z4gemmIfEvPT_", "CUDA profiling"),
-            TARGET_INFO_GPU=gpus(0), TARGET_INFO_GPU_METRICS=named(0, "SMs Active [Throughput %]"),
+            NVTX_EVENTS=[span(0, 90, text="step[DECODE bs=1]")], TARGET_INFO_GPU=gpus(0),
+            TARGET_INFO_GPU_METRICS=named(0, "SMs Active [Throughput %]"),
             GPU_METRICS=[sample(1100, 40), sample(1200, 60)],
             PROFILER_OVERHEAD=[{"start": 0, "end": 7, "globalTid": global_pid(7) + 70, "nameId": 5}]))
         nl.ingest(store.parent / f"sampled-{answered}", store=store, run="sampled", answers=answered, jobs=1).close()

@@ -38,7 +38,8 @@ def _ingest(folder: Path) -> None:
     kineto(small / "later.json", [("gemm_kernel", 3000.0 + 40 * i, 10.0) for i in range(9)], rank=0, pid=70)
     counters = {"dram__bytes.sum": ("byte", "64"), "sm__inst_executed_pipe_tensor.sum": ("inst", "5")}
     samples = [event(None, "SM Active (%)", 2000002 + i, None, {"": 10 * i}, pid="GPU 0 Counters", ph="C") for i in range(3)]
-    (small / "sampled.json").write_text(trace(timed(ts="2000001.500"), *samples), encoding="utf-8")
+    served = event("user_annotation", "step[DECODE bs=1]", "2000000.500")
+    (small / "sampled.json").write_text(trace(timed(ts="2000001.500"), served, *samples), encoding="utf-8")
     ncu(small / "counters.csv", counters, name="gemm_kernel")
     overhead = {"start": 10, "end": 30, "globalTid": global_pid(7) + 70, "nameId": 1, "overheadType": 0}
     report = write(folder / "overhead" / "report.sqlite", base(PROFILER_OVERHEAD=[overhead]))

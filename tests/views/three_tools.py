@@ -12,7 +12,8 @@ from typing import Any
 Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
-          "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls")
+          "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
+          "frames")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -49,7 +50,8 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), _waits(tool), *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool),
+             *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
 
@@ -243,3 +245,26 @@ def _samples_and_calls(tool: str, place: dict[str, Any]) -> Rows:
         "mpi_calls": [call | {"kind": kind, "name": name, "mpi_call_id": _first(tool) + 3600 + i}
                       for i, (kind, name) in enumerate(product(("p2p", "collective"), ("MPI_A", "MPI_B")))],
     }
+
+
+def _stacks(tool: str) -> Rows:
+    """Return two frames that differ in their names, an operator called from each, and a launch outside of them: one of known
+    call, one of unknown call."""
+    place = _place(tool, "stacks")
+    first = _first(tool) + 3700
+    kernels = [_kernel(tool, "stacks", first + i, 100 + 200 * i) | {"range_id": None, "op_range_id": None} for i in range(2)]
+    if tool != "kineto":
+        return {"kernels": kernels}
+    kernels[1]["launch_id"] = None
+    whose = {name: place[name] for name in ("run", "tool", "profile_id", "process_id")}
+    frames = [whose | {"thread": 1, "frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0, "calls": 1,
+                       "name": f"{name}.py(1): {name}", "recursive": False, "host_ns": 20} for i, name in enumerate("fg")]
+    ranges = [place | {"range_id": first + i, "frame_id": first + i, "thread": 1, "start_ns": 20 * i, "duration_ns": 5,
+                       "kind": "operator", "name": "aten::mm", "depth": 0} for i in range(2)]
+    return {"kernels": kernels, "frames": frames, "ranges": [*ranges, *_served(place, first)]}
+
+
+def _served(place: dict[str, Any], first: int) -> list[dict[str, Any]]:
+    """Return steps of an inference server, two phases of which begin at one time and last none."""
+    return [place | {"range_id": first + 10 + i, "thread": 1, "start_ns": 90, "duration_ns": 0, "kind": "annotation", "depth": 0,
+                     "name": name} for i, name in enumerate(("step[DECODE bs=1]", "step[EXTEND bs=1 toks=9]"))]

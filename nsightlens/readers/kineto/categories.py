@@ -34,24 +34,30 @@ COUNTERS = frozenset(("mtia_counters", "hardware_counters"))
 """Of counters whose pid is the device."""
 # Categories that no table takes and that are never the work of an accelerator.
 IDLE_CATEGORIES = frozenset((
-    "Trace", "cpu_instant_event", "external_correlation", "overhead", "python_function", "cuda_sync", "cuda_event", "xpu_sync",
+    "Trace", "cpu_instant_event", "external_correlation", "overhead", "cuda_sync", "cuda_event", "xpu_sync",
     "mtia_runtime", "cuda_profiler_range",
 ))
+FRAME = "python_function"
 MODULE = "nn.Module: "
 MEMORY = "[memory]"
 END_MARKER = "Record Window End"
 COUNTER = "C"
 PHASES = {"M": "metadata", "i": "instants", "s": "flows", "f": "flows", COUNTER: "counters"}
 
-# Bytes of an element by c10's name of the type; a type that is not here leaves the message size unknown.
+# Bytes of an element by c10's name of the type, and by torch's, which annotations of CUDA graphs have.
+# A type that is not here leaves the message size unknown.
 ELEMENT_BYTES = {
     "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Half": 2, "Float": 4, "Double": 8, "Bool": 1, "BFloat16": 2,
     "ComplexHalf": 4, "ComplexFloat": 8, "ComplexDouble": 16, "UInt16": 2, "UInt32": 4, "UInt64": 8,
     "QInt8": 1, "QUInt8": 1, "QInt32": 4,
+    "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1,
+    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "complex32": 4, "complex64": 8, "complex128": 16,
+    "float8_e5m2": 1, "float8_e4m3fn": 1, "float8_e5m2fnuz": 1, "float8_e4m3fnuz": 1, "float8_e8m0fnu": 1,
     "Float8_e5m2": 1, "Float8_e4m3fn": 1, "Float8_e5m2fnuz": 1, "Float8_e4m3fnuz": 1, "Float8_e8m0fnu": 1,
 }
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _GPU = re.compile(r"GPU (\d{1,9})\b.*", re.DOTALL)
 _UNIT = re.compile(r"(.*\S)\s*\(([^()]+)\)", re.DOTALL)
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})")
@@ -70,6 +76,11 @@ def step_number(name: str) -> int | None:
     """Return N of "ProfilerStep#N", None for another name."""
     step = _STEP.fullmatch(name)
     return int(step[1]) if step else None
+
+
+def frame_name(name: str | None) -> str | None:
+    """Return the name of a frame without addresses, of which each object has one: <built-in method size of Tensor object>."""
+    return None if name is None else _ADDRESS.sub("", name)
 
 
 def gpu_number(label: object) -> int | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.readers.batches import Batch
-from nsightlens.readers.kineto import categories, times, values
+from nsightlens.readers.kineto import categories, sorting, times, values
 from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.fields import Fields, Mask, Parsed
 from nsightlens.readers.kineto.times import UNKNOWN, Ns
@@ -22,6 +22,7 @@ from nsightlens.readers.kineto.times import UNKNOWN, Ns
 Columns = dict[str, pa.Array]
 
 _INT32 = pa.int32()
+_ALL = slice(None)
 
 
 def batches(fields: Fields, origin_ns: int) -> list[Batch]:
@@ -30,7 +31,8 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
     builder = Builder(fields.tally, origin_ns)
     made = {
         "kernels": builder.kernels, "memory_ops": builder.memory_ops, "api_calls": builder.api_calls,
-        "ranges": builder.ranges, "allocations": builder.allocations, "device_samples": builder.device_samples,
+        "ranges": builder.ranges, "frame_calls": builder.frame_calls, "allocations": builder.allocations,
+        "device_samples": builder.device_samples,
     }
     return [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
 
@@ -58,6 +60,7 @@ class Builder:
             "graph_id": times.column(_not_zero(parsed["graph_id"])),
             "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
             **(_collectives(parsed) if any(one is not None for one in parsed["collective"]) else {}),
+            **_annotations(parsed),
         }
 
     def memory_ops(self, parsed: Parsed) -> Columns:
@@ -104,6 +107,17 @@ class Builder:
             "external_id": times.column(parsed["external_id"]),
         }
 
+    def frame_calls(self, parsed: Parsed) -> Columns:
+        """Return the columns of calls of Python functions. Modules among them are ranges too, and were counted there."""
+        name = values.texts(parsed["name"])
+        modules = [text is not None and sorting.is_module(text) for text in name.dictionary.to_pylist()]
+        others = ~np.array([*modules, False])[pc.fill_null(name.indices, len(modules)).to_numpy(zero_copy_only=False)]
+        return {
+            "name": values.mapped(name, categories.frame_name),
+            "process_index": pa.array(self._process(parsed["pid"])), "thread": times.column(parsed["tid"]),
+            **self._times(parsed, others),
+        }
+
     def allocations(self, parsed: Parsed) -> Columns:
         """Return the columns of [memory] events."""
         at, types, device = parsed["at"], parsed["device_type"], parsed["device_id"]
@@ -144,12 +158,13 @@ class Builder:
             found[pids == pid] = number
         return found
 
-    def _times(self, parsed: Parsed) -> Columns:
+    def _times(self, parsed: Parsed, counted: Mask | slice = _ALL) -> Columns:
+        """Return start and duration; note how many of those in `counted` are unknown or impossible."""
         start, duration = parsed["start"], parsed["duration"]
-        self._tally.untimed += int(np.count_nonzero((start == UNKNOWN) | (duration == UNKNOWN)))
-        duration, impossible = times.possible(duration)
-        self._tally.impossible += impossible
-        return {"start_ns": times.column(times.since(start, self._origin_ns)), "duration_ns": times.column(duration)}
+        self._tally.untimed += int(np.count_nonzero(((start == UNKNOWN) | (duration == UNKNOWN))[counted]))
+        possible = times.possible(duration)
+        self._tally.impossible += int(np.count_nonzero((possible != duration)[counted]))
+        return {"start_ns": times.column(times.since(start, self._origin_ns)), "duration_ns": times.column(possible)}
 
     def _on_device(self, parsed: Parsed) -> Columns:
         device = _int32(parsed["device"])
@@ -199,6 +214,14 @@ def _device_type(number: int | None) -> str | None:
 def _dimensions(what: str, sizes: list[Any]) -> Columns:
     """Return <what>_x, _y and _z."""
     return {f"{what}_{axis}": column for axis, column in zip("xyz", values.triples(sizes), strict=True)}
+
+
+def _annotations(parsed: Parsed) -> Columns:
+    """Return what the program said of nodes of CUDA graphs when it captured them: name and module, those that there are."""
+    in_graph = ~np.isin(parsed["graph_node_id"], (0, UNKNOWN))
+    found = {name: [one if known else None for one, known in zip(parsed[name], in_graph.tolist(), strict=True)]
+             for name in ("annotation", "annotated_module") if any(one is not None for one in parsed[name])}
+    return {name: values.texts(texts) for name, texts in found.items()}
 
 
 def _collectives(parsed: Parsed) -> Columns:

@@ -28,6 +28,7 @@ class Args(Struct, gc=False):
     device: Any = None
     context: Any = None
     stream: Any = None
+    original_stream: Any = None
     correlation: Any = None
     external_id: Any = field(default=None, name="External id")
     external_id_g1: Any = field(default=None, name="external id")
@@ -40,6 +41,7 @@ class Args(Struct, gc=False):
     occupancy: Any = field(default=None, name="est. achieved occupancy %")
     graph_id: Any = field(default=None, name="graph id")
     graph_node_id: Any = field(default=None, name="graph node id")
+    module_fqn: Any = None
     collective: Any = field(default=None, name="Collective name")
     elements: Any = field(default=None, name="In msg nelems")
     element_type: Any = field(default=None, name="dtype")

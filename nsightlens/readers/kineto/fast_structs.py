@@ -34,6 +34,7 @@ class GpuArgs(LinkArgs, gc=False):
     device: int | None = UNKNOWN
     context: int | None = UNKNOWN
     stream: int | None = UNKNOWN
+    original_stream: int | None = UNKNOWN
     graph_node_id: int | None = field(default=UNKNOWN, name="graph node id")
 
 
@@ -56,6 +57,8 @@ class KernelArgs(GpuArgs, gc=False):
     block: Raw = _ABSENT
     occupancy: Any = field(default=None, name="est. achieved occupancy %")
     graph_id: int | None = field(default=UNKNOWN, name="graph id")
+    name: Any = None
+    module_fqn: Any = None
     collective: Any = field(default=None, name="Collective name")
     elements: Any = field(default=None, name="In msg nelems")
     element_type: Any = field(default=None, name="dtype")
@@ -158,7 +161,8 @@ def _kind(category: str) -> type[Known]:
     return cast("type[Known]", kind)
 
 
-NO_ARGS: dict[str, Any] = {table: kind() for table, kind in (_ARGS | {"allocations": AllocationArgs}).items()}
+NO_ARGS: dict[str, Any] = {table: kind() for table, kind in
+                           (_ARGS | {"frame_calls": RangeArgs, "allocations": AllocationArgs}).items()}
 """What an event of each table says that has no arguments."""
 KINDS = tuple(_kind(category) for category in sorted(categories.CATEGORIES))
 CATEGORIES: dict[Any, str] = {kind: kind.cat for kind in KINDS}

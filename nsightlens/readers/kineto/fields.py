@@ -61,7 +61,7 @@ class Fields:
     def _note_processes(self, tables: dict[str, Parsed]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
         on_host: Counter[int] = Counter()
-        for table in ("api_calls", "ranges", "allocations"):
+        for table in ("api_calls", "ranges", "frame_calls", "allocations"):
             if table in tables:
                 pid = tables[table]["pid"]
                 on_gpu = tables[table].get("on_gpu")
@@ -122,10 +122,15 @@ def _links(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
 
 
 def _on_device(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
-    """Return device, context and stream: arguments, and pid and tid of GPU events mean the same."""
+    """Return device, context and stream: arguments, and pid and tid of GPU events mean the same.
+
+    Where an exporter drew work on another lane than its stream (graph_lanes), argument and tid are the lane.
+    """
+    stream = _or_track([a.stream for a in args], [e.tid for e in events], are_typed)
+    original = values.numbers([a.original_stream for a in args], are_typed)
     return {
         "device": _or_track([a.device for a in args], [e.pid for e in events], are_typed),
-        "stream": _or_track([a.stream for a in args], [e.tid for e in events], are_typed),
+        "stream": np.where(original == UNKNOWN, stream, original),
         "context": values.numbers([a.context for a in args], are_typed),
         "graph_node_id": values.numbers([a.graph_node_id for a in args], are_typed),
     }
@@ -159,6 +164,7 @@ def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
         "element_type": [a.element_type for a in args], "group_size": [a.group_size for a in args],
         "group_name": [a.group_name for a in args], "group_id": [a.group_id for a in args],
         "group_seq": [a.group_seq for a in args],
+        "annotation": [a.name for a in args], "annotated_module": [a.module_fqn for a in args],
     }
 
 
@@ -186,6 +192,10 @@ def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
         "forward_thread": values.numbers([a.forward_thread for a in args], are_typed),
         "external_id": values.numbers([a.external_id for a in args], are_typed),
     }
+
+
+def _frame_calls(events: list[Event], _: list[Args], are_typed: bool) -> Parsed:
+    return _spans(events, are_typed)
 
 
 def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_typed: bool) -> Parsed:
@@ -234,5 +244,5 @@ def _gpu(event: Event) -> int | None:
 
 _TABLES: dict[str, Callable[[list[Event], list[Args], bool], Parsed]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
-    "device_samples": _device_samples,
+    "device_samples": _device_samples, "frame_calls": _frame_calls,
 }

@@ -30,7 +30,7 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     strange = [event for event in flows if event.ph == "X"]
     others += strange
     tally.passed["flows"] += len(flows) - len(strange)
-    rows["ranges"] = _without_frames(rows["ranges"], tally)
+    rows["ranges"], rows["frame_calls"] = _ranges_and_frames(rows["ranges"])
     rows["device_samples"], others = _counters(others)
     rows["allocations"] = _allocations(others, tally)
     tally.marks |= categories.CATEGORIES & {event.cat for event in events}
@@ -52,8 +52,8 @@ def _sort_typed(events: list[Any], tally: Tally) -> Rows:
     tally.passed["flows"] += len(skipped)
     tally.complete += sum(len(rows[table]) for table in rows if table != "allocations")
     tally.marks |= {kind.cat for kind in kinds}
-    if any(kind.cat == "python_function" for kind in kinds):
-        rows["ranges"] = _without_frames(rows["ranges"], tally)
+    if any(kind.cat == categories.FRAME for kind in kinds):
+        rows["ranges"], rows["frame_calls"] = _ranges_and_frames(rows["ranges"])
     if rows["allocations"]:
         tally.marks.add(categories.MEMORY)
     _allocations(others, tally)
@@ -61,12 +61,17 @@ def _sort_typed(events: list[Any], tally: Tally) -> Rows:
     return rows
 
 
-def _without_frames(listed: list[Event], tally: Tally) -> list[Event]:
-    """Return the ranges without the frames of Python functions, of which only the modules are kept."""
-    kept = [e for e in listed if e.cat != "python_function" or (type(e.name) is str and e.name.startswith(categories.MODULE))]
-    if len(kept) < len(listed):
-        tally.unstored["python_function"] += len(listed) - len(kept)
-    return kept
+def _ranges_and_frames(listed: list[Event]) -> tuple[list[Event], list[Event]]:
+    """Return the ranges, and the frames of Python functions. A module is both: it was called, and people think in modules."""
+    frames = [e for e in listed if e.cat == categories.FRAME]
+    if not frames:
+        return listed, frames
+    return [e for e in listed if e.cat != categories.FRAME or is_module(e.name)], frames
+
+
+def is_module(name: object) -> bool:
+    """Return whether a frame of this name is the call of an nn.Module."""
+    return type(name) is str and name.startswith(categories.MODULE)
 
 
 def _counters(others: list[Event]) -> tuple[list[Event], list[Event]]:

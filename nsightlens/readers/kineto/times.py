@@ -122,11 +122,10 @@ def since(ns: Ns, origin_ns: int) -> Ns:
     return np.where(ns == UNKNOWN, UNKNOWN, ns - origin_ns)
 
 
-def possible(durations: Ns) -> tuple[Ns, int]:
-    """Return the durations with negative ones and those above MAX_DURATION_NS made UNKNOWN, and how many these are."""
+def possible(durations: Ns) -> Ns:
+    """Return the durations with negative ones and those above MAX_DURATION_NS made UNKNOWN."""
     impossible = (durations != UNKNOWN) & ((durations < 0) | (durations >= MAX_DURATION_NS))
-    count = int(np.count_nonzero(impossible))
-    return (np.where(impossible, UNKNOWN, durations) if count else durations), count
+    return np.where(impossible, UNKNOWN, durations) if impossible.any() else durations
 
 
 def column(ns: Ns) -> pa.Array:
