@@ -85,13 +85,15 @@ if [[ -n $nsl_range_name ]]; then
   export NSYS_NVTX_PROFILER_REGISTER_ONLY=0   # PyTorch's ranges are not registered strings
 fi
 nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
-nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_stem.sqlite" "$nsl_stem.nsys-rep")
+nsl_part=${nsl_stem%/*}/.${nsl_stem##*/}.sqlite   # half of it must not be taken for the export
+nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_part" "$nsl_stem.nsys-rep")
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
   [[ -z $nsl_range_name ]] || nsl_print export NSYS_NVTX_PROFILER_REGISTER_ONLY=0
   nsl_print env "TMPDIR=$nsl_scratch" "${nsl_profile[@]}"
   nsl_print "${nsl_export[@]}"
+  nsl_print mv -f "$nsl_part" "$nsl_stem.sqlite"
   exit 0
 fi
 
@@ -109,8 +111,9 @@ if [[ ! -s $nsl_report ]]; then
 fi
 nsl_export[5]=$nsl_report
 nsl_last=
-if ! "${nsl_export[@]}" </dev/null >&2; then
-  rm -f "$nsl_stem.sqlite"   # half of it: the report beside it is whole
-  nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later: $(nsl_print "${nsl_export[@]}")"
+if ! { "${nsl_export[@]}" </dev/null >&2 && mv -f "$nsl_part" "$nsl_stem.sqlite"; }; then
+  rm -f "$nsl_part"
+  nsl_export[4]=--output=$nsl_stem.sqlite
+  nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later (for all ranks: nsightlens export-reports RUN_DIR): $(nsl_print "${nsl_export[@]}")"
 fi
 nsl_finish "$nsl_report" "$nsl_last"

@@ -17,7 +17,7 @@ _KILLED = ("If it was killed, leave more time between the signal and the kill, o
            "limits); if it still runs, ingest again once it has ended")
 _IMPORT = ("The .qdstrm beside it holds what was collected: QdstrmImporter, from nsys's own folder, makes a report of it. "
            "Then ingest again")
-_MEND = "Its last lines in the job's log say why; mend that, and record again"
+_MEND = "Its last lines in the job's log say why: fix that, and record again"
 _EMPTY = {
     "nsys": "nsys's own lines in the job's log say why; with --capture-range, see whether the range ever began",
     "ncu": "The .ncu.log beside it says why: most often -k and --launch-skip leave no kernel to measure",
