@@ -159,7 +159,7 @@ def _directories(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs:
     table = []
     for launcher in launchers:
         part = [outcome for case, outcome in zip(cases, outcomes, strict=True) if case.launcher is launcher]
-        cells = [str(one) if one.wrong else "run `base`" if one.run == "base" else "named by the launcher" for one in part]
+        cells = [str(one) if one.wrong else "run `base`" if one.run == "base" else "its own name" for one in part]
         table.append((launcher.name, *cells, *["refused: no name that all ranks share"] * (len(_PLACES) - len(cells))))
     print()
     _print(("launcher", *_PLACES), table)
