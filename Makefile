@@ -6,6 +6,7 @@ RUN := fixtures/simulated_resnet18_ddp
 OUT := demo-output
 TORCH_VENV ?= .venv-torch
 TORCH ?= torch==2.13.0
+REPEAT ?= 0
 SECONDS ?= 600
 STATE ?= fuzz-state
 LOWEST_VENV ?= .venv-lowest
@@ -14,7 +15,7 @@ LOWEST_PYTHON ?= python3.11
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-captures test-long test-workloads test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
+.PHONY: demo test test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -83,6 +84,11 @@ test-mutants: $(VENV)/.mutants
 ## Tests of the Python wrappers and workloads with a real PyTorch (CPU is enough), in a venv of their own.
 test-workloads: $(TORCH_VENV)/.torch
 	OMP_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest tests/workloads --override-ini testpaths=tests/workloads
+
+## The wrappers under the real launchers of this machine, with stand-ins for nsys and ncu: docs/launchers.md. Installs none of them.
+## make test-launchers REPEAT=200 counts the exit codes that signals leave; SHELLS='--shell /opt/bash-4.2/bin/bash' names other shells.
+test-launchers: $(VENV)/.test
+	PATH="$$PATH:$(CURDIR)/$(TORCH_VENV)/bin" $(BIN)/python -m tests.launchers --repeat $(REPEAT) $(SHELLS)
 
 ## The report in a real browser (Debian's chromium, or google-chrome); skipped where there is none.
 test-browser: $(VENV)/.browser

@@ -365,6 +365,7 @@ nsl_begin() {
     nsl_check_earlier
     nsl_make_scratch
   fi
+  nsl_find_output
   export NSIGHTLENS_RUN_DIR=$nsl_run_dir NSIGHTLENS_RUN_ID=$nsl_run NSIGHTLENS_TOOL=$nsl_tool
   [[ -z $nsl_execution ]] || export NSIGHTLENS_EXECUTION_ID=$nsl_execution
 }
@@ -382,6 +383,7 @@ nsl_print_head() {
   echo "# rank $nsl_rank of ${nsl_world_size:-?} ($nsl_launcher), run $nsl_run, execution ${nsl_execution:-unknown}"
   nsl_print mkdir -p "${nsl_stem%/*}"
   nsl_print mkdir -m 700 "$nsl_scratch"
+  [[ $nsl_output == "$nsl_stem" ]] || nsl_print ln -s -- "${nsl_stem%/*}" "${nsl_output%/*}"
   for name in NSIGHTLENS_RUN_DIR NSIGHTLENS_RUN_ID NSIGHTLENS_TOOL NSIGHTLENS_EXECUTION_ID; do
     [[ -z ${!name-} ]] || nsl_print export "$name=${!name}"
   done

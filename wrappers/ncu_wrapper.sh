@@ -10,6 +10,8 @@ source "$nsl_here/launch.sh"
 source "$nsl_here/supervise.sh"
 # shellcheck source=sidecar.sh
 source "$nsl_here/sidecar.sh"
+# shellcheck source=self_check.sh
+source "$nsl_here/self_check.sh"
 
 usage() {
   cat <<USAGE
@@ -29,15 +31,19 @@ $nsl_usage_common
   --clock-control base|none   base: clocks locked low, comparable; none: the clocks as they are (default base)
   --cache-control all|none    all: caches are flushed before each pass; none: as they are (default all)
   --replay-mode kernel|application|range|app-range   how the passes are repeated (default kernel)
+  --self-check         measure one kernel on each rank, read it back, delete it, and say what fails and what helps
+  --pause-dcgm         pause DCGM's own use of the counters (dcgmi profile --pause), and resume it at the end, whatever happens
   --ncu-option OPTION  one more option for ncu, such as --ncu-option=--nvtx; may be repeated
 USAGE
 }
 
-nsl_tool=ncu nsl_what=roofline nsl_kernel='' nsl_base=auto nsl_skip=0 nsl_count=50 nsl_clocks=base nsl_caches=all nsl_replay=kernel nsl_more=()
+nsl_tool=ncu nsl_what=roofline nsl_kernel='' nsl_base=auto nsl_skip=0 nsl_count=50 nsl_clocks=base nsl_caches=all nsl_replay=kernel nsl_pause='' nsl_checking='' nsl_more=()
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
-  if ((!nsl_taken)); then
+  if [[ $1 == --pause-dcgm ]]; then nsl_pause=1 nsl_taken=1
+  elif [[ $1 == --self-check ]]; then nsl_checking=1 nsl_taken=1
+  elif ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
       --set) nsl_what=$nsl_value; nsl_one_of "$nsl_option" "$nsl_what" roofline detailed full basic minimal ;;
@@ -168,6 +174,9 @@ choose_filter() {
   fi
 }
 choose_filter
+if [[ -n $nsl_checking ]]; then   # not --set: the few counters of minimal show as well whether there is access
+  nsl_self_check ncu --set minimal --clock-control "$nsl_clocks" ${nsl_pause:+--pause-dcgm} ${nsl_more[@]+"${nsl_more[@]/#/--ncu-option=}"}
+fi
 nsl_begin ncu 0 "$@"
 if [[ $nsl_world_size != 1 ]]; then
   nsl_say "warning: while kernels of rank $nsl_rank are replayed, the other ranks wait in NCCL and may run into its time-out. Measure a" \
@@ -181,8 +190,10 @@ nsl_names=() nsl_details=(--print-details all)
 [[ $nsl_help != *--details-all* || $nsl_help == *--print-details* ]] || nsl_details=(--details-all)
 
 nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" --launch-skip "$nsl_skip" --launch-count "$nsl_count" --clock-control "$nsl_clocks"
-  --cache-control "$nsl_caches" --replay-mode "$nsl_replay" --target-processes all --export "$nsl_stem" --force-overwrite
-  --log-file "$nsl_stem.ncu.log" ${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
+  --cache-control "$nsl_caches" --replay-mode "$nsl_replay" --target-processes all --export "$nsl_output" --force-overwrite
+  --log-file "$nsl_output.ncu.log")
+nsl_check_options ncu "$nsl_help" --export "${#nsl_profile[@]}" "${nsl_profile[@]}" ${nsl_more[@]+"${nsl_more[@]}"}
+nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
 nsl_import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${nsl_names[@]+"${nsl_names[@]}"})
 
 # Prints the command that writes one page of the report.
@@ -190,7 +201,9 @@ print_page() { printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page "$@")" 
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
+  [[ -z $nsl_pause ]] || nsl_print dcgmi profile --pause
   nsl_print "${nsl_profile[@]}"
+  [[ -z $nsl_pause ]] || nsl_print dcgmi profile --resume
   print_page raw
   print_page details "${nsl_details[@]}"
   exit 0
@@ -200,6 +213,11 @@ nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" set "$nsl_what" kerne
   kernel_filter "${nsl_filter[3]}" launch_skip "$nsl_skip" launch_count "$nsl_count" clock_control "$nsl_clocks" cache_control "$nsl_caches"
   replay_mode "$nsl_replay" ncu_options "${nsl_more[*]-}")
 nsl_find_facts ncu "$@"
+if [[ -n $nsl_pause ]]; then
+  nsl_dcgm_paused=1   # before the command: whatever comes, it is resumed
+  dcgmi profile --pause >/dev/null 2>&1 ||
+    nsl_say "warning: dcgmi profile --pause failed: is DCGM here, and may you? Where it holds the counters, ncu says so at its end"
+fi
 nsl_record "${nsl_profile[@]}"
 
 # Writes one page of the report: whole, or not at all.
@@ -218,6 +236,9 @@ why_nothing() {
     *ERR_NVGPUCTRPERM*)
       echo "error: the GPU's counters are restricted to administrators here (ERR_NVGPUCTRPERM). The administrator sets the module option" \
         "NVreg_RestrictProfilingToAdminUsers=0 of nvidia and reloads it; in a container, start it with --cap-add=SYS_ADMIN; on a cluster, ask for its profiling constraint" ;;
+    *[Dd]"river resource was unavailable"*)
+      echo "error: another program holds the GPU's counters (a driver resource was unavailable), most often DCGM: --pause-dcgm pauses it" \
+        "(dcgmi profile --pause, and --resume afterwards); on a cluster, use its job option for that" ;;
     *"No kernels were profiled"* | *"No metrics to collect"*)
       echo "error: no kernel was profiled: none matched ${nsl_kernel:+-k $nsl_kernel }after --launch-skip $nsl_skip. List the names with nsys, then correct -k" \
         "(a base name has neither namespace nor < >; regex:PART finds a part of it) or lower --launch-skip" ;;

@@ -11,6 +11,8 @@ source "$nsl_here/launch.sh"
 source "$nsl_here/supervise.sh"
 # shellcheck source=sidecar.sh
 source "$nsl_here/sidecar.sh"
+# shellcheck source=self_check.sh
+source "$nsl_here/self_check.sh"
 
 usage() {
   cat <<USAGE
@@ -24,15 +26,17 @@ $nsl_usage_common
   --nvtx-capture NAME  the NVTX range to record (implies --capture-range nvtx)
   --stats true|false   nsys prints its summary tables (default false)
   --show-output true|false   the application's output is shown (default true)
+  --self-check         record one kernel on each rank, read it back, delete it, and say what fails and what helps
   --nsys-option OPTION one more option for nsys profile, such as --nsys-option=--sample=none; may be repeated
 USAGE
 }
 
-nsl_tool=nsys nsl_trace='' nsl_graph='' nsl_range='' nsl_range_name='' nsl_stats=false nsl_show=true nsl_more=()
+nsl_tool=nsys nsl_trace='' nsl_graph='' nsl_range='' nsl_range_name='' nsl_stats=false nsl_show=true nsl_checking='' nsl_more=()
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
-  if ((!nsl_taken)); then
+  if [[ $1 == --self-check ]]; then nsl_checking=1 nsl_taken=1
+  elif ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
       -t | --trace) nsl_trace=$nsl_value ;;
@@ -50,6 +54,9 @@ while (($#)); do
   shift "$nsl_taken"
 done
 [[ ${1-} != -- ]] || shift
+if [[ -n $nsl_checking ]]; then
+  nsl_self_check nsys ${nsl_trace:+--trace "$nsl_trace"} ${nsl_graph:+--cuda-graph-trace "$nsl_graph"} ${nsl_more[@]+"${nsl_more[@]/#/--nsys-option=}"}
+fi
 [[ $nsl_range != nvtx || -n $nsl_range_name ]] || nsl_die 2 "--capture-range nvtx needs --nvtx-capture NAME: which range"
 [[ -z $nsl_range_name || $nsl_range == nvtx ]] || nsl_die 2 "--nvtx-capture does not go with --capture-range $nsl_range"
 
@@ -62,7 +69,7 @@ choose_trace() {
     elif [[ -n $on && $line =~ ^[[:space:]]*- ]]; then on=
     elif [[ -n $on ]]; then listed+="${line//[^a-z0-9-]/ } "
     fi
-  done < <(nsl_ask nsys profile --help)
+  done <<<"$nsl_help"
   for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || nsl_trace+=${nsl_trace:+,}$name; done
   nsl_trace=${nsl_trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
   [[ ,$nsl_trace, == *,mpi,* ]] || return 0
@@ -73,9 +80,10 @@ choose_trace() {
 }
 
 nsl_begin nsys all "$@"
+nsl_help=$(nsl_ask nsys profile --help)
 [[ -n $nsl_trace ]] || choose_trace
 
-nsl_profile=(nsys profile "--trace=$nsl_trace" "--output=$nsl_stem" --force-overwrite=true "--stats=$nsl_stats" "--show-output=$nsl_show")
+nsl_profile=(nsys profile "--trace=$nsl_trace" "--output=$nsl_output" --force-overwrite=true "--stats=$nsl_stats" "--show-output=$nsl_show")
 [[ -z $nsl_graph ]] || nsl_profile+=("--cuda-graph-trace=$nsl_graph")
 if [[ -n $nsl_range && $nsl_range != none ]]; then
   nsl_profile+=("--capture-range=$nsl_range" --capture-range-end=stop)   # stop: the application goes on to its end
@@ -84,14 +92,17 @@ if [[ -n $nsl_range_name ]]; then
   nsl_profile+=("--nvtx-capture=$nsl_range_name")
   export NSYS_NVTX_PROFILER_REGISTER_ONLY=0   # PyTorch's ranges are not registered strings
 fi
+nsl_check_options nsys "$nsl_help" --output $((${#nsl_profile[@]})) "${nsl_profile[@]}" ${nsl_more[@]+"${nsl_more[@]}"}
 nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
-nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_stem.sqlite" "$nsl_stem.nsys-rep")
+nsl_part=${nsl_stem%/*}/.${nsl_stem##*/}.sqlite   # half of it must not be taken for the export
+nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_part" "$nsl_stem.nsys-rep")
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head
   [[ -z $nsl_range_name ]] || nsl_print export NSYS_NVTX_PROFILER_REGISTER_ONLY=0
   nsl_print env "TMPDIR=$nsl_scratch" "${nsl_profile[@]}"
   nsl_print "${nsl_export[@]}"
+  nsl_print mv -f "$nsl_part" "$nsl_stem.sqlite"
   exit 0
 fi
 
@@ -109,8 +120,9 @@ if [[ ! -s $nsl_report ]]; then
 fi
 nsl_export[5]=$nsl_report
 nsl_last=
-if ! "${nsl_export[@]}" </dev/null >&2; then
-  rm -f "$nsl_stem.sqlite"   # half of it: the report beside it is whole
-  nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later: $(nsl_print "${nsl_export[@]}")"
+if ! { "${nsl_export[@]}" </dev/null >&2 && mv -f "$nsl_part" "$nsl_stem.sqlite"; }; then
+  rm -f "$nsl_part"
+  nsl_export[4]=--output=$nsl_stem.sqlite
+  nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later (for all ranks: nsightlens export-reports RUN_DIR): $(nsl_print "${nsl_export[@]}")"
 fi
 nsl_finish "$nsl_report" "$nsl_last"

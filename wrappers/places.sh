@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # Looks after the folders of a capture before anything starts: for launch.sh, which sources it. Needs bash 4.2 and coreutils.
 
 # Dies unless captures can be written: writes one byte, and asks for the space that is left.
@@ -41,7 +41,39 @@ nsl_make_scratch() {
     if [[ ! -e $nsl_scratch ]] || ((++try == 10)); then nsl_die 1 "cannot create $nsl_scratch: set TMPDIR to a writable folder. Nothing was started."; fi
     nsl_scratch=$place-$try
   done
-  trap 'rm -rf "$nsl_scratch"' EXIT
+  trap 'nsl_resume_dcgm; rm -rf "$nsl_scratch"' EXIT
+}
+
+# Sets nsl_output to the stem as the tools are given it: they take %h and the like in it for macros, so that a run directory with a %
+# is reached by a link.
+nsl_find_output() {
+  nsl_output=$nsl_stem
+  [[ $nsl_stem == *%* ]] || return 0
+  [[ $nsl_scratch != *%* ]] || nsl_die 1 "neither the run directory nor TMPDIR is without a %, which the tools take for a macro: choose another. Nothing was started."
+  nsl_output=$nsl_scratch/out/${nsl_stem##*/}
+  [[ -n $nsl_dry_run ]] || ln -s -- "${nsl_stem%/*}" "$nsl_scratch/out"
+}
+
+# Lets DCGM go on that --pause-dcgm has paused.
+nsl_resume_dcgm() {
+  [[ -n ${nsl_dcgm_paused-} ]] || return 0
+  nsl_dcgm_paused=
+  dcgmi profile --resume >/dev/null 2>&1 || nsl_say "error: dcgmi profile --resume failed: DCGM's counters are paused still. Run it by hand"
+}
+
+# Dies where one of the wrapper's own options is not in the tool's help; one of the user's is only warned of.
+# $1: tool; $2: its help, which is not asked where it does not list $3; $4: how many of the words are the wrapper's own; the words.
+nsl_check_options() {
+  local tool=$1 help=$2 own=$4 word count=0
+  [[ $help == *"$3"* ]] || return 0
+  shift 4
+  for word; do
+    count=$((count + 1))
+    [[ $word == --* ]] || continue
+    [[ ! $help =~ ${word%%=*}([^a-zA-Z-]|$) ]] || continue
+    ((count <= own)) && nsl_die 2 "this $tool has no option ${word%%=*}: leave it out, or load a version that has it. Nothing was started."
+    nsl_say "warning: ${word%%=*} is not in the help of this $tool, which may refuse it"
+  done
 }
 
 nsl_check_space() {

@@ -29,13 +29,12 @@ nsl_supervise() {
     kill -0 "$nsl_child" 2>/dev/null || break
   done
   { read -r nsl_code <"$nsl_code_file"; } 2>/dev/null || :   # where there is none, it was killed itself
-  { echo end >&"$nsl_watcher_input"; } 2>/dev/null || :
-  wait "$nsl_watcher_id" 2>/dev/null || :
+  { kill -KILL "$nsl_watcher_id" || :; wait "$nsl_watcher_id" || :; } 2>/dev/null   # a word through the pipe was lost at times
 }
 
 # Ends what this shell started where the shell cannot do so, within four seconds: it was killed, or its launcher is gone, whose
-# ranks must not run on. It reads the process group to end, and `end` when all is well. $1: this shell; $2: the file with the
-# process to signal below the profiler, or empty.
+# ranks must not run on. It reads the process group to end; when all is well the shell kills it. $1: this shell; $2: the file with
+# the process to signal below the profiler, or empty.
 nsl_watch() {
   local line='' group='' parent='' code target=
   trap '' TERM INT HUP USR1 USR2
@@ -44,7 +43,6 @@ nsl_watch() {
     code=0
     read -r ${parent:+-t 1} line || code=$?
     if ((!code)); then
-      [[ $line != end ]] || return 0
       group=$line
     elif ((code <= 128)); then   # nobody can write any more
       break
@@ -55,11 +53,11 @@ nsl_watch() {
   [[ -z $2 ]] || { read -r target <"$2"; } || :
   kill -TERM "$1" || kill -TERM -- "-$group" ${target:+"$target"}
   code=0
-  read -r -t 2 line || code=$?   # until the shell says that all have ended
-  [[ $line != end ]] || return 0
+  read -r -t 2 line || code=$?   # until the shell has ended all, and this, or is gone itself
   ((code > 128)) || sleep 1
   kill -KILL -- "-$group"
   [[ -z $target ]] || kill -KILL "$target"
+  kill -0 "$1" || [[ -z ${nsl_dcgm_paused-} ]] || nsl_resume_dcgm   # that shell can no longer do so
 }
 
 # Whether process $1 still has the parent $2. (A parent that has ended may still be there by its number, not asked for yet.)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nsightlens.cli.output import emit, output_options
+
+if TYPE_CHECKING:
+    from nsightlens.doctor.fitness import Finding
 
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 _INDENT = 20
@@ -17,24 +22,27 @@ _WIDEST, _NARROWEST = 100, 50
 
 @click.command("doctor")
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path))
+@click.option("--deep", is_flag=True, help="Also record one kernel with nsys and with ncu, read it back, and delete it.")
 @output_options
-def command(run_dir: Path | None, form: str | None, output: Path | None, wide: bool) -> None:
+def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | None, wide: bool) -> None:
     """Check nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and say how to fix what is not ready.
 
-    Changes nothing, and exits with 0 whatever it finds. With --format or --output the findings are a table.
+    Changes nothing (what --deep records is deleted again), and exits with 0 whatever it finds. With --format or --output the
+    findings are a table.
     """
-    from nsightlens.doctor.fitness import examine, verdict
+    from nsightlens.doctor.fitness import verdict
 
     if form or output:
         import pyarrow as pa
 
-        rows = [{"subject": f.subject, "state": f.state, "found": f.found, "fix": f.fix or None} for f in examine(run_dir)]
+        rows = [{"subject": f.subject, "state": f.state, "found": f.found, "fix": f.fix or None}
+                for f in _findings(run_dir, deep)]
         schema = pa.schema([(name, pa.string()) for name in ("subject", "state", "found", "fix")])
         emit(pa.Table.from_pylist(rows, schema), form, output, wide=wide)
         return
     width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 0)).columns))
     findings = []
-    for finding in examine(run_dir):
+    for finding in _findings(run_dir, deep):
         findings.append(finding)
         state = click.style(f"{finding.state:<5}", _COLOURS[finding.state])
         first, *others = _wrap(f"{finding.subject:<{_INDENT - 6}}{finding.found}", width, 6, _INDENT)
@@ -42,6 +50,16 @@ def command(run_dir: Path | None, form: str | None, output: Path | None, wide: b
         for line in [*others, *(_wrap(f"-> {finding.fix}", width, _INDENT, _INDENT + 3) if finding.fix else ())]:
             click.echo(line)
     click.echo(verdict(findings))
+
+
+def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
+    from nsightlens.cli.wrappers import source
+    from nsightlens.doctor.deep import record_one_kernel
+    from nsightlens.doctor.fitness import examine
+
+    yield from examine(run_dir)
+    if deep:
+        yield from record_one_kernel(source(), run_dir)
 
 
 def _wrap(text: str, width: int, first: int, others: int) -> list[str]:

@@ -150,14 +150,18 @@ def broken(report: Report) -> list[str]:
 
 def refusals(report: Report) -> list[str]:
     """Return a line per reason, with the files that it holds for and one command for all of them."""
+    from nsightlens.discovery import lost
+
     by_reason: dict[tuple[str, str], list[ReadError]] = {}
     for error in report.refused:
         kind = error.code if error.code in ("needs_export", "archive") else error.what_to_do
-        by_reason.setdefault((error.reason, kind), []).append(error)
+        reason = lost.in_common(error.reason) if error.code == lost.CODE else error.reason
+        by_reason.setdefault((reason, kind), []).append(error)
     lines = []
     for (reason, _), errors in by_reason.items():
         names = [Path(error.path).name for error in errors]
-        lines.append(f"  refused  {_some(names)}: {reason}. {_remedy(errors)}")
+        why = errors[0].reason if len(errors) == 1 else reason
+        lines.append(f"  refused  {_some(names)}: {why}. {_remedy(errors)}")
     if len(lines) > _MOST:
         lines[_MOST:] = [f"  … and {len(lines) - _MOST} other reasons: nsightlens sql \"FROM files WHERE outcome = 'refused'\""]
     return lines

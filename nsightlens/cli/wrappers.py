@@ -21,9 +21,9 @@ def command(folder: Path, force: bool) -> None:
     They need bash, Python's standard library and, where they use it, torch; they do not need nsightlens. Existing files that
     differ (you edited them) are kept and the command exits with 1, unless --force is given.
     """
-    source = _source()
-    files = sorted(p for p in source.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
-    kept = [file for file in files if not _write(file, folder / file.relative_to(source), force)]
+    folder_of_ours = source()
+    files = sorted(p for p in folder_of_ours.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
+    kept = [file for file in files if not _write(file, folder / file.relative_to(folder_of_ours), force)]
     path = shlex.quote(str(folder))
     click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, then run nsightlens ingest runs/base:")
     click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/resnet18.py --precision bf16\n"
@@ -31,11 +31,11 @@ def command(folder: Path, force: bool) -> None:
                f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"
                f"Documentation: {path}/README.md; job templates: {path}/jobs")
     if kept:
-        names = ", ".join(str(file.relative_to(source)) for file in kept)
+        names = ", ".join(str(file.relative_to(folder_of_ours)) for file in kept)
         raise NsightlensError(f"kept files that you edited: {names}. Use --force to replace them, or choose another folder")
 
 
-def _source() -> Path:
+def source() -> Path:
     """Return the folder of the wrappers: inside an installed package, else in the checkout."""
     package = Path(__file__).resolve().parents[1]
     found = next((f for f in (package / "_wrappers", package.parent / "wrappers") if (f / "torch_profiler.py").is_file()), None)

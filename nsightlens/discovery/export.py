@@ -53,9 +53,9 @@ def packed(path: Path, head: bytes) -> VendorReport | None:
         return PACKED_SQLITE if file.read(2) == b"\x1f\x8b" else None
 
 
-def command(report: VendorReport, path: Path, output: Path) -> list[str]:
-    """Return the command line that converts `path` into `output`."""
-    return [report.tool, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
+def command(report: VendorReport, path: Path, output: Path, program: str | None = None) -> list[str]:
+    """Return the command line that converts `path` into `output`. program: the vendor's tool [on PATH]."""
+    return [program or report.tool, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
 
 
 def advice(report: VendorReport, path: Path) -> str:
@@ -79,32 +79,34 @@ def advice_for_all(paths: Sequence[Path]) -> str:
             "   and ingest again")
 
 
-def convert(report: VendorReport, path: Path, output: Path) -> Path:
+def convert(report: VendorReport, path: Path, output: Path, program: str | None = None, again: bool = False) -> Path:
     """Return `output`, the export of `path`, made by the vendor's tool unless it is there already.
 
+    program: the tool [on PATH]. again: replace the one that is there, which is damaged.
     Raises ReadError where the tool is not installed or fails; a failed conversion leaves nothing behind.
     """
-    if output.is_file():
+    if output.is_file() and not again:
         return output
     if report == PACKED_SQLITE:
         return _unpack(path, output)
-    if shutil.which(report.tool) is None:
-        raise ReadError(path, f"a binary {report.tool} report, and {report.tool} is not on PATH here",
+    if shutil.which(program or report.tool) is None:
+        where = f"{program} cannot be run" if program else f"{report.tool} is not on PATH"
+        raise ReadError(path, f"a binary {report.tool} report, and {where} here",
                         advice(report, path), "needs_export")
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
         with on_disk([path]) as (here,):
-            _run(report, here, part)
+            _run(report, here, part, program)
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
     return output
 
 
-def _run(report: VendorReport, path: Path, part: Path) -> None:
+def _run(report: VendorReport, path: Path, part: Path, program: str | None) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
-    arguments = command(report, path, part)
+    arguments = command(report, path, part, program)
     try:
         done = subprocess.run(arguments, env=environment, capture_output=True, check=False)
     except OSError as exc:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from isal import isal_zlib
 
-from nsightlens.discovery import remote, unsupported
+from nsightlens.discovery import lost, remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.ranks import (
@@ -40,6 +40,7 @@ _BLOCK = 1 << 20
 _CAPTURE_SUFFIXES = (".json", ".json.gz", ".csv", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep", ".ncu-rep", ".ncu-repz")
 _CATALOG, _COMMITS = "nsightlens.duckdb", "nsightlens-commits"
 _NCU_LOG = ".ncu.log"
+_SIDECAR = "sidecar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,22 @@ def find(
                     progress(path)
                 here.append(look_at(path, root if root.is_dir() else root.parent, names[root], pattern, run is not None, looks))
         found += here if run is not None else _share_run(_as_held(here, root, taken or {}, held or {}))
-    return found
+    return _refuse_lost(found)
+
+
+def _refuse_lost(files: list[Found]) -> list[Found]:
+    """Refuse the sidecars whose capture is not there."""
+    there = lost.stems(f.path for f in files if f.tool or f.refused)
+    return [_refuse_if_lost(f) if f.kind == _SIDECAR and _stem(f.path) not in there else f for f in files]
+
+
+def _stem(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(SIDECAR_SUFFIX))
+
+
+def _refuse_if_lost(file: Found) -> Found:
+    rank, refused = lost.why_lost(file.path) or (None, None)
+    return replace(file, refused=refused, rank_hint=file.rank_hint if rank is None else (rank, "sidecar")) if refused else file
 
 
 def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Mapping[str, set[str]]) -> list[Found]:
@@ -289,7 +305,7 @@ _Class = tuple[str, str | None, Probe | None, VendorReport | None, ReadError | N
 
 def _classify(path: Path, head: bytes, size: int) -> _Class:
     if path.name.endswith(SIDECAR_SUFFIX):
-        return "sidecar", None, None, None, None
+        return _SIDECAR, None, None, None, None
     is_capture = path.name.lower().endswith(_CAPTURE_SUFFIXES)
     if not head and not path.is_dir():
         empty = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -90,7 +90,14 @@ def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint
 
 
 def _without_exported_reports(files: list[Found], result: Grouping) -> list[Found]:
-    """Set aside a binary report that lies beside its own export: a file of its name with another ending."""
+    """Set aside a binary report that lies beside its own export."""
+    for report, export in exports_beside(files):
+        result.duplicates[report.run, report.path] = (export.path, "its export lies beside it")
+    return [f for f in files if (f.run, f.path) not in result.duplicates]
+
+
+def exports_beside(files: Sequence[Found]) -> Iterator[tuple[Found, Found]]:
+    """Yield the binary reports that lie beside their own export, a file of their name with another ending, with that export."""
     exports: dict[tuple[Path, str | None], list[Found]] = defaultdict(list)
     for file in sorted(files, key=lambda f: f.path.name):
         if not _is_report(file):
@@ -101,9 +108,8 @@ def _without_exported_reports(files: list[Found], result: Grouping) -> list[Foun
         for start in (stem, f"{stem}.", f"{stem}_pqtdir"):
             at = bisect_left(beside, start, key=lambda f: f.path.name)
             if at < len(beside) and _is_named_after(beside[at], file):
-                result.duplicates[file.run, file.path] = (beside[at].path, "its export lies beside it")
+                yield file, beside[at]
                 break
-    return [f for f in files if (f.run, f.path) not in result.duplicates]
 
 
 def _is_report(file: Found) -> bool:

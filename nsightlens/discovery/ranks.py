@@ -84,12 +84,17 @@ def sidecar_path(path: Path) -> Path | None:
 
 def read_sidecar(path: Path) -> Sidecar:
     """Return the sidecar at `path`. Raises ValueError (with a reason) for one that is not a JSON object of ours."""
+    return sidecar_of(path, sidecar_content(path))
+
+
+def sidecar_content(path: Path) -> Mapping[str, object]:
+    """Return the members of the sidecar at `path`. Raises ValueError (with a reason) for one that is not a JSON object."""
     if path.stat().st_size > _MAX_SIDECAR_BYTES:
         raise ValueError("it is larger than 1 MiB")
     content = json.loads(path.read_bytes())
     if not isinstance(content, Mapping):
         raise ValueError("it is not a JSON object")
-    return sidecar_of(path, content)
+    return content
 
 
 def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:

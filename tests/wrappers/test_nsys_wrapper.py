@@ -37,7 +37,7 @@ def test_the_command_and_the_export(stage: Stage) -> None:
     )
     assert done.returncode == 7
     (call,), (export,) = stage.calls("nsys.profile"), stage.calls("nsys.export")
-    stem = str(stage.path / "r/nsys/rank0003")
+    stem, hidden = stage.path / "r/nsys/rank0003", stage.path / "r/nsys/.rank0003.sqlite"
     assert {
         "--trace=cuda,nvtx,osrt,cudnn,cublas",
         f"--output={stem}",
@@ -46,7 +46,8 @@ def test_the_command_and_the_export(stage: Stage) -> None:
         "--show-output=true",
         "--sample=none",
     } <= set(call)
-    assert export[1:] == ["--type=sqlite", "--force-overwrite=true", f"--output={stem}.sqlite", f"{stem}.nsys-rep"]
+    assert export[1:] == ["--type=sqlite", "--force-overwrite=true", f"--output={hidden}", f"{stem}.nsys-rep"]
+    assert stem.with_suffix(".sqlite").exists() and not hidden.exists()   # whole, or not at all
     (tmpdir,) = [p.read_text() for p in stage.log.glob("nsys.tmpdir.*")]
     assert tmpdir.strip().endswith("-r0003")
     assert leftovers(stage) == []
@@ -165,7 +166,7 @@ def test_half_an_export_is_taken_away_and_the_line_for_it_can_be_pasted(stage: S
     done = stage.run("nsys_wrapper.sh", "--run-dir", "r s", "sh", "-c", "exit 7", STUB_NSYS_EXPORT="1")
     assert done.returncode == 7
     assert sorted(p.name for p in (stage.path / "r s/nsys").iterdir()) == ["rank0000.nsys-rep", "rank0000.run.json"]
-    assert stage.bash(done.stderr.splitlines()[-1].partition("Later: ")[2]).returncode == 0
+    assert stage.bash(done.stderr.splitlines()[-1].partition("RUN_DIR): ")[2]).returncode == 0
     assert (stage.path / "r s/nsys/rank0000.sqlite").exists()
 
 

@@ -1,0 +1,42 @@
+"""nsightlens export-reports: what a job that was killed could not do, done afterwards."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+
+@click.command("export-reports")
+@click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--nsys", default=None, metavar="PATH", help="The nsys to use [default: the one on PATH].")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Exports at a time; each needs memory.")
+def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
+    """Export the .nsys-rep files below RUN_DIR that have no export beside them, each into .sqlite beside it.
+
+    For jobs that ended, or were killed, between the report and its export, and for machines without nsys: run it where nsys is
+    installed, and ingest anywhere. Only what is missing, or was left half-written, is made. Reports of Nsight Compute need no
+    export: they are read as they are. Exit code 1 where a report could not be exported.
+    """
+    from nsightlens.cli.ingest import count, progress, say
+    from nsightlens.discovery.export_reports import Done, export_reports, unexported
+    from nsightlens.errors import ReadError
+    from nsightlens.pipeline.plan import Progress
+
+    reports = unexported(run_dir)
+    with ExitStack() as stack:
+        show = progress(stack)
+
+        def tell(number: int, done: Done) -> None:
+            show(Progress(number, len(reports), Path(done.path).name if isinstance(done, ReadError) else done.name))
+
+        outcomes = export_reports(reports, nsys, jobs, tell)
+    failed = [outcome for outcome in outcomes if isinstance(outcome, ReadError)]
+    for error in failed:
+        say(f"  failed   {Path(error.path).name}: {error.reason}. {error.what_to_do}")
+    exported = count(len(outcomes) - len(failed), "report")
+    say(f"{exported} exported" + (f", {len(failed)} failed" if failed else "") if reports else "no report is without its export")
+    if failed:
+        sys.exit(1)

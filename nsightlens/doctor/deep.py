@@ -1,0 +1,45 @@
+"""What a recording of one kernel shows: nsys and ncu are started as the wrappers start them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+
+_SECONDS = 300
+_FAILED, _REMEDY = "FAILED: ", ". What to do: "
+
+
+def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[Finding]:
+    """Yield whether nsys and ncu can record a kernel here, from --self-check of their wrappers. What they write is deleted.
+
+    wrappers: the folder of the wrappers. run_dir: where captures are to lie [a temporary folder].
+    """
+    with TemporaryDirectory(prefix="nsightlens-") as temporary:
+        place = run_dir if run_dir is not None and run_dir.is_dir() else Path(temporary)
+        for tool in ("nsys", "ncu"):
+            yield _self_check(tool, wrappers, place)
+
+
+def _self_check(tool: str, wrappers: Path, place: Path) -> Finding:
+    subject = f"{tool} recording"
+    if shutil.which(tool) is None:
+        return Finding(subject, NOTE, f"not tried: {tool} is not on PATH", "See above", usable=False)
+    own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"   # this nsightlens reads the capture back
+    words = ["bash", str(wrappers / f"{tool}_wrapper.sh"), "--self-check", "--run-dir", str(place)]
+    try:
+        done = subprocess.run(words, env={**os.environ, "PATH": own}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as exc:
+        return Finding(subject, BAD, f"the self-check did not end: {exc}", f"Run it by hand: {' '.join(words)}", usable=False)
+    said = (done.stdout.strip() or done.stderr.strip() or f"no answer, code {done.returncode}").splitlines()[-1]
+    if done.returncode == 0:
+        return Finding(subject, GOOD, said.partition("ok: ")[2] or said)
+    why, _, remedy = said.partition(_FAILED)[2].partition(_REMEDY)
+    return Finding(subject, BAD, why or said, remedy or f"Run it by hand: {' '.join(words)}", usable=False)
