@@ -122,6 +122,7 @@ def test_windows_of_one_process_in_order_of_time() -> None:
     other = _found("v.json", "kineto", window_of=None)
     found = _group([late, early, other])
     assert _names(found) == [[["v.json"]], [["w.10.json"], ["w.2.json"]]]
+    assert [[code for code, _ in g.notes] for g in found.groups] == [[], ["windows_of_one_process"]]
     windows = found.groups[1]
     assert windows.first is early and windows.files == [early, late]
 

@@ -138,13 +138,14 @@ _NSYS = {"capture_range": None, "nsys_options": "--sample=none"}
     ("ncu", _NCU | {"ncu_options": "--nvtx-include step/"}, Selection()),    # measures less than the filter finds
     ("ncu", _NCU | {"replay_mode": "range"}, Selection()),
     ("ncu", _NCU | {"launch_skip": "many"}, Selection()),
+    ("ncu", _NCU | {"launch_skip": 20}, Selection()),   # the wrapper writes texts
     ("nsys", _NSYS, Selection(from_start=True)),
     ("nsys", _NSYS | {"capture_range": "cudaProfilerApi"}, Selection(from_start=False)),
     ("nsys", _NSYS | {"nsys_options": "--delay=20"}, Selection(from_start=False)),
     ("nsys", {}, Selection()),
     ("torch", _NSYS, Selection()),
 ])
-def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[str, str | None], expected: Selection) -> None:
+def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[str, object], expected: Selection) -> None:
     path = tmp_path / "a.run.json"
     path.write_text(json.dumps({"tool": tool, "options": options}))
     assert read_sidecar(path).selection == expected
