@@ -130,11 +130,15 @@ def test_of_a_long_error_the_beginning_is_said() -> None:
     assert caught.value.errno == errno.EIO
 
 
-@pytest.mark.parametrize("time", [12.5, datetime.fromtimestamp(12.5, UTC), "1970-01-01T00:00:12.500000+00:00"])
-def test_a_time_is_said_in_each_way_of_a_filesystem(memory: Any, monkeypatch: pytest.MonkeyPatch, time: object) -> None:
+@pytest.mark.parametrize(("time", "seconds"), [
+    (12.5, 12.5), (datetime.fromtimestamp(12.5, UTC), 12.5), ("1970-01-01T00:00:12.500000+00:00", 12.5), ("today", 0), (None, 0)])
+def test_a_time_is_said_in_each_way_of_a_filesystem(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, time: object, seconds: float,
+) -> None:
     monkeypatch.setattr(type(memory), "info", lambda *_, **__: {"type": "file", "size": 3, "LastModified": time})
     status = remote.stat_now(_path("memory://run/file"))
-    assert (status.st_size, status.st_mtime_ns, status[stat.ST_MTIME], status.st_mtime) == (3, 12_500_000_000, 12, 12)
+    assert (status.st_size, status.st_mtime_ns, status[stat.ST_MTIME], status.st_mtime) == (
+        3, seconds * 10**9, int(seconds), int(seconds))
 
 
 def test_neither_import_nor_help_needs_fsspec() -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import gc
 import json
+import resource
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,8 +28,9 @@ class Reach(NamedTuple):
     lines: dict[str, dict[str, list[str]]]
     """Tests by file and line. The test "" is what ran while tests were collected."""
 
-    def tests(self, path: Path, line: int) -> list[str]:
-        """Return the tests that run the statement in this line, or all where it runs at import or while tests are collected.
+    def tests(self, path: Path, line: int) -> dict[str, float]:
+        """Return the tests that run the statement in this line, or all where it runs at import or while tests are collected, and
+        their CPU time.
 
         File by file: that named like the module first, then those that run any line of it in a test, then the quick ones.
         """
@@ -46,7 +48,7 @@ class Reach(NamedTuple):
             return (path.stem.strip("_") not in Path(file).stem, elsewhere.issuperset(files[file]),
                     sum(self.cpu_s[test] for test in files[file]))
 
-        return [test for file in sorted(files, key=late) for test in files[file]]
+        return {test: self.cpu_s[test] for file in sorted(files, key=late) for test in files[file]}
 
 
 def statement(source: str, line: int) -> range | None:
@@ -121,10 +123,27 @@ class Recorder:
 
 
 class Chosen:
-    """A plugin of pytest that runs these tests only, in this order."""
+    """A plugin of pytest that runs these tests only, in this order, and ends a process that loops.
 
-    def __init__(self, tests: Sequence[str]) -> None:
+    tests: with the CPU time in s of each. A test may take several times that, and what a fixture for all may cost.
+    """
+
+    _SPARE_S = 20
+
+    def __init__(self, tests: Mapping[str, float]) -> None:
         self._place = {test: place for place, test in enumerate(tests)}
+        self._cpu_s = tests
+
+    def pytest_sessionstart(self) -> None:
+        _allow(2 * self._SPARE_S)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        _allow(self._SPARE_S + 5 * self._cpu_s[nodeid])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted((item for item in items if item.nodeid in self._place), key=lambda item: self._place[item.nodeid])
+
+
+def _allow(more_s: float) -> None:
+    """Let this process take so much more CPU time; what takes longer is killed."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + more_s) + 1, resource.RLIM_INFINITY))
