@@ -79,6 +79,7 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
                      "nsys cuda_gpu_trace csv", "--type sqlite"),
     "ncu text page": ("page.csv", _text("  k (1, 1, 1)x(32, 1, 1), Context 1\n    Section: GPU Speed Of Light Throughput\n"
                                         "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", ".ncu-rep"),
+    "a title in Markdown": ("notes.csv", _text("# What I ran\n\nresnet, 5 steps\n"), "Markdown", "Leave it"),
     "Markdown": ("kernels.csv", _text("| Kernel | Time |\n|---|---|\n| gemm | 5 |\n"), "Markdown", "Leave it"),
 }
 

@@ -40,7 +40,8 @@ ROOMS = {
     "names": ["tests/names"],
     "matching": ["tests/matching", "tests/analyses/test_run_waterfall.py", "tests/analyses/test_run_difference.py"],
     "op_cost": ["tests/op_cost", "tests/analyses/test_shape_work.py"],
-    "analyses": ["tests/analyses"],
+    "analyses": ["tests/analyses", "tests/matching/test_collectives.py", "tests/matching/test_tool_match.py",
+                 "tests/sql/test_nsys_reports.py", "tests/views/test_folder.py"],
     "statistics": ["tests/statistics"],
     "discovery": ["tests/discovery"],
 }
