@@ -44,6 +44,7 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("aaa", "a", []),
     ("ab", "ax", []),                           # as much lacks a partner as has one
     ("ba", "xa", []),
+    ("cacc", "acbcb", [(1, 0)]),                # which c is which is unknown
     # three steps that lack items, and two of them: the first two fit as well as the last two
     ("EOEfgqdhdmjhdtgqdhdtjhdtfgqdhdtmjdt", "fgqdhdtmjhdt" * 2, []),
 ])
