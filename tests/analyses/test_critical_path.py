@@ -112,6 +112,17 @@ def test_a_thread_begins_when_another_threads_operator_ended(empty: duckdb.DuckD
     assert {kind for kind, *_ in rows} == {"cpu"}
 
 
+def test_each_copy_awaits_itself(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, "1,1,0,30,cudaMemcpy\n2,1,40,30,cudaMemcpy"),
+        "memory_ops": _rows("memory_ops", "memory_op_id,device_id,context,stream,start_ns,duration_ns,launch_id,name",
+                            "1,g,1,7,10,15,1,Memcpy HtoD\n2,g,1,7,50,15,2,Memcpy DtoH"),
+    }
+    assert _path(empty, tables) == [
+        ("cpu", 0, 10, None), ("memory", 10, 15, "Memcpy HtoD"), ("synchronisation", 25, 5, None), ("cpu", 30, 10, None),
+        ("cpu", 40, 10, None), ("memory", 50, 15, "Memcpy DtoH"), ("synchronisation", 65, 5, None)]
+
+
 def test_a_copy_awaits_itself_and_graphs_have_unknown_kernels(empty: duckdb.DuckDBPyConnection) -> None:
     tables = {
         "api_calls": _rows("api_calls", "launch_id,thread,start_ns,duration_ns,name,correlation_id",
