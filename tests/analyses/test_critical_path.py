@@ -167,6 +167,7 @@ def test_a_path_of_many_pieces_is_the_same_in_stretches_of_any_length(
               "api_calls": _rows("api_calls", CALLS, "1,1,995,5,cudaLaunchKernel")}
     whole = _path(empty, tables)
     assert [name for *_, name in whole if name] == [*(f"o{i}" for i in range(100)), *(f"k{i}" for i in range(100))]
+    assert [start + duration for _, start, duration, _ in whole[:-1]] == [start for _, start, *_ in whole[1:]]
     for stretch in (7, 33):
         monkeypatch.setattr(_walk, "STRETCH", stretch)
         assert _path(empty, tables) == whole

@@ -64,7 +64,8 @@ def test_a_measured_launch_has_its_place_in_the_ranges_that_both_tools_name() ->
     timeline = [row | {"launch_id": i, "range_id": inner} for i, (row, inner) in
                 enumerate(zip(recording("nsys", 0, "aaaaa", steps="11111"), (1, 4, 0, None, 2), strict=True))]
     default = "<default domain>"
-    around = ([f"{default}:forward", "net:layer"], [f"{default}:backward", "net:layer"], [f"{default}:forward"], [])
+    around: list[list[str]] = [
+        [f"{default}:forward", "net:layer"], [f"{default}:backward", "net:layer"], [f"{default}:forward"], []]
     printed = [[f"{default}:step 1", *some, "net:mine"] for some in around]
     measured = [row | {"nvtx_range": "1 " + " ".join(f'"{one}:none:none:none:none:none:none"' for one in names)}
                 for row, names in zip(recording("ncu", 10, "aaaa"), printed, strict=True)]
