@@ -14,7 +14,7 @@ from nsightlens.discovery.files import Found, find, fingerprint, look_at, path_t
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import nsys
-from nsightlens.readers.reader import Probe
+from nsightlens.readers.reader import Probe, ProcessHint
 from tests.captures import kineto
 
 
@@ -100,6 +100,8 @@ def test_the_rank_is_of_the_sidecar_else_of_the_content_else_of_the_name(tmp_pat
     sidecar = Sidecar(path, rank=5)
     assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, sidecar=sidecar, rank_hint=hint).rank == (5, "sidecar")
     assert sidecar.simulated is False
+    two = Probe("x", processes=(ProcessHint(1, rank=0, rank_source="content"), ProcessHint(2, rank=1, rank_source="content")))
+    assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", two, rank_hint=hint).rank == (None, None), "a file of two ranks"
 
 
 def test_what_cannot_be_opened_has_no_size_and_no_time(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def _report(name: str, *launches: str, pid: int = 7) -> Found:
     return _found(name, "ncu", "ncu report", identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
-def _page(name: str, *launches: str, pid: int = 7) -> Found:
-    return _found(name, "ncu", identity=frozenset(launches), processes=(ProcessHint(pid),))
+def _page(name: str, *launches: str, pid: int = 7, kind: str = "ncu csv") -> Found:
+    return _found(name, "ncu", kind, identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
 def test_pages_join_the_report_that_they_were_printed_from() -> None:
@@ -79,7 +79,8 @@ def test_pages_join_the_report_that_they_were_printed_from() -> None:
     for agree in (True, False):  # what contradicts the report is told by the reader
         assert _names(_group([_page("k.details.csv", "renamed"), report, _page("k.csv", "renamed")], agree=agree)) == [
             [["k.ncu-rep", "k.csv", "k.details.csv"]]]
-    assert _names(_group([_page("other.csv", "a"), report])) == [[["k.ncu-rep", "other.csv"]]]
+    for kind in ("ncu csv", "ncu x"):
+        assert _names(_group([_page("a.csv", "a", kind=kind), report])) == [[["k.ncu-rep", "a.csv"]]]
     assert _names(_group([_page("other.csv", "a"), report], agree=False)) == [[["k.ncu-rep"]], [["other.csv"]]]
 
 
@@ -155,6 +156,8 @@ def test_pages_whose_launches_do_not_fit_are_told() -> None:
     part = _found("b.csv", "ncu", identity=_launches(1))
     assert _noted([both[0], part]) == [["files_merged"]]   # a page printed with a filter
     assert _noted([both[0], replace(part, path=Path("/r/other/b.csv"))]) == [["merge_is_doubtful", "files_merged"]]
+    more = _found("b.csv", "ncu", identity=_launches(0, 1))
+    assert _noted([replace(part, path=Path("/r/a.csv")), more]) == [["files_merged"]]
     same = _found("b.csv", "ncu", identity=_launches(0, 1))
     assert _noted([both[0], replace(same, path=Path("/r/other/b.csv"))]) == [["files_merged"]]
 

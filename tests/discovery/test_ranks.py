@@ -70,7 +70,8 @@ def test_numbers_of_a_sidecar_fit_their_column(number: int, is_one: bool) -> Non
             sidecar_of(Path("a"), {"rank": number})
 
 
-@pytest.mark.parametrize(("code", "read"), [(1, 1), (-9, -9), (0, 0), (1 << 31, None), (True, None), ("1", None), (None, None)])
+@pytest.mark.parametrize(("code", "read"), [
+    (1, 1), (-9, -9), (0, 0), (139, 139), (1 << 31, None), (True, None), ("1", None), (None, None)])
 def test_the_exit_code_of_a_sidecar(code: object, read: int | None) -> None:
     sidecar = sidecar_of(Path("a"), {"exit_code": code})
     assert sidecar.exit_code == read and bool(sidecar.complaints()) == bool(read)
@@ -142,6 +143,7 @@ _NSYS = {"capture_range": None, "nsys_options": "--sample=none"}
     ("nsys", _NSYS, Selection(from_start=True)),
     ("nsys", _NSYS | {"capture_range": "cudaProfilerApi"}, Selection(from_start=False)),
     ("nsys", _NSYS | {"nsys_options": "--delay=20"}, Selection(from_start=False)),
+    ("nsys", _NSYS | {"output": "x"}, Selection(from_start=True)),
     ("nsys", {}, Selection()),
     ("torch", _NSYS, Selection()),
 ])

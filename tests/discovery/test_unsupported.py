@@ -69,6 +69,9 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "arrow stream": ("report.arrow", _arrow_stream, "Arrow stream", "--type sqlite"),
     "a table of a recipe": ("stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [1.0]}), path), "Parquet file",
                             "ingest the whole folder"),
+    "a large table of a recipe": (
+        "stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [i / 7 for i in range(100_000)]}), path),
+        "Parquet file", "ingest the whole folder"),
     "jsonlines": ("report.json", _text('{"CudaEvent": {"startNs": "1"}}\n{"CudaEvent": {"startNs": "2"}}\n'), "nsys JSON lines",
                   "--type sqlite"),
     "stats json": ("sums.json", _text('[\n {"Time (%)": 50.0, "Total Time (ns)": 7, "Instances": 1, "Name": "k"}\n]'),
