@@ -177,6 +177,12 @@ def test_sidecars_tell_two_containers_apart() -> None:
     assert len(_group([replace(files[0], sidecar=Sidecar(files[0].path, host="n1")), files[1]]).groups) == 1
 
 
+def test_a_file_is_in_a_profile_of_its_own_tool_only() -> None:
+    files = [_found("a.json", "kineto"), _found("b.sqlite", "nsys"), _found("c.csv", "ncu"), _found("d.steps.json", "steps")]
+    assert [(g.tool, [f.path.name for f in g.files]) for g in _group(files[::-1]).groups] == [
+        (f.tool, [f.path.name]) for f in files]
+
+
 def test_each_log_of_steps_is_a_profile() -> None:
     found = _group([_found("a.steps.json", "steps"), _found("b.steps.json", "steps")])
     assert _names(found) == [[["a.steps.json"]], [["b.steps.json"]]]
