@@ -238,7 +238,8 @@ def _host(ask: Ask, processes: list[Process]) -> Iterator[Row]:
                 awaited = f", where the host waits for {kind}" if kind else ""
                 what = f"the GPU idles during {row['name']} ({counted} {_ms(row['longest_ns'])}){awaited}"
                 for found in _fired(process, "api_call", what, idle):
-                    yield found | of_call(row["name"])
+                    told = of_call(row["name"])
+                    yield found | told | {"against": _against(process, "api_call", told["against"])}
         rest = {"operators": process.parts["cpu_exec"], "CUDA calls": process.parts["runtime"] - named,
                 "code that was not recorded": process.parts["other"]}
         most = max(rest, key=lambda name: rest[name])
@@ -274,8 +275,12 @@ def _row(process: Process, rule: str, what: str) -> Row:
         "run": row["run"], "tool": row["tool"], "rule": rule, "rank": row["rank"], "profile_id": None, "process_id": None,
         "window_index": None, "who": _who(row), "what": what, "why": advice.why, "total_ns": None, "of_ns": None,
         "share_pct": None, "limit_pct": advice.limit_pct or None, "more": advice.more,
-        "against": advice.against + (" Kineto slows the host." if row["tool"] == "kineto" and advice.of_host else ""),
+        "against": _against(process, rule, advice.against),
     }
+
+
+def _against(process: Process, rule: str, text: str) -> str:
+    return text + (" Kineto slows the host." if process.row["tool"] == "kineto" and ADVICE[rule].of_host else "")
 
 
 def _who(row: Row) -> str:

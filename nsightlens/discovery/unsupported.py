@@ -120,9 +120,10 @@ def _perfetto(path: Path, head: bytes) -> Unsupported | None:
         return None
     short = path.name.removesuffix(".gz")
     unpack = f"gunzip -k {path.name}; " if short != path.name else ""
+    stem = f"{short.removesuffix('.json')}.converted" if short.endswith(".json") else short.rpartition(".")[0] or short
     return Unsupported("Perfetto trace", "a trace in Perfetto's binary format, which is not read (Chrome's JSON is)",
                        "Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: "
-                       f"{unpack}traceconv json {short} {short.rpartition('.')[0] or short}.json")
+                       f"{unpack}traceconv json {short} {stem}.json")
 
 
 def _is_packets(head: bytes) -> bool:

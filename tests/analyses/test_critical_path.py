@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens.analyses import critical_path, critical_path_summary
+from nsightlens.analyses import _walk, critical_path, critical_path_summary
 from nsightlens.errors import BalanceWarning, UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
@@ -87,8 +87,10 @@ def test_an_awaited_event_leads_to_the_other_stream(empty: duckdb.DuckDBPyConnec
     alone = {"kernels": kernels, "api_calls": _rows("api_calls", CALLS, calls)}
     assert [step[:3] for step in _path(empty, alone)][-2:] == [("launch", 45, 50), ("compute", 95, 20)]
     told = {"kernels": kernels, "api_calls": _rows("api_calls", CALLS, calls + "\n3,1,20,5,cudaStreamWaitEvent")}
-    assert _path(empty, told)[-4:] == [
-        ("launch", 5, 5, None), ("compute", 10, 80, "first"), ("synchronisation", 90, 5, None), ("compute", 95, 20, "second")]
+    awaited = [("compute", 10, 80, "first"), ("synchronisation", 90, 5, None), ("compute", 95, 20, "second")]
+    assert _path(empty, told)[-4:] == [("launch", 5, 5, None), *awaited]
+    before = "1,1,2,3,cudaLaunchKernel\n2,1,40,5,cudaLaunchKernel\n3,1,0,1,cudaStreamWaitEvent"
+    assert _path(empty, {"kernels": kernels, "api_calls": _rows("api_calls", CALLS, before)})[-3:] == awaited
 
 
 WAITS = "synchronization_id,launch_id,context,stream,start_ns,duration_ns,kind,event_id,event_record_id"
@@ -174,6 +176,17 @@ def test_a_thread_begins_when_another_threads_operator_ended(empty: duckdb.DuckD
     assert {kind for kind, *_ in rows} == {"cpu"}
 
 
+def test_each_copy_awaits_itself(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, "1,1,0,30,cudaMemcpy\n2,1,40,30,cudaMemcpy"),
+        "memory_ops": _rows("memory_ops", "memory_op_id,device_id,context,stream,start_ns,duration_ns,launch_id,name",
+                            "1,g,1,7,10,15,1,Memcpy HtoD\n2,g,1,7,50,15,2,Memcpy DtoH"),
+    }
+    assert _path(empty, tables) == [
+        ("cpu", 0, 10, None), ("memory", 10, 15, "Memcpy HtoD"), ("synchronisation", 25, 5, None), ("cpu", 30, 10, None),
+        ("cpu", 40, 10, None), ("memory", 50, 15, "Memcpy DtoH"), ("synchronisation", 65, 5, None)]
+
+
 def test_a_copy_awaits_itself_and_graphs_have_unknown_kernels(empty: duckdb.DuckDBPyConnection) -> None:
     tables = {
         "api_calls": _rows("api_calls", "launch_id,thread,start_ns,duration_ns,name,correlation_id",
@@ -201,8 +214,27 @@ def test_a_step_ends_with_the_work_it_launched(empty: duckdb.DuckDBPyConnection)
         assert rows[-1] == ("compute", 160, 90, "within")
         assert rows[0][1] == 100
         assert sum(row[2] for row in rows) == 150
+    assert _path(empty, tables, which_step=2)[-1] == ("compute", 20, 100, "before")
+    tables["kernels"] = _rows("kernels", KERNELS, "2,g,1,7,160,20,2,gemm,within")
+    assert _path(empty, tables, which_step=3)[-1] == ("cpu", 155, 45, None), "the step ends after the work that it launched"
     with pytest.raises(UsageError, match="no process has step 9"):
         _asked(empty, tables, which_step=9)
+
+
+def test_a_path_of_many_pieces_is_the_same_in_stretches_of_any_length(
+    empty: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hundred operators, then a hundred kernels that follow each other."""
+    operators = "\n".join(f"{i},1,operator,{10 * i},{7 + i % 3},o{i}" for i in range(100))
+    kernels = "\n".join(f"{i},g,1,7,{2000 + 10 * i},9,{1 if i == 0 else ''},gemm,k{i}" for i in range(100))
+    tables = {"ranges": _rows("ranges", OPERATORS, operators), "kernels": _rows("kernels", KERNELS, kernels),
+              "api_calls": _rows("api_calls", CALLS, "1,1,995,5,cudaLaunchKernel")}
+    whole = _path(empty, tables)
+    assert [name for *_, name in whole if name] == [*(f"o{i}" for i in range(100)), *(f"k{i}" for i in range(100))]
+    assert [start + duration for _, start, duration, _ in whole[:-1]] == [start for _, start, *_ in whole[1:]]
+    for stretch in (7, 33):
+        monkeypatch.setattr(_walk, "STRETCH", stretch)
+        assert _path(empty, tables) == whole
 
 
 PIECE = st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(7, 8), st.integers(0, 7))

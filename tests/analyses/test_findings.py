@@ -46,11 +46,15 @@ def tables(pieces: list[Piece], **tensor: Any) -> dict[str, list[dict[str, Any]]
 WHERE_OF_PROCESS = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 3}
 
 
-def found(*pieces: Piece, **tensor: Any) -> list[dict[str, Any]]:
-    connection = catalog(**tables(list(pieces), **tensor))
-    rows: list[dict[str, Any]] = analyse(
+def of(**rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    connection = catalog(**rows)
+    findings: list[dict[str, Any]] = analyse(
         lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
-    return rows
+    return findings
+
+
+def found(*pieces: Piece, **tensor: Any) -> list[dict[str, Any]]:
+    return of(**tables(list(pieces), **tensor))
 
 
 @pytest.mark.parametrize(("rule", "total", "pieces"), [
@@ -101,6 +105,15 @@ def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
     (row,) = analyse(lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
     assert row["what"] == ("the GPU idles during cudaStreamSynchronize (one call of 1.0 us), where the host waits for a stream")
     assert (row["total_ns"], row["more"]) == (400, "nsightlens show idle_causes")
+
+
+@pytest.mark.parametrize(("rule", "pieces"), [
+    ("data_loader", [(LOADER, 0, 300), ("compute", 300, 1000)]), ("api_call", [("cudaMalloc", 0, 300), ("compute", 300, 1000)]),
+    ("host", [("aten::mm", 0, 300), ("compute", 300, 1000)])])
+def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list[Piece]) -> None:
+    for tool, is_said in (("nsys", False), ("kineto", True)):
+        (row,) = of(**{name: [row | {"tool": tool} for row in some] for name, some in tables(pieces).items()})
+        assert (row["rule"], row["against"].endswith("Kineto slows the host.")) == (rule, is_said)
 
 
 def test_many_functions_that_each_take_little_are_not_named() -> None:

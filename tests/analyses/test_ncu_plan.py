@@ -82,6 +82,19 @@ def test_far_apart_configurations_take_a_start_each() -> None:
     assert told(planned(kernels, cover=100)) == [("a", 500, 2, 2), ("a", 999, 1, 1)]
 
 
+def test_what_lies_between_is_measured_where_that_costs_less_than_a_start() -> None:
+    """Of 16 passes at 25 ms: 74 launches take less than the 30 s of a start, 75 more."""
+    for between, starts in ((74, [("a", 0, 76, 2)]), (75, [("a", 0, 1, 1), ("a", 76, 1, 1)])):
+        others: list[Kernel] = [{"short_name": "a", "grid_x": 2, "family": "collective"}] * between
+        kernels: list[Kernel] = [{"short_name": "a", "grid_x": 1}, *others, {"short_name": "a", "grid_x": 3}]
+        assert told(planned([k | {"step": 0} for k in kernels], cover=100)) == starts
+
+
+def test_no_more_is_planned_once_the_share_is_reached() -> None:
+    kernels: list[Kernel] = [{"short_name": "a", "duration_ns": 90}, {"short_name": "b", "duration_ns": 10}]
+    assert told(planned(kernels), "kernel", "time_pct") == [("a", 90.0)]
+
+
 def test_collectives_and_uncovered_kernels_are_left_out() -> None:
     kernels = [{"short_name": "ncclDevKernel", "family": "collective", "duration_ns": 9000},
                {"short_name": "a", "duration_ns": 95}, {"short_name": "b", "duration_ns": 5}]

@@ -176,11 +176,21 @@ def test_recordings_with_the_same_step_numbers_are_no_ranks_of_one_step() -> Non
     (step,) = asked(analyse, *a, *b, by="step", skip_steps=1)
     assert [step[name] for name in ("base_ns", "other_ns", "base_recordings", "base_replicates", "verdict")] == [
         101, 131, 2, 9, "slower"]
+    assert abs(step["smallest_ns"] - (step["high_ns"] - step["low_ns"]) / 2) <= 1
     assert step["low_ns"] > 0 and step["in_recordings"] is None and step["recordings_low_ns"] is None
     (gemm, idle) = asked(run_waterfall.analyse, *a, *b, skip_steps=1)
     assert {(row["base_total_ns"], row["other_total_ns"], row["base_recordings"], row["base_ranks"]) for row in (gemm, idle)} == {
         (101, 131, 2, 1)}
     assert gemm["base_ns"] + idle["base_ns"] == 101
+
+
+def test_what_a_step_or_a_run_lacks_takes_no_time_there() -> None:
+    a, b = (recorded(run, [100, 100, 100, 100], at=at) for run, at in (("a", 0), ("b", 500)))
+    a["kernels"][0]["kernel_key"] = b["kernels"][0]["kernel_key"] = "once"
+    b["kernels"][1]["kernel_key"] = "new"
+    columns = ("item", "base_ns", "other_ns", "base_total_ns", "other_total_ns", "base_launches")
+    assert [tuple(row[name] for name in columns) for row in asked(analyse, a, b, by="key")] == [
+        ("k", 38, 25, 150, 100, 3), ("new", 0, 12, 0, 50, 0), ("once", 12, 12, 50, 50, 1)]
 
 
 def test_with_one_recording_of_each_run_nothing_is_said_of_the_runs() -> None:

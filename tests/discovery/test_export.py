@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
 import pytest
 
-from nsightlens.discovery.export import REPORTS, advice, convert, recognise
+from nsightlens.discovery.export import PACKED_SQLITE, REPORTS, advice, advice_for_all, convert, recognise
 from nsightlens.errors import ReadError
 
 (NSYS,) = REPORTS
@@ -57,3 +58,16 @@ def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> No
         convert(NSYS, Path("/d/my run.nsys-rep"), tmp_path / "c" / "x.sqlite")
     assert "--output '/d/my run.sqlite' '/d/my run.nsys-rep'" in str(caught.value)
     assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type sqlite")
+
+
+def test_reports_of_two_endings_are_found_by_one_command() -> None:
+    one, other = Path("/d/a.nsys-rep"), Path("/d/e/b.qdrep")
+    assert "find /d \\( -name '*.nsys-rep' -o -name '*.qdrep' \\) -exec" in advice_for_all([one, other])
+    assert "find /d -name '*.nsys-rep' -exec" in advice_for_all([one])
+
+
+def test_no_more_is_unpacked_than_the_header_states(tmp_path: Path) -> None:
+    """A header that states 512 pages of 4 KiB, and 3 MiB behind it."""
+    header = PACKED_SQLITE.magic + (4096).to_bytes(2, "big") + bytes(10) + (512).to_bytes(4, "big")
+    (tmp_path / "a.sqlite.gz").write_bytes(gzip.compress(header + bytes(3 << 20)))
+    assert convert(PACKED_SQLITE, tmp_path / "a.sqlite.gz", tmp_path / "a.sqlite").stat().st_size == 512 * 4096

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from nsightlens.discovery import files
-from nsightlens.discovery.files import Found, find, fingerprint, look_at, run_names, walk
+from nsightlens.discovery.files import Found, find, fingerprint, look_at, path_text, run_names, walk
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import nsys
-from nsightlens.readers.reader import Probe
+from nsightlens.readers.reader import Probe, ProcessHint
 from tests.captures import kineto
 
 
@@ -47,6 +47,21 @@ def test_a_run_keeps_the_name_that_it_has_in_the_store(tmp_path: Path) -> None:
     assert run_names([base], taken={"before": str(base), "one/base": str(base)}) == {base: "one/base"}, "the one like its folder"
     assert run_names([base], taken={"before": str(base), "after": str(base)}) == {base: "base"}, "neither is the folder's"
     assert run_names([base], taken={"base": str(other)}) == {base: "one/base"}, "the name is another folder's"
+
+
+def test_a_folder_of_several_runs_goes_on_with_the_run_that_holds_its_files(tmp_path: Path) -> None:
+    job, before, after = (tmp_path / name for name in ("job", "archive", "other"))
+    path = path_text(kineto(job / "a.json"))
+    taken = {"one": str(job), "two": str(job), "before": str(before), "after": str(after)}
+
+    def run(*holding: str) -> str:
+        (found,) = find([job], taken=taken, held={path: set(holding)})
+        return found.run
+
+    assert [run(), run("one"), run("two"), run("two", "before", "after")] == ["job", "one", "two", "two"]
+    assert run("before") == run("after") == "job", "a file that lay elsewhere"
+    with pytest.raises(UsageError, match=r"this is the runs one, two\. Name the one you mean with --run"):
+        run("one", "two")
 
 
 @pytest.mark.parametrize(("run", "pattern", "message"), [
@@ -85,6 +100,8 @@ def test_the_rank_is_of_the_sidecar_else_of_the_content_else_of_the_name(tmp_pat
     sidecar = Sidecar(path, rank=5)
     assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, sidecar=sidecar, rank_hint=hint).rank == (5, "sidecar")
     assert sidecar.simulated is False
+    two = Probe("x", processes=(ProcessHint(1, rank=0, rank_source="content"), ProcessHint(2, rank=1, rank_source="content")))
+    assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", two, rank_hint=hint).rank == (None, None), "a file of two ranks"
 
 
 def test_what_cannot_be_opened_has_no_size_and_no_time(tmp_path: Path) -> None:
@@ -118,6 +135,15 @@ def test_a_file_and_its_gzip_have_the_same_plain_content(tmp_path: Path) -> None
     packed.write_bytes(gzip.compress(content, mtime=0))
     assert fingerprint(plain).plain == fingerprint(packed).plain == (len(content), zlib.crc32(content))
     assert fingerprint(plain).text != fingerprint(packed).text
+
+
+def test_the_size_behind_gzip_is_read_where_the_last_block_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = bytes(range(256))
+    packed = tmp_path / "a.json.gz"
+    packed.write_bytes(gzip.compress(content))
+    for rest in range(1, 9):
+        monkeypatch.setattr(files, "_BLOCK", packed.stat().st_size - rest)
+        assert fingerprint(packed).plain == (len(content), zlib.crc32(content))
 
 
 def test_a_fingerprint_stays_what_it_is(tmp_path: Path) -> None:

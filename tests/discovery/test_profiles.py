@@ -70,8 +70,8 @@ def _report(name: str, *launches: str, pid: int = 7) -> Found:
     return _found(name, "ncu", "ncu report", identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
-def _page(name: str, *launches: str, pid: int = 7) -> Found:
-    return _found(name, "ncu", identity=frozenset(launches), processes=(ProcessHint(pid),))
+def _page(name: str, *launches: str, pid: int = 7, kind: str = "ncu csv") -> Found:
+    return _found(name, "ncu", kind, identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
 def test_pages_join_the_report_that_they_were_printed_from() -> None:
@@ -79,7 +79,8 @@ def test_pages_join_the_report_that_they_were_printed_from() -> None:
     for agree in (True, False):  # what contradicts the report is told by the reader
         assert _names(_group([_page("k.details.csv", "renamed"), report, _page("k.csv", "renamed")], agree=agree)) == [
             [["k.ncu-rep", "k.csv", "k.details.csv"]]]
-    assert _names(_group([_page("other.csv", "a"), report])) == [[["k.ncu-rep", "other.csv"]]]
+    for kind in ("ncu csv", "ncu x"):
+        assert _names(_group([_page("a.csv", "a", kind=kind), report])) == [[["k.ncu-rep", "a.csv"]]]
     assert _names(_group([_page("other.csv", "a"), report], agree=False)) == [[["k.ncu-rep"]], [["other.csv"]]]
 
 
@@ -122,6 +123,7 @@ def test_windows_of_one_process_in_order_of_time() -> None:
     other = _found("v.json", "kineto", window_of=None)
     found = _group([late, early, other])
     assert _names(found) == [[["v.json"]], [["w.10.json"], ["w.2.json"]]]
+    assert [[code for code, _ in g.notes] for g in found.groups] == [[], ["windows_of_one_process"]]
     windows = found.groups[1]
     assert windows.first is early and windows.files == [early, late]
 
@@ -154,6 +156,8 @@ def test_pages_whose_launches_do_not_fit_are_told() -> None:
     part = _found("b.csv", "ncu", identity=_launches(1))
     assert _noted([both[0], part]) == [["files_merged"]]   # a page printed with a filter
     assert _noted([both[0], replace(part, path=Path("/r/other/b.csv"))]) == [["merge_is_doubtful", "files_merged"]]
+    more = _found("b.csv", "ncu", identity=_launches(0, 1))
+    assert _noted([replace(part, path=Path("/r/a.csv")), more]) == [["files_merged"]]
     same = _found("b.csv", "ncu", identity=_launches(0, 1))
     assert _noted([both[0], replace(same, path=Path("/r/other/b.csv"))]) == [["files_merged"]]
 
@@ -171,6 +175,12 @@ def test_sidecars_tell_two_containers_apart() -> None:
         named = [replace(f, sidecar=Sidecar(f.path, **{told: f.path.name})) for f in files]  # type: ignore[arg-type]
         assert len(_group(named).groups) == 2
     assert len(_group([replace(files[0], sidecar=Sidecar(files[0].path, host="n1")), files[1]]).groups) == 1
+
+
+def test_a_file_is_in_a_profile_of_its_own_tool_only() -> None:
+    files = [_found("a.json", "kineto"), _found("b.sqlite", "nsys"), _found("c.csv", "ncu"), _found("d.steps.json", "steps")]
+    assert [(g.tool, [f.path.name for f in g.files]) for g in _group(files[::-1]).groups] == [
+        (f.tool, [f.path.name]) for f in files]
 
 
 def test_each_log_of_steps_is_a_profile() -> None:

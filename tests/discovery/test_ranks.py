@@ -70,7 +70,8 @@ def test_numbers_of_a_sidecar_fit_their_column(number: int, is_one: bool) -> Non
             sidecar_of(Path("a"), {"rank": number})
 
 
-@pytest.mark.parametrize(("code", "read"), [(1, 1), (-9, -9), (0, 0), (1 << 31, None), (True, None), ("1", None), (None, None)])
+@pytest.mark.parametrize(("code", "read"), [
+    (1, 1), (-9, -9), (0, 0), (139, 139), (1 << 31, None), (True, None), ("1", None), (None, None)])
 def test_the_exit_code_of_a_sidecar(code: object, read: int | None) -> None:
     sidecar = sidecar_of(Path("a"), {"exit_code": code})
     assert sidecar.exit_code == read and bool(sidecar.complaints()) == bool(read)
@@ -138,13 +139,15 @@ _NSYS = {"capture_range": None, "nsys_options": "--sample=none"}
     ("ncu", _NCU | {"ncu_options": "--nvtx-include step/"}, Selection()),    # measures less than the filter finds
     ("ncu", _NCU | {"replay_mode": "range"}, Selection()),
     ("ncu", _NCU | {"launch_skip": "many"}, Selection()),
+    ("ncu", _NCU | {"launch_skip": 20}, Selection()),   # the wrapper writes texts
     ("nsys", _NSYS, Selection(from_start=True)),
     ("nsys", _NSYS | {"capture_range": "cudaProfilerApi"}, Selection(from_start=False)),
     ("nsys", _NSYS | {"nsys_options": "--delay=20"}, Selection(from_start=False)),
+    ("nsys", _NSYS | {"output": "x"}, Selection(from_start=True)),
     ("nsys", {}, Selection()),
     ("torch", _NSYS, Selection()),
 ])
-def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[str, str | None], expected: Selection) -> None:
+def test_a_sidecar_tells_the_selection(tmp_path: Path, tool: str, options: dict[str, object], expected: Selection) -> None:
     path = tmp_path / "a.run.json"
     path.write_text(json.dumps({"tool": tool, "options": options}))
     assert read_sidecar(path).selection == expected

@@ -9,9 +9,11 @@ import os
 import pickle
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,23 @@ def test_what_a_library_says_of_an_error_is_said_without_secrets() -> None:
     assert "Secret" not in str(caught.value)
 
 
+def test_of_a_long_error_the_beginning_is_said() -> None:
+    with pytest.raises(OSError, match=r"^.Errno 5. RuntimeError: x{200}: ") as caught, remote.asking(_path("s3://bucket/x")):
+        raise RuntimeError("x" * 300)
+    assert caught.value.errno == errno.EIO
+
+
+@pytest.mark.parametrize(("time", "seconds"), [
+    (12.5, 12.5), (datetime.fromtimestamp(12.5, UTC), 12.5), ("1970-01-01T00:00:12.500000+00:00", 12.5), ("today", 0), (None, 0)])
+def test_a_time_is_said_in_each_way_of_a_filesystem(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, time: object, seconds: float,
+) -> None:
+    monkeypatch.setattr(type(memory), "info", lambda *_, **__: {"type": "file", "size": 3, "LastModified": time})
+    status = remote.stat_now(_path("memory://run/file"))
+    assert (status.st_size, status.st_mtime_ns, status[stat.ST_MTIME], status.st_mtime) == (
+        3, seconds * 10**9, int(seconds), int(seconds))
+
+
 def test_neither_import_nor_help_needs_fsspec() -> None:
     code = ("import sys, nsightlens, nsightlens.pipeline.ingest\nfrom nsightlens.cli import main\n"
             "sys.argv = ['nsightlens', '--help']\ntry: main()\nexcept SystemExit: pass\n"
@@ -159,7 +178,7 @@ def test_a_stream_reads_any_bytes_with_few_requests(memory: Any, monkeypatch: py
         file.seek(3)
         assert file.read(2) == content[3:5] and file.seek(5, os.SEEK_CUR) == 10
         file.seek(len(content) + 5)
-        assert file.read(1) == b""
+        assert file.read(1) == b"" and isinstance(file, io.BufferedReader)
     with path.open(buffering=0) as raw:
         assert isinstance(raw, io.RawIOBase) and raw.read(7) == content[:7]
     with pytest.raises(OSError, match="only read"):

@@ -21,6 +21,10 @@ def test_a_command_in_one_text(words: tuple[str, ...]) -> None:
     assert "s3cret" not in str(without_secrets(" ".join(words)))
 
 
+def test_the_whole_of_a_word_is_a_value() -> None:
+    assert without_secrets(["TOKEN=a s3cret\nof two lines"]) == ["TOKEN=***"]
+
+
 def test_what_is_no_secret_stays() -> None:
     assert without_secrets(list(HARMLESS)) == HARMLESS
     assert without_secrets(" ".join(HARMLESS)) == " ".join(HARMLESS)

@@ -75,7 +75,10 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "Perfetto": ("rank0.pftrace", _bytes(PERFETTO), "Perfetto trace", "traceconv json rank0.pftrace rank0.json"),
     "Perfetto under gzip": ("rank0.perfetto-trace.gz", _bytes(gzip.compress(PERFETTO)), "Perfetto trace",
                             "gunzip -k rank0.perfetto-trace.gz; traceconv json rank0.perfetto-trace rank0.json"),
-    "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace", "traceconv json t.json t.json"),
+    "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace", "traceconv json t.json t.converted.json"),
+    "a large table of a recipe": (
+        "stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [i / 7 for i in range(100_000)]}), path),
+        "Parquet file", "ingest the whole folder"),
     "jsonlines": ("report.json", _text('{"CudaEvent": {"startNs": "1"}}\n{"CudaEvent": {"startNs": "2"}}\n'), "nsys JSON lines",
                   "--type sqlite"),
     "stats json": ("sums.json", _text('[\n {"Time (%)": 50.0, "Total Time (ns)": 7, "Instances": 1, "Name": "k"}\n]'),
@@ -86,6 +89,7 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
                      "nsys cuda_gpu_trace csv", "--type sqlite"),
     "ncu text page": ("page.csv", _text("  k (1, 1, 1)x(32, 1, 1), Context 1\n    Section: GPU Speed Of Light Throughput\n"
                                         "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", ".ncu-rep"),
+    "a title in Markdown": ("notes.csv", _text("# What I ran\n\nresnet, 5 steps\n"), "Markdown", "Leave it"),
     "Markdown": ("kernels.csv", _text("| Kernel | Time |\n|---|---|\n| gemm | 5 |\n"), "Markdown", "Leave it"),
 }
 

@@ -47,8 +47,38 @@ def test_timelines_meet_step_by_step_where_both_know_steps() -> None:
 
 def test_a_measured_launch_has_its_place_in_its_step_the_first_launch_of_all_included() -> None:
     timeline = recording("nsys", 0, "abab", steps="1122")
-    assert met(timeline + inside(recording("ncu", 10, "ab"), 1, 2)) == [
-        (0, 10, "NVTX ranges, step 1"), (3, 11, "NVTX ranges, step 2")]
+    measured = inside(recording("ncu", 10, "ab"), 1, 2)
+    without_filter: Rows = [{"run": "r", "tool": "nsys", "profile_id": "r nsys", "from_start": True},
+                            {"run": "r", "tool": "ncu", "profile_id": "r ncu", "launch_skip": 0}]
+    for profiles in ([], without_filter):
+        assert met(timeline + measured, profiles) == [(0, 10, "NVTX ranges, step 1"), (3, 11, "NVTX ranges, step 2")]
+
+
+def test_a_measured_launch_has_its_place_in_the_ranges_that_both_tools_name() -> None:
+    """All launches are alike. Of the ranges around them ncu printed one that the timeline lacks, and lacks one that this has."""
+    tree = [(None, 0, "forward", None), (0, 1, "layer", "net"), (None, 0, "backward", None), (2, 1, "layer", "net"),
+            (3, 2, "hook", None)]
+    ranges = [{"run": "r", "tool": "nsys", "profile_id": "r nsys", "process_id": "r nsys:0", "kind": "nvtx_push_pop",
+               "range_id": i, "parent_id": parent, "depth": depth, "name": name, "domain": domain}
+              for i, (parent, depth, name, domain) in enumerate(tree)]
+    timeline = [row | {"launch_id": i, "range_id": inner} for i, (row, inner) in
+                enumerate(zip(recording("nsys", 0, "aaaaa", steps="11111"), (1, 4, 0, None, 2), strict=True))]
+    default = "<default domain>"
+    around: list[list[str]] = [
+        [f"{default}:forward", "net:layer"], [f"{default}:backward", "net:layer"], [f"{default}:forward"], []]
+    printed = [[f"{default}:step 1", *some, "net:mine"] for some in around]
+    measured = [row | {"nvtx_range": "1 " + " ".join(f'"{one}:none:none:none:none:none:none"' for one in names)}
+                for row, names in zip(recording("ncu", 10, "aaaa"), printed, strict=True)]
+    found = cross_tool.matches(asking(catalog(kernels=timeline + measured, ranges=ranges)), ["r"]).to_pylist()
+    assert [(row["kernel_id"], row["other_kernel_id"], row["evidence"]) for row in found] == [
+        (i, 10 + i, "NVTX ranges, step 1") for i in range(4)]
+
+
+def test_a_launch_whose_step_is_unknown_is_placed_between_others() -> None:
+    measured = inside(recording("ncu", 10, "abc"), 1, 1, 2)
+    measured[1]["nvtx_range"] = measured[1]["nvtx_range"].replace("step 1", "mine")
+    assert met(recording("nsys", 0, "aabc", steps="0112") + measured) == [
+        (1, 10, "NVTX ranges, step 1"), (2, 11, "NVTX ranges between known launches"), (3, 12, "NVTX ranges, step 2")]
 
 
 def test_processes_of_one_profile_are_placed_by_their_steps_too() -> None:
@@ -63,6 +93,8 @@ def test_what_nsys_knows_of_both_leads_from_kineto_to_ncu() -> None:
     found = met(kernels + inside(recording("ncu", 20, "b"), 2))
     assert found == [*((i + 1, 10 + i, "whole recording") for i in range(4)), (4, 20, "NVTX ranges, step 2"),
                      (13, 20, "through nsys: NVTX ranges, step 2")]
+    kernels = recording("nsys", 0, "cabd", steps="1112") + recording("kineto", 10, "abd")
+    assert met(kernels + inside(recording("ncu", 20, "a"), 1))[-1] == (10, 20, "through nsys: NVTX ranges, step 1")
 
 
 @pytest.mark.parametrize(("kernel_filter", "launch_skip", "from_start", "places"), [
@@ -80,6 +112,15 @@ def test_a_launch_has_its_number_in_the_filter_only_where_all_of_it_is_known(
         {"run": "r", "tool": "ncu", "profile_id": "r ncu", "kernel_filter": kernel_filter, "launch_skip": launch_skip}]
     assert met(kernels + measured, profiles) == [
         (place, 10 + i, f"launch {i + (launch_skip or 0)} of ncu's filter") for i, place in enumerate(places)]
+
+
+def test_the_number_in_the_filter_is_a_place_in_nsys_only() -> None:
+    """Kineto does not say which launches it lacks."""
+    kernels = [row | {"short_name": row["kernel_key"]} for row in recording("kineto", 0, "ababab")]
+    measured = [row | {"ncu_id": i} for i, row in enumerate(recording("ncu", 10, "aa"))]
+    assert met(kernels + measured, [
+        {"run": "r", "tool": "kineto", "profile_id": "r kineto", "from_start": True},
+        {"run": "r", "tool": "ncu", "profile_id": "r ncu", "kernel_filter": "function a", "launch_skip": 0}]) == []
 
 
 def test_two_runs_meet_in_their_timelines_in_either_order_and_never_in_ncu() -> None:

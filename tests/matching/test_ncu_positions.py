@@ -48,6 +48,7 @@ def launches(text: str) -> Launches:
     ("ap2", "ap. bp.", [-1]),
     ("bp1 aq. bp2", "bp1 cr1 aq1 cr1 cr1 bp2 cr2 cr2 aq2", [0, 2, 5]),
     ("bp1 aq. bp2", "bp1 cr1 aq1 aq1 bp2", [0, -1, 4]),
+    ("bp1 aq. cp2 dp2 ep2", "bp1 aq1 cp2 fr2 fr2 fr2 aq2 dp2 ep2", [0, 1, 2, 7, 8]),     # before the next that is known
     ("bp1 aq. bp2", "aq1 bp1 cr1 cr1 cr1 aq1 bp2", [1, -1, 6]),    # neighbours may be swapped
     ("ap2", "ap2 ap1", [-1]),                          # steps that do not rise
     ("ap2 ap2", "ap2", [-1, -1]),

@@ -44,6 +44,7 @@ def text(one: str, other: str) -> list[tuple[int, int]] | None:
     ("aaa", "a", []),
     ("ab", "ax", []),                           # as much lacks a partner as has one
     ("ba", "xa", []),
+    ("cacc", "acbcb", [(1, 0)]),                # which c is which is unknown
     # three steps that lack items, and two of them: the first two fit as well as the last two
     ("EOEfgqdhdmjhdtgqdhdtjhdtfgqdhdtmjdt", "fgqdhdtmjhdt" * 2, []),
 ])
@@ -105,12 +106,27 @@ def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(
     found = certain_pairs(one, other, whole=True)
     assert found is not None
     assert [(i, j) for i, j in found.tolist() if places[i] != j + 320] == []
+    back = certain_pairs(other, one, whole=True)
+    assert back is not None and [(i, j) for j, i in back.tolist() if places[i] != j + 320] == []
     also_gone = random.choice(920, 5, replace=False)
     also = np.delete(np.arange(920), also_gone)
     same = certain_pairs(one, np.concatenate([start, step, step, step])[also], whole=True)
     assert same is not None
     assert len(same) > 700
     assert [(i, j) for i, j in same.tolist() if places[i] != also[j]] == []
+
+
+@settings(deadline=None)
+@given(_TOKENS, _TOKENS)
+def test_the_path_is_an_alignment_that_is_worth_most(one: list[int], other: list[int]) -> None:
+    arrays = [np.array(side, dtype=np.int64) for side in (one, other)]
+    band = sequence_alignment._band(arrays[0], arrays[1], max(len(one), len(other)))
+    most = sequence_alignment._prefixes(arrays[0], arrays[1], band.first, band.last)
+    partner = sequence_alignment._path(most, band.first, len(other))
+    found = [(i, int(j)) for i, j in enumerate(partner[1:-1]) if j >= 0]
+    assert all(one[i] == other[j] for i, j in found)
+    assert sorted({j for _, j in found}) == [j for _, j in found]
+    assert len(found) == most[-1, len(other) - len(one) - band.first]
 
 
 def test_too_long_recordings_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:

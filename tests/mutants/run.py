@@ -2,8 +2,9 @@
 
 The changes are those of cosmic-ray's operators; a sample of each room, drawn by the seed and the text of the changed line: an
 edit moves the mutants of the lines that it touches, and no others. A mutant lives in a forked process only, where the mutated
-text is imported in place of the file; nothing is written. What a test starts as a program of its own is not mutated. A mutant
-that survives must stand in survivors.md, with the reason why no test can see it.
+text is imported in place of the file; nothing is written. It meets the tests that run what it changes (reach.py). What a test
+starts as a program of its own is not mutated. A mutant that survives must stand in survivors.md, with the reason why no test can
+see it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import json
 import os
 import re
-import resource
 import signal
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,6 +32,7 @@ import cosmic_ray.plugins
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 
+from tests.mutants.reach import Chosen, Reach, Recorder
 from tests.places import ROOT
 
 SURVIVORS = Path(__file__).with_name("survivors.md")
@@ -37,7 +40,8 @@ ROOMS = {
     "names": ["tests/names"],
     "matching": ["tests/matching", "tests/analyses/test_run_waterfall.py", "tests/analyses/test_run_difference.py"],
     "op_cost": ["tests/op_cost", "tests/analyses/test_shape_work.py"],
-    "analyses": ["tests/analyses"],
+    "analyses": ["tests/analyses", "tests/matching/test_collectives.py", "tests/matching/test_tool_match.py",
+                 "tests/sql/test_nsys_reports.py", "tests/views/test_folder.py"],
     "statistics": ["tests/statistics"],
     "discovery": ["tests/discovery"],
 }
@@ -58,6 +62,12 @@ class Mutant:
     def module(self) -> str:
         """Return the dotted name of the module."""
         return ".".join(self.path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+    @property
+    def line(self) -> int:
+        """Return the first changed line."""
+        lines = zip(self.path.read_text().splitlines(), self.source.splitlines(), strict=False)
+        return next(number for number, (old, new) in enumerate(lines, 1) if old != new)
 
     def __str__(self) -> str:
         """Return the file and what is changed in it, as survivors.md names it."""
@@ -134,56 +144,69 @@ def _code(source: str) -> str | None:
     return ast.dump(tree)
 
 
-def run(mutant: Mutant | None, tests: Sequence[str], cpu_s: int) -> tuple[bool, float]:
-    """Return whether the tests pass with the mutant (None: with the code as it is), and the CPU time in s that they took."""
-    pid = os.fork()
-    if pid == 0:
-        _test(mutant, tests, cpu_s)
-    _, status, used = os.wait4(pid, 0)
-    return status == 0, used.ru_utime + used.ru_stime
+def recorded(tests: Sequence[str], folder: Path) -> Reach | None:
+    """Run the tests on the code as it is, and return which of them run which line of the folder; None where one fails."""
+    with tempfile.TemporaryDirectory() as temporary:
+        recorder, path = Recorder(folder), Path(temporary) / "reach.json"
+
+        def record() -> int:
+            code = _pytest(tests, recorder)
+            recorder.save(path)
+            return code
+
+        return Reach(*json.loads(path.read_text())) if _passes(record) else None
 
 
-def _test(mutant: Mutant | None, tests: Sequence[str], cpu_s: int) -> None:
-    """Run the tests in this process, and end it: with 0 where all pass."""
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    signal.alarm(_LONGEST)
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    if mutant is not None:
+def survives(mutant: Mutant, tests: Mapping[str, float]) -> bool:
+    """Return whether the tests pass with the mutant. tests: with the CPU time in s of each."""
+    def meet() -> int:
         sys.meta_path.insert(0, _Mutated(mutant))
+        return _pytest(list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
+
+    return not tests or _passes(meet)
+
+
+def _pytest(files: Sequence[str], plugin: object) -> int:
     import pytest
 
-    code = 3
     options = ["-x", "-q", "-m", "not captures", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
-    try:
-        code = pytest.main([*tests, *options])
-    finally:
-        os._exit(int(code))
+    return int(pytest.main([*files, *options], [plugin]))
 
 
-def ordered(tests: Sequence[str], mutant: Mutant) -> list[str]:
-    """Return the test files, that of the mutated module first."""
-    places = [Path(place) for place in tests]
-    files = [file for place in places for file in ([place] if place.suffix else sorted(place.glob("test_*.py")))]
-    return [str(file) for file in sorted(files, key=lambda file: mutant.path.stem.strip("_") not in file.stem)]
+def _passes(action: Callable[[], int]) -> bool:
+    """Return whether an action ends with 0, in a process of its own that prints nothing."""
+    pid = os.fork()
+    if pid == 0:
+        code = 3
+        try:
+            signal.alarm(_LONGEST)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            code = action()
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1] == 0
 
 
-def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[Mutant]:
-    """Yield the mutants of a room that its tests do not see, and print how many were tried."""
-    passed, cpu_s = run(None, ROOMS[room], 3600)
-    if not passed:
+def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[tuple[Mutant, int]]:
+    """Yield the mutants that the tests of a room do not see, each with the number of tests it met, and print how many died."""
+    reach = recorded(ROOMS[room], ROOT / "nsightlens" / room)
+    if reach is None:
         raise SystemExit(f"{room}: its tests fail without a mutant; run pytest {' '.join(ROOMS[room])}")
-    limit = int(5 * cpu_s) + 10
     mutants = sample(room, count, seed)
     found = 0
-    print(f"{room}: {len(mutants)} mutants; the tests alone take {cpu_s:.0f} s", flush=True)
+    print(f"{room}: {len(mutants)} mutants; the tests alone take {sum(reach.cpu_s.values()):.0f} s", flush=True)
+
+    def met(mutant: Mutant) -> int | None:
+        tests = reach.tests(mutant.path, mutant.line)
+        return len(tests) if survives(mutant, tests) else None
+
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda mutant: run(mutant, ordered(ROOMS[room], mutant), limit), mutants)
-        for mutant, (survived, _) in zip(mutants, results, strict=True):
-            found += survived
-            if survived:
-                yield mutant
+        for mutant, tests in zip(mutants, pool.map(met, mutants), strict=True):
+            if tests is not None:
+                found += 1
+                yield mutant, tests
     print(f"{room}: {len(mutants) - found} of {len(mutants)} killed", flush=True)
 
 
@@ -201,9 +224,9 @@ def main() -> int:
     known = SURVIVORS.read_text()
     new = 0
     for room in asked.rooms:
-        for mutant in survivors(room, asked.count, asked.seed, asked.jobs):
+        for mutant, tests in survivors(room, asked.count, asked.seed, asked.jobs):
             new += str(mutant) not in known
-            print(f"  {'argued  ' if str(mutant) in known else 'SURVIVED'} {mutant}", flush=True)
+            print(f"  {'argued' if str(mutant) in known else 'SURVIVED'} {tests} tests: {mutant}", flush=True)
     if new:
         print(f"{new} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
     return int(new > 0)

@@ -74,10 +74,16 @@ HEADS_LAST = {
         "gradient query key value out softmax_lse dq dk dv dropout_p softmax_scale is_causal left right softcap alibi_slopes "
         "deterministic rng_state",
 }
-FLASH_OF_OTHER_RELEASES = [
-    _FLASH, f"{_FLASH} seqused_k alibi_slopes block_table num_splits",
-    f"query key value {_LENGTHS} dropout_p is_causal return_debug_mask q_descale k_descale v_descale scale left right seqused_k "
-    "alibi_slopes",
+_SCALED = "q_descale k_descale v_descale"
+OF_OTHER_RELEASES = [
+    ("aten::_flash_attention_forward", _FLASH),
+    ("aten::_flash_attention_forward", f"{_FLASH} seqused_k alibi_slopes block_table num_splits"),
+    ("aten::_flash_attention_forward",
+     f"query key value {_LENGTHS} dropout_p is_causal return_debug_mask {_SCALED} scale left right seqused_k alibi_slopes"),
+    ("aten::_scaled_dot_product_flash_attention", f"query key value {_SCALED} dropout_p is_causal return_debug_mask scale"),
+    ("aten::_scaled_dot_product_efficient_attention", "query key value compute_log_sumexp is_causal"),
+    ("aten::_scaled_dot_product_efficient_attention", "query key value compute_log_sumexp is_causal scale"),
+    ("aten::_scaled_dot_product_cudnn_attention", "query key value dropout_p is_causal return_debug_mask scale"),
 ]
 
 

@@ -36,6 +36,9 @@ PRODUCTS: list[tuple[str, tuple[Any, ...], int, int]] = [
     *((name, ([3, 7], [3, 5], [5, 7], "1", "1"), 210, 21 + 15 + 35 + 21) for name in ("addmm_", "_addmm_activation")),
     *((name, ([3], [3, 5], [5], "1", "1"), 30, 3 + 15 + 5 + 3) for name in ("addmv", "addmv_")),
     ("baddbmm_", ([2, 3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 42 + 30 + 70 + 42),
+    *((name, ([2, 3, 7], [2, 3, 5], [2, 5, 7], "0", "1"), 420, 30 + 70 + 42) for name in ("baddbmm", "baddbmm_")),
+    *((name, ([3, 7], [3, 5], [5, 7], "0", "1"), 210, 15 + 35 + 21) for name in ("addmm_", "_addmm_activation")),
+    *((name, ([3], [3, 5], [5], "0", "1"), 30, 15 + 5 + 3) for name in ("addmv", "addmv_")),
     ("addbmm_", ([3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 21 + 30 + 70 + 21),
     ("addbmm", ([3, 7], [2, 3, 5], [2, 5, 7], "1", "1"), 420, 21 + 30 + 70 + 21),
     ("linear", ([2, 3, 5], [7, 5], [7]), 420, 30 + 35 + 7 + 42),
@@ -146,7 +149,7 @@ BACKWARD = ([8, 64, 112, 112], [8, 3, 224, 224], [64, 3, 7, 7])
 def test_a_backward_convolution_has_a_product_per_gradient(mask: str, parts: int) -> None:
     found = call("convolution_backward", *BACKWARD, "[0]", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1", f"[{mask}]")
     each = 2 * RESULT * 3 * 49
-    assert (found.flop, [part.flop for part in found.parts]) == (parts * each, [each] * parts)
+    assert (found.flop, [part.flop for part in found.parts], found.reason) == (parts * each, [each] * parts, None)
     data, weight = 8 * 3 * 224 * 224, 64 * 3 * 49
     assert {part.bytes for part in found.parts} <= {4 * (RESULT + data + weight)}
     assert found.bytes == (4 * (RESULT + 2 * data + 2 * weight), 4 * (RESULT + data + weight), 0)[2 - parts]
@@ -156,12 +159,21 @@ def test_a_backward_convolution_without_arguments_tells_what_each_gradient_costs
     shapes = json.dumps([*(list(dims) for dims in (BACKWARD[1], BACKWARD[0], BACKWARD[2])), [], []])
     found = work("aten::cudnn_convolution_backward", shapes, '["float", "float", "float", "Int", "GenericList"]', None)
     assert found.flop is None and [part.flop for part in found.parts] == [2 * RESULT * 3 * 49] * 2
+    assert found.reason == "which gradients were asked for was not recorded"
 
 
 def test_a_backward_convolution_of_one_dimension() -> None:
     found = call("convolution_backward", [2, 6, 7], [2, 4, 9], [6, 4, 3], "[0]", "[1]", "[0]", "[1]", "False", "[0]", "1",
                  "[True, True, False]")
     assert found.flop == 2 * 2 * (2 * 6 * 7) * 4 * 3
+
+
+@pytest.mark.parametrize(("gradient", "data"), [([2, 4, 7, 7], [2, 6, 9, 9]), ([2, 6, 9, 9], [2, 4, 7, 7])])
+def test_the_channels_tell_which_side_is_transposed(gradient: list[int], data: list[int]) -> None:
+    """weight[0] is the channels of the result, and of the input where the convolution is transposed."""
+    shapes = json.dumps([gradient, data, [4, 6, 3, 3]])
+    found = work("aten::convolution_backward", shapes, '["float", "float", "float"]', None)
+    assert [part.flop for part in found.parts] == [2 * (2 * 4 * 49) * 6 * 9] * 2
 
 
 def test_channels_that_are_all_alike_do_not_tell_which_side_is_transposed() -> None:
@@ -228,6 +240,11 @@ def test_without_types_there_are_operations_but_no_bytes() -> None:
     """PyTorch's NVTX ranges hold sizes only."""
     found = work("aten::mm", "[[3, 5], [5, 7]]", None, None)
     assert (found.flop, found.bytes, found.element) == (210, None, None)
+
+
+def test_types_that_are_not_one_for_each_argument_are_unknown() -> None:
+    for types in ('["float"]', '["float", "float", "float"]'):
+        assert work("aten::mm", "[[3, 5], [5, 7]]", types, None).bytes is None
 
 
 def test_an_unknown_operator_has_no_work() -> None:

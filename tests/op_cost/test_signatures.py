@@ -12,9 +12,9 @@ from nsightlens.op_cost import contractions, convolutions
 from tests.op_cost.signatures import (
     BACKWARD_CONVOLUTIONS,
     CONVOLUTIONS,
-    FLASH_OF_OTHER_RELEASES,
     HEADS_FIRST,
     HEADS_LAST,
+    OF_OTHER_RELEASES,
     called,
 )
 from tests.op_cost.test_contractions import HALF
@@ -80,7 +80,7 @@ def _attention(name: str, signature: str, **more: Any) -> tuple[int | None, str 
 
 
 @pytest.mark.parametrize(("name", "signature"), [
-    *(HEADS_FIRST | HEADS_LAST).items(), *(("aten::_flash_attention_forward", one) for one in FLASH_OF_OTHER_RELEASES)])
+    *(HEADS_FIRST | HEADS_LAST).items(), *OF_OTHER_RELEASES])
 def test_an_attention(name: str, signature: str) -> None:
     products = 5 if "backward" in name else 2
     words = signature.split()

@@ -27,6 +27,7 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("copy_", ([4], ([4], HALF), "True"), 0, 24),
     ("fill_", ([4], "0"), 0, 16),
     ("where", (([4], "bool"), [4], "0."), 0, 36),
+    ("where", (([4], "bool"), [4], [6, 1]), 0, 4 + 16 + 24 + 96),
     ("sum", ([4, 6], "[0]", "True", ""), 24, 96 + 24),
     ("sum", ([4, 6], ""), 24, 96),  # one number of a result is no traffic
     ("sum", (([4, 6], "int"), "[-1]", "False", ""), 0, 96 + 32),  # sums of integers are 64 bits wide
@@ -41,8 +42,8 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("masked_fill_", ([4, 6], ([6], "bool"), "0."), 0, 96 + 6 + 96),
     ("native_layer_norm_backward", ([4, 6], [4, 6], "[6]", [4], ([4], "double"), [6], [6], "[True, True, True]"), 9 * 24,
      96 + 96 + 16 + 32 + 24 + 96 + 24 + 24),
-    *((f"{name}_batch_norm_backward", ([2, 3, 4, 4], [2, 3, 4, 4], [3], [3], [3], ([3], "double"), [3], *rest), 9 * 96,
-       384 + 384 + 12 + 24 + 12 + 384 + 12 + 12)
+    *((f"{name}_batch_norm_backward", ([2, 3, 4, 4], [2, 3, 4, 4], ([3], HALF), [5], [7], ([3], "double"), [3], *rest), 9 * 96,
+       384 + 384 + 6 + 24 + 12 + 384 + 6 + 6)  # of other sizes: the running statistics, which are not read
       for name, rest in (("native", ["True"]), ("cudnn", ["1e-5", ""]), ("miopen", ["1e-5"]))),
     ("_softmax", ([4, 6], "-1", "False"), 96, 192),
     ("_softmax", (([4, 6], HALF), "-1", "True"), 96, 48 + 96),
@@ -55,9 +56,12 @@ CALLS: list[tuple[str, tuple[Any, ...], int | None, int]] = [
     ("native_batch_norm", ([2, 3, 4, 4], "", "", "", "", "False", "0.1", "1e-5"), 2 * 96, 768),
     ("native_batch_norm", ([2, 3, 4, 4], [3], [3], [3], ([3], "double"), "True", "0.1", "1e-5"), 8 * 96, 768 + 60 + 36 + 24),
     ("native_group_norm", ([2, 4, 3], [4], [4], "2", "4", "3", "2", "1e-5"), 8 * 24, 96 + 32 + 96 + 32),
-    ("native_group_norm_backward", ([2, 4, 3], [2, 4, 3], [2, 2], [2, 2], [4], "2", "4", "3", "2", "[True, True, True]"), 9 * 24,
-     96 + 96 + 16 + 16 + 16 + 96 + 16 + 16),
+    ("native_group_norm", ([2, 4, 3], [4], [4], "2", "4", "3", "", "1e-5"), 8 * 24, 96 + 32 + 96),  # of how many groups: untold
+    ("native_group_norm_backward",
+     ([2, 4, 3], [2, 4, 3], [2, 2], ([2, 2], "double"), [4], "2", "4", "3", "2", "[True, True, True]"), 9 * 24,
+     96 + 96 + 16 + 32 + 16 + 96 + 16 + 16),
     ("max_pool2d_with_indices", ([1, 2, 5, 5], "[3, 3]", "[2, 2]", "[0, 0]", "[1, 1]", "False"), 0, 200 + 8 * 12),
+    ("max_pool2d_with_indices", ([1, 2, 5, 5], "[3]", "[1]", "[0]", "[1]", "False"), 0, 200 + 18 * 12),
     ("max_pool2d_with_indices", ([1, 2, 6, 6], "[3]", "[2]", "[0]", "[1]", "True"), 0, 288 + 18 * 12),
     ("max_pool2d_with_indices", ([1, 2, 2, 2], "[2]", "[3]", "[1]", "[1]", "True"), 0, 32 + 2 * 12),  # no window begins past it
     ("max_pool2d_with_indices", ([1, 2, 4, 4], "[2]", "[3]", "[1]", "[1]", "True"), 0, 128 + 8 * 12),  # nor one past that
