@@ -244,6 +244,13 @@ def test_journals_beside_a_copy_come_along(memory: Any, tmp_path: Path) -> None:
     assert not copy.parent.exists()
 
 
+def test_a_folder_is_copied_with_its_files(memory: Any) -> None:
+    for name in ("a", "b"):
+        memory.pipe_file(f"/run/export/{name}.parquet", name.encode())
+    with remote.on_disk([_path("memory://run/export")]) as (copy,):
+        assert {path.name: path.read_text() for path in copy.iterdir()} == {"a.parquet": "a", "b.parquet": "b"}
+
+
 def test_an_error_in_a_copy_names_the_url(memory: Any, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.sqlite") as other:
         other.execute("CREATE TABLE notes (text)")
