@@ -40,7 +40,7 @@ def command(
     names = ("path", "verdict", "kind", "run", "version", "rank", "rank_source", "process", "bytes", "unread", "problem")
     types = [pa.int32() if n == "rank" else pa.int64() if n == "bytes" else pa.string() for n in names]
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
-         form, output, wide=wide)
+         form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
     verdicts = Counter(row[1] for row in rows)
     click.echo(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")), err=True)
 

@@ -75,7 +75,8 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "Perfetto": ("rank0.pftrace", _bytes(PERFETTO), "Perfetto trace", "traceconv json rank0.pftrace rank0.json"),
     "Perfetto under gzip": ("rank0.perfetto-trace.gz", _bytes(gzip.compress(PERFETTO)), "Perfetto trace",
                             "gunzip -k rank0.perfetto-trace.gz; traceconv json rank0.perfetto-trace rank0.json"),
-    "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace", "traceconv json t.json t.converted.json"),
+    "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace",
+                                       "traceconv json t.json t.converted.json"),
     "a large table of a recipe": (
         "stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [i / 7 for i in range(100_000)]}), path),
         "Parquet file", "ingest the whole folder"),
@@ -177,7 +178,7 @@ def test_refusals_of_one_kind_are_one_line_with_one_command(tmp_path: Path) -> N
 def test_a_name_that_is_no_utf8_is_listed(tmp_path: Path) -> None:
     kineto(tmp_path / "rank0.json", rank=0)
     (tmp_path / "rank0.json").rename(tmp_path / os.fsdecode(b"rank\xff0.json"))
-    done = CliRunner().invoke(scan_command, [str(tmp_path)])
+    done = CliRunner().invoke(scan_command, [str(tmp_path)], env={"COLUMNS": "200"})
     assert done.exit_code == 0 and "kineto" in done.stdout.lower()
 
 
