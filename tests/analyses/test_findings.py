@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
-from nsightlens.analyses.findings import analyse
+from nsightlens.analyses.findings import _ms, analyse
 from nsightlens.cli.findings_page import sentences
 from tests.captures import kineto
 from tests.catalogs import catalog
@@ -114,6 +114,10 @@ def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list
     for tool, is_said in (("nsys", False), ("kineto", True)):
         (row,) = of(**{name: [row | {"tool": tool} for row in some] for name, some in tables(pieces).items()})
         assert (row["rule"], row["against"].endswith("Kineto slows the host.")) == (rule, is_said)
+
+
+def test_times_are_said_in_milliseconds_from_one_on() -> None:
+    assert [_ms(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 us", "999.9 us", "1.0 ms", "2,345.6 ms"]
 
 
 def test_many_functions_that_each_take_little_are_not_named() -> None:
