@@ -129,7 +129,7 @@ def test_one_kernel_for_two_gradients_that_were_asked_for_is_not_certain() -> No
     rows = worked(calls, [(1, "conv", "convolution")], ranges={1: {"concrete_inputs": values}})
     assert rows[0][1:] == (None, None, "kernels of the call: 1, products: 2; they cannot be distinguished")
     untold = worked(calls, [(1, "conv", "convolution")])
-    assert (untold[0][1], untold[0][3]) == (2 * (2 * 8 * 81) * 4 * 9, None), "where one may be all that was asked for it is certain"
+    assert (untold[0][1], untold[0][3]) == (2 * (2 * 8 * 81) * 4 * 9, None), "one may be all that was asked for"
 
 
 def test_a_forward_convolution_finds_its_result_at_the_backward_call() -> None:
