@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import nsightlens as nl
 from nsightlens.analyses import Ask
-from nsightlens.analyses.run_waterfall import analyse, apportioned
+from nsightlens.analyses.run_waterfall import analyse, apportioned, called
 from nsightlens.errors import UsageError
 from nsightlens.views import balance, registry
 from tests.captures import kineto
@@ -246,3 +246,11 @@ def test_captures_without_steps_through_a_store(tmp_path: Path) -> None:
     assert store.view("run_waterfall", only_kind="compute")["base_ns"].to_pylist() == [100_000]
     with pytest.raises(UsageError, match="per is run or rank"):
         store.view("run_waterfall", per="step")
+
+
+@pytest.mark.parametrize(("kind", "item", "name"), [
+    ("compute", "gemm", "gemm"), ("compute", "memory", "memory kernels"), ("compute", None, "compute, unattributed"),
+    ("communication", "gemm", "communication: gemm"), ("memory", "memcpy HtoD", "memcpy HtoD"),
+    ("idle", "nothing recorded", "idle, nothing recorded"), ("idle", "operators", "idle, host: operators")])
+def test_what_people_call_a_row(kind: str, item: str | None, name: str) -> None:
+    assert called({"kind": kind, "item": item}) == name
