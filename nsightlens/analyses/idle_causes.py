@@ -12,6 +12,7 @@ which it waited, or copied, when the gap began, so that all rows with the same b
 @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 @assumes A wait for an event is recorded by nsys alone: without it (Kineto), event is part of queue.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
+@first rank, cause, name, began_in, idle_ns, idle_pct
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.
 @column rank          Rank of the process; NULL where unknown or where processes share the device.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.filters import chosen, filter_options
+from nsightlens.cli.filters import chosen, confirm, filter_options
 from nsightlens.cli.output import emit, emit_json, output_options, store_option, views_option
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
     spare_pandas()
     asked = chosen(filters)
     with nl.open(store, views=views) as opened:
+        confirm(opened, asked)
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TIMELINE]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
         compared = 0

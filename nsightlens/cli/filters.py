@@ -11,6 +11,7 @@ import click
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
+    from nsightlens.store.store import Store
     from nsightlens.views.header import View
 
 COLUMNS = ("run", "rank", "step", "tool", "family")
@@ -18,6 +19,9 @@ _T = TypeVar("_T", bound=Callable[..., Any])
 _NUMBERED = ("rank", "step")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 _MOST = 10_000  # numbers in a range
+_FEW = 20
+_KNOWN = {"run": "SELECT DISTINCT run FROM profiles ORDER BY ALL", "tool": "SELECT DISTINCT tool FROM profiles ORDER BY ALL",
+          "rank": "SELECT DISTINCT rank FROM processes WHERE rank IS NOT NULL ORDER BY ALL"}
 
 
 def filter_options(function: _T) -> _T:
@@ -39,6 +43,23 @@ def chosen(options: Mapping[str, Any]) -> dict[str, list[object]]:
         if values:
             found[column] = list(dict.fromkeys(values))
     return found
+
+
+def confirm(store: Store, filters: Mapping[str, object]) -> None:
+    """Raise UsageError for a run, tool or rank that the store does not have, and name those that it has.
+
+    filters: column -> values, as `chosen` gives them, or only_<column> -> a value or several, as a view is asked.
+    """
+    for column, query in _KNOWN.items():
+        given = filters.get(column, filters.get(f"only_{column}", ()))
+        wanted = given if isinstance(given, (list, tuple)) else [given]
+        if not wanted:
+            continue
+        known = store.sql(query).column(0).to_pylist()
+        for value in wanted:
+            if str(value) not in map(str, known):
+                shown = ", ".join(map(str, known[:_FEW])) + (", …" if len(known) > _FEW else "")
+                raise UsageError(f"--{column} {value}: the store has {shown or 'none'}")
 
 
 def _numbers(column: str, text: str) -> list[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
-from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import store_option, views_option
 from nsightlens.errors import UsageError
 
@@ -46,10 +46,13 @@ def command(
         return
     if name not in plots.PLOTS:
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))
-    if output is None or output.suffix.lower().lstrip(".") not in plots.FORMATS:
+    if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
+    if output.suffix.lower().lstrip(".") not in plots.FORMATS:
+        raise UsageError(f"{output}: unknown extension; use .{', .'.join(plots.FORMATS)}")
     with nl.open(store, views=views) as opened:
         asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
+        confirm(opened, asked)
         table = opened.view(name, **asked)
         more = {} if name == "roofline" else {"gpus": gpus_of(opened)}
     plots.save(plots.PLOTS[name](table, **more), output)

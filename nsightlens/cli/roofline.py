@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.output import emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
@@ -100,6 +100,7 @@ def command(
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
     with nl.open(store, views=views) as opened:
         wanted = chosen(filters)
+        confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
             click.echo(note, err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
-from nsightlens.cli.filters import chosen, filter_options, parameters_of
+from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
 from nsightlens.errors import UsageError
 
@@ -65,6 +65,7 @@ def command(
         found, given = registry.named(view, opened.views)
         view = found.name
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
+        confirm(opened, asked)
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
         shown = _limited(_chosen(tables, _names(columns, found), _order(sort, found)), limit)
         first = () if columns else found.first

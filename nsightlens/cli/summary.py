@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from nsightlens.cli.filters import chosen, filter_options
+from nsightlens.cli.filters import chosen, confirm, filter_options
 from nsightlens.cli.output import store_option, views_option
-from nsightlens.errors import UsageError
 
 _MOST = 3  # runs with a page each; of more, the user chooses
 _MORE = (
@@ -43,9 +42,8 @@ def command(store: Path | None, views: Path | None, **filters: Any) -> None:
     spare_pandas()
     asked = chosen(filters)
     with nl.open(store, views=views) as opened:
+        confirm(opened, asked)
         overview = opened.view("profile_overview")
-        for column in ("run", "tool"):
-            _check(column, asked.get(column, []), overview[column].to_pylist())
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
         answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         if not asked:
@@ -62,11 +60,3 @@ def command(store: Path | None, views: Path | None, **filters: Any) -> None:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
         click.echo(f"More: {'; '.join(_MORE)}", err=True)
-
-
-def _check(column: str, wanted: list[object], there: list[object]) -> None:
-    """Refuse a run or tool that the store does not have, naming those that it has."""
-    absent = [value for value in wanted if value not in there]
-    if absent:
-        known = ", ".join(sorted({str(value) for value in there if value is not None}))
-        raise UsageError(f"--{column} {absent[0]}: the store has {known or 'none'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import pytest
 from nsightlens.cli.filters import COLUMNS, chosen, filter_options, nearest_with, parameters_of
 from nsightlens.errors import UsageError
 from nsightlens.views import registry
+from tests.cli.command_line import run
 
 PUBLIC = registry.public(registry.load())
 
@@ -59,3 +61,14 @@ def test_the_nearest_view_is_the_one_with_the_most_columns_in_common() -> None:
 def test_the_options_are_the_five() -> None:
     command = click.command()(filter_options(lambda **_: None))
     assert [option.opts[0] for option in command.params] == [f"--{column}" for column in COLUMNS]
+
+
+@pytest.mark.parametrize("asked", [
+    ["show", "busy_time"], ["summary"], ["compare", "ranks"], ["roofline"], ["plot", "step_breakdown", "-o", "x.png"]])
+@pytest.mark.parametrize(("option", "known"), [("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "0, 1")])
+def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
+    bundled_store: Path, asked: list[str], option: str, known: str,
+) -> None:
+    value = "77" if option == "--rank" else "nowhere"
+    done = run(*asked, option, value, "--store", bundled_store)
+    assert done.returncode == 2 and f"{option} {value}: the store has {known}" in done.stderr
