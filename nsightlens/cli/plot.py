@@ -49,7 +49,7 @@ def command(
     if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
     if output.suffix.lower().lstrip(".") not in plots.FORMATS:
-        raise UsageError(f"{output}: unknown extension; use .{', .'.join(plots.FORMATS)}")
+        raise UsageError(f"{output}: unknown extension; use .png, .svg or .pdf")
     with nl.open(store, views=views) as opened:
         asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
         confirm(opened, asked)
