@@ -270,6 +270,7 @@ def test_every_row_has_a_test() -> None:
     held = set(re.findall(r'^@row\("([^"]+)"\)', Path(__file__).read_text(), re.MULTILINE))
     assert names - held == {
         "An ingest is killed",  # tests/long/test_kill.py
+        "A recording was killed, or left nothing",  # tests/discovery/test_lost.py
         "The network goes while a capture at a URL is read",  # tests/discovery/test_remote.py
         "The network goes while a store at a URL is written",  # tests/store/test_remote.py
     }
