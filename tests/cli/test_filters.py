@@ -64,7 +64,7 @@ def test_the_options_are_the_five() -> None:
 
 
 @pytest.mark.parametrize("asked", [
-    ["show", "busy_time"], ["summary"], ["compare", "ranks"], ["roofline"], ["plot", "step_breakdown", "-o", "x.png"]])
+    ["show", "busy_time"], ["summary"], ["compare", "ranks"], ["plot", "step_breakdown", "-o", "x.png"]])
 @pytest.mark.parametrize(("option", "known"), [("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "0, 1")])
 def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     bundled_store: Path, asked: list[str], option: str, known: str,
