@@ -95,7 +95,8 @@ def captured(asked: Page) -> None:
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     ])
-    lines([*_held_up(asked), *_of_counters(found, "nsightlens roofline")])
+    lines(_held_up(asked))
+    lines(_of_counters(found, "nsightlens roofline"))
 
 
 def _held_up(asked: Page) -> list[str]:
