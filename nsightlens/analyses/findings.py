@@ -202,7 +202,7 @@ def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
     for process in busy:
         kinds = sorted(copies[process.key], key=lambda row: (-row["total_ns"], row["direction"]))
         total = sum(row["total_ns"] for row in kinds)
-        named = "; ".join(_copied(row, total) for row in kinds[:2])
+        named = "; ".join(_copied(row, total) for row in kinds[:2] if 100 * row["total_ns"] >= total)
         yield from _fired(process, "copies", f"copies that no kernel hides ({named})", process.parts["memcpy"])
 
 

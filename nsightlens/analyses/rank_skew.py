@@ -37,7 +37,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, collective_match
-from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, medians, nullable, numbered
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, medians, nullable, numbered
 
 _KEYS = ("run", "tool", "execution_id")
 _NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns")
@@ -87,7 +87,7 @@ def _begins(matched: pa.Table, parts: Mapping[str, Int]) -> Mask:
     return begins
 
 
-def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Int, rank: Int) -> dict[str, Int]:
+def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Places, rank: Int) -> dict[str, Int]:
     """Return _FIGURES of each group. first: the first row of each call. row, group, rank: of what is summed."""
     wait, lag = np.maximum(parts["wait_ns"], 0), parts["lag_ns"]
     is_last = (parts["last_rank"] == parts["rank"]) & (parts["last_rank"] != MISSING)

@@ -31,12 +31,12 @@ import numpy as np
 
 from nsightlens.attribution import range_tree, stacks
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, Pairs, RangeLinks, WorkRanges, paired
-from nsightlens.attribution.intervals import at, codes, each_once
+from nsightlens.attribution.intervals import at, each_once
 from nsightlens.attribution.launch_correlation import Launched, used_by_several
 from nsightlens.attribution.range_labels import Labels
 from nsightlens.attribution.range_tree import Nested, RangeIndex, Ranges, traits
 from nsightlens.attribution.stacks import FrameCalls, Frames, Stacks
-from nsightlens.columns.arrays import MISSING, Int, Places, stretches
+from nsightlens.columns.arrays import MISSING, Int, Places, numbered, stretches
 from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.row_templates import RowTemplates
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
@@ -166,7 +166,7 @@ def _without_shared_ids(external_id: Int, group: Places, every: int) -> Int:
     window, process = np.divmod(group, every)
     if not len(process) or (process == process[0]).all():
         return external_id
-    return np.where(used_by_several(process, codes(window, external_id)), MISSING, external_id)
+    return np.where(used_by_several(process, numbered(window, external_id)), MISSING, external_id)
 
 
 def _inner_steps(template: Places, inner: Places) -> Pairs | None:
@@ -251,7 +251,7 @@ def _by_external_id(
         return place, launch
     group = groups[whole(template)].astype(np.int32)
     owner = nested.group[named]
-    code = codes(np.concatenate([owner, group[open_]]), np.concatenate([found.external_id[named], external[open_]]))
+    code = numbered(np.concatenate([owner, group[open_]]), np.concatenate([found.external_id[named], external[open_]]))
     operators, first = np.unique(code[: len(named)], return_index=True)
     at_ = np.minimum(np.searchsorted(operators, code[len(named) :]), len(operators) - 1)
     same = operators[at_] == code[len(named) :]
@@ -288,7 +288,7 @@ def _groups_of_allocations(columns: GatheredColumns, windows: Sequence[Window], 
 def _tracks(groups: list[Int], threads: list[Int]) -> list[Places]:
     """Return a number per (group, thread), the same in all tables; -1 where the thread is not known."""
     group, thread = np.concatenate(groups), np.concatenate(threads)
-    number = codes(group, thread).astype(np.int32)
+    number = numbered(group, thread).astype(np.int32)
     number[thread == MISSING] = -1
     return np.split(number, np.cumsum([len(one) for one in groups])[:-1])
 

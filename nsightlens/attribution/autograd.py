@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.attribution.intervals import codes, each_once
-from nsightlens.columns.arrays import Int, Places
+from nsightlens.attribution.intervals import each_once
+from nsightlens.columns.arrays import Int, Places, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def forward_of(backward: Operators, forward: Operators) -> Places:
     found = np.full(len(backward.row), -1, dtype=np.int32)
     if not len(backward.row) or not len(forward.row):
         return found
-    node = codes(np.concatenate([backward.process, forward.process]), np.concatenate([backward.sequence, forward.sequence]))
+    node = numbered(np.concatenate([backward.process, forward.process]), np.concatenate([backward.sequence, forward.sequence]))
     back, fore = node[: len(backward.row)], node[len(backward.row) :]
     is_asked = np.zeros(int(node.max()) + 1, dtype=np.bool_)
     is_asked[back] = True
@@ -54,7 +54,7 @@ def forward_of(backward: Operators, forward: Operators) -> Places:
     number, system = _candidates(forward, back, fore)
     thread = _threads_of_numbers(backward, number, system)
     known = np.flatnonzero(thread >= 0)
-    every = codes(np.concatenate([thread[known], forward.thread]), np.concatenate([back[known], fore]))
+    every = numbered(np.concatenate([thread[known], forward.thread]), np.concatenate([back[known], fore]))
     found[known] = _latest(every[: len(known)], backward.start[known], every[len(known) :], forward)
     return found
 
@@ -71,7 +71,7 @@ def _candidates(forward: Operators, back: Places, fore: Places) -> tuple[Int, In
 
 def _threads_of_numbers(backward: Operators, number: Int, thread: Int) -> Int:
     """Return the forward thread of each backward operator, -1 where it is not known."""
-    named = codes(backward.process, backward.thread).astype(np.int64)
+    named = numbered(backward.process, backward.thread).astype(np.int64)
     found = np.full(len(backward.row), -1, dtype=np.int64)
     alone = np.bincount(number, minlength=len(found))[number] == 1
     found[number[alone]] = thread[alone]

@@ -15,11 +15,6 @@ import numpy.typing as npt
 
 from nsightlens.columns.arrays import Int, Mask, Places
 
-_DENSE = 4
-"""Integers are dense where their span is at most so many times their number."""
-
-
-
 
 @dataclass(frozen=True, slots=True)
 class Nest:
@@ -128,26 +123,3 @@ def each_once(places: npt.NDArray[Any]) -> npt.NDArray[Any]:
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
     once: npt.NDArray[Any] = ascending[is_first]
     return once
-
-
-def codes(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Places:
-    """Return a number per pair of integers, equal for equal pairs, from 0, in the order of the pairs."""
-    pairs = _ranks(one).astype(np.int64)
-    pairs <<= 32
-    pairs |= _ranks(other)
-    return _ranks(pairs)
-
-
-def _ranks(values: npt.NDArray[Any]) -> Places:
-    """Return the place of each integer among the distinct ones in order, from 0."""
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    if high - low <= _DENSE * len(values):  # as ids mostly are: no sort is needed
-        offset = (values - values.dtype.type(low)).astype(np.int32)
-        is_there = np.zeros(high - low + 1, dtype=np.bool_)
-        is_there[offset] = True
-        rank_of = np.cumsum(is_there, dtype=np.int32)
-        rank_of -= 1
-        ranks: Places = rank_of[offset]
-    else:
-        ranks = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int32)
-    return ranks

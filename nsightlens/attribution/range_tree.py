@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.attribution.autograd import Operators, forward_of
-from nsightlens.attribution.intervals import Nest, at, codes, each_once, nest
+from nsightlens.attribution.intervals import Nest, at, each_once, nest
 from nsightlens.attribution.stacks import Stacks
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, stretches
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, stretches
 from nsightlens.names import collectives
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
@@ -237,28 +237,28 @@ def _phase(ranges: Ranges, placed: Nested, forward: Places) -> npt.NDArray[np.in
 def _forward(ranges: Ranges, placed: Nested) -> Places:
     """Return the place of the forward operator of each backward operator, -1 at other places."""
     found_nest, traits_ = placed.nest, ranges.traits
-    numbered = np.flatnonzero((ranges.sequence >= 0)[found_nest.rows] & traits_.operator[placed.template]).astype(np.int32)
+    sequenced = np.flatnonzero((ranges.sequence >= 0)[found_nest.rows] & traits_.operator[placed.template]).astype(np.int32)
     found = np.full(len(found_nest.rows), -1, dtype=np.int32)
-    is_backward = traits_.backward[placed.template[numbered]]
+    is_backward = traits_.backward[placed.template[sequenced]]
     if not is_backward.any():
         return found
-    within, part = _recomputed_in(ranges, placed, numbered)
-    is_told = is_backward & (traits_.forward_thread[placed.template[numbered]] >= 0)
+    within, part = _recomputed_in(ranges, placed, sequenced)
+    is_told = is_backward & (traits_.forward_thread[placed.template[sequenced]] >= 0)
     is_forward = ~is_backward & ~part
-    group = placed.group[numbered]
+    group = placed.group[sequenced]
 
     def operators(which: Mask) -> Operators:
-        places = numbered[which]
+        places = sequenced[which]
         thread = ranges.track[found_nest.rows[places]] if which is is_forward else traits_.forward_thread[placed.template[places]]
         return Operators(places, group[which], thread, _sequence(ranges, placed, places), found_nest.start[places])
 
     if is_told.any():
-        found[numbered[is_told]] = forward_of(operators(is_told), operators(is_forward))
+        found[sequenced[is_told]] = forward_of(operators(is_told), operators(is_forward))
     untold = is_backward & ~is_told
     if untold.any():
         # Without a thread, what is recomputed within a backward operator and what is not are distinguished by that operator.
-        group = codes(group, within)
-        found[numbered[untold]] = forward_of(operators(untold), operators(is_forward))
+        group = numbered(group, within)
+        found[sequenced[untold]] = forward_of(operators(untold), operators(is_forward))
     return found
 
 
@@ -267,14 +267,14 @@ def _sequence(ranges: Ranges, placed: Nested, places: Places) -> Int:
     return at(ranges.sequence, at(placed.nest.rows, places), missing=MISSING)
 
 
-def _recomputed_in(ranges: Ranges, placed: Nested, numbered: Places) -> tuple[Places, Mask]:
+def _recomputed_in(ranges: Ranges, placed: Nested, sequenced: Places) -> tuple[Places, Mask]:
     """Return for each of these operators the innermost backward operator around it that has another number, and whether it
     runs, without being one itself, within one of its own number: it is then a part of that."""
     is_backward = ranges.traits.backward[placed.template]
     outer = at(placed.nest.nearest(is_backward), placed.nest.above)
-    within, sequence = outer[numbered], _sequence(ranges, placed, numbered)
+    within, sequence = outer[sequenced], _sequence(ranges, placed, sequenced)
     own = (within >= 0) & (_sequence(ranges, placed, within) == sequence)
-    part, todo = own & ~is_backward[numbered], np.flatnonzero(own)
+    part, todo = own & ~is_backward[sequenced], np.flatnonzero(own)
     while len(todo):
         within[todo] = outer[within[todo]]
         todo = todo[(within[todo] >= 0) & (_sequence(ranges, placed, within[todo]) == sequence[todo])]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.attribution.intervals import Nest, at, codes, nest
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, integers, lookup, nullable
+from nsightlens.attribution.intervals import Nest, at, nest
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, integers, lookup, nullable, numbered
 
 SHORT = 1000
 """A frame is short where it takes less than this fraction of the outermost one around it."""
@@ -110,7 +110,7 @@ def functions(process: Int, templates: Iterable[pa.RecordBatch]) -> tuple[Functi
         names += [texts.setdefault(text or "", len(texts)) for text in batch.column("name").to_pylist()]
         threads.append(integers(batch.column("thread")))
     name, thread = np.array(names, dtype=np.int32), np.concatenate(threads)
-    number = codes(codes(process, thread), name)
+    number = numbered(process, thread, name)
     _, first = np.unique(number, return_index=True)
     return Functions(process[first].astype(np.int32), thread[first], name[first], tuple(texts)), number
 

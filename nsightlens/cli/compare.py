@@ -57,7 +57,8 @@ def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
         if not compared:
             raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR shows the ranks, "
                                   "and ingest --rank-pattern reads them from unusual file names")
-        click.echo("\nMore: nsightlens show straggler, rank_skew, collective_match, rank_clock or rank_balance", err=True)
+        click.echo("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, "
+                   "rank_clock or rank_balance", err=True)
 
 
 @command.command("runs")

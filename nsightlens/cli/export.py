@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen
-from nsightlens.cli.output import store_option, views_option
-from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.cli.output import store_option, views_option, write
+from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
@@ -90,18 +90,7 @@ def flamegraph(
         raise UsageError("no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True")
     every = itertools.chain([first], found)
     lines = collapsed(every) if format_ == "collapsed" else [json.dumps(speedscope(every, weight), ensure_ascii=False)]
-    if output is None:
-        click.echo("\n".join(lines))
-    else:
-        _write_text(output, "\n".join(lines) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
-    """Write a file. Raises NsightlensError where it cannot be written."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as exc:
-        raise NsightlensError(f"{path}: cannot be written ({exc.strerror or exc})") from exc
+    write((f"{line}\n" for line in lines), output)
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:

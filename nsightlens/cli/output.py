@@ -109,7 +109,7 @@ def emit_batches(
     else:
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
         style = Style(None if output else output_width(), wide, units, first, rows)
-        _write({"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form], output)
+        write({"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form], output)
     return counted.rows
 
 
@@ -137,10 +137,11 @@ def _text(tables: _Counted, style: Style) -> Iterator[str]:
 def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
     """Write several tables as one JSON object, a list of rows under each name, to standard output or `output`."""
     content = {name: _records(table) for name, table in tables.items()}
-    _write([json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n"], output)
+    write([json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n"], output)
 
 
-def _write(texts: Iterable[str], output: Path | None) -> None:
+def write(texts: Iterable[str], output: Path | None) -> None:
+    """Write texts to standard output or a file. Raises NsightlensError where it cannot be written."""
     if output is None:
         for text in texts:
             click.echo(_harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out

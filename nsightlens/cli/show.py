@@ -67,7 +67,7 @@ def command(
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         confirm(opened, asked)
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
-        shown = _limited(_chosen(tables, _names(columns, found), _order(sort, found)), limit)
+        shown = _limited(_arranged(tables, _names(columns, found), _order(sort, found)), limit)
         first = () if columns else found.first
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
             _hint(opened, view, asked)
@@ -91,7 +91,7 @@ def _order(text: str | None, view: View) -> list[tuple[str, str]]:
     return [(name, "descending" if part.startswith("-") else "ascending") for name, part in zip(names, parts, strict=True)]
 
 
-def _chosen(tables: Iterator[pa.Table], names: list[str], order: list[tuple[str, str]]) -> Iterator[pa.Table]:
+def _arranged(tables: Iterator[pa.Table], names: list[str], order: list[tuple[str, str]]) -> Iterator[pa.Table]:
     """Yield the tables with these columns (none: all); all rows at once where they are to be sorted (stable; NULL last)."""
     if order:
         import pyarrow as pa

@@ -19,6 +19,8 @@ Places = npt.NDArray[np.int32]
 
 MISSING = np.iinfo(np.int64).min
 """NULL in an integer array."""
+_DENSE = 4
+"""Integers are dense where their span is at most so many times their number."""
 STRETCH = 1 << 17
 """Rows of a long column that are held in memory at once."""
 
@@ -48,16 +50,33 @@ def distinct(column: pa.ChunkedArray) -> tuple[Int, list[Any]]:
     return codes, [*encoded.dictionary.to_pylist(), None]
 
 
-def numbered(*columns: Int) -> Int:
-    """Return a number for each row, from 0: equal rows have equal numbers, and their order is that of the rows."""
-    found = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        values, codes = np.unique(column, return_inverse=True)
-        _, found = np.unique(found * len(values) + codes, return_inverse=True)
+def numbered(*columns: npt.NDArray[Any]) -> Places:
+    """Return a number for each row of integers, from 0: equal rows have equal numbers, and their order is that of the rows."""
+    found = _ranks(columns[0])
+    for column in columns[1:]:
+        pairs = found.astype(np.int64)
+        pairs <<= 32
+        pairs |= _ranks(column)
+        found = _ranks(pairs)
     return found
 
 
-def split(places: Int, keys: Int) -> list[tuple[int, Int]]:
+def _ranks(values: npt.NDArray[Any]) -> Places:
+    """Return the place of each integer among the distinct ones in order, from 0."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low <= _DENSE * len(values):  # as ids mostly are: no sort is needed
+        offset = (values - values.dtype.type(low)).astype(np.int32)
+        is_there = np.zeros(high - low + 1, dtype=np.bool_)
+        is_there[offset] = True
+        rank_of = np.cumsum(is_there, dtype=np.int32)
+        rank_of -= 1
+        ranks: Places = rank_of[offset]
+    else:
+        ranks = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    return ranks
+
+
+def split(places: Int, keys: npt.NDArray[Any]) -> list[tuple[int, Int]]:
     """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
     if not len(places):
         return []
@@ -66,7 +85,7 @@ def split(places: Int, keys: Int) -> list[tuple[int, Int]]:
     return list(zip(found.tolist(), np.split(places[order], first[1:]), strict=True))
 
 
-def medians(values: Int, group: Int, groups: int) -> Int:
+def medians(values: Int, group: npt.NDArray[Any], groups: int) -> Int:
     """Return the median of each group's values, rounded (half to even); MISSING where a group has none."""
     known = np.flatnonzero(values != MISSING)
     known = known[np.lexsort((values[known], group[known]))]

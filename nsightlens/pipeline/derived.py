@@ -15,11 +15,10 @@ from nsightlens import names
 from nsightlens.attribution import attribute, launch_correlation, overruns
 from nsightlens.attribution.attribute import CallSearch, PlacedWork
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
-from nsightlens.attribution.intervals import codes
 from nsightlens.attribution.launch_correlation import Calls, Launched
 from nsightlens.attribution.overruns import Launches, Overruns
 from nsightlens.attribution.stacks import Frames
-from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, stretches
+from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, numbered, stretches
 from nsightlens.columns.derived import KernelNames, kernel_names
 from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.spilled import LongColumn, SpillFolder, whole
@@ -229,9 +228,9 @@ def launch_numbers(recorded: Recorded, identified: Identified, work: LinkedWork,
 def outlasting(recorded: Recorded, identified: Identified, work: LinkedWork) -> Overruns:
     """Return how far the kernels outlast what their stream allows."""
     columns = recorded.columns
-    owner = codes(recorded.templates["kernels"].windows(), identified.process_of["kernels"])
+    owner = numbered(recorded.templates["kernels"].windows(), identified.process_of["kernels"])
     device, context, stream = (columns.take("kernels", name) for name in ("device", "context", "stream"))
-    number = codes(codes(owner, device), codes(context, stream))
+    number = numbered(owner, device, context, stream)
     number[stream == MISSING] = -1
     duration, node = columns.take_long("kernels", "duration_ns"), columns.take_long("kernels", "graph_node_id")
     return overruns.overruns(Launches(number, owner, work.template, work.start, duration, work.correlation, node))
@@ -241,8 +240,8 @@ def _alike(recorded: Recorded, identified: Identified, named: NamedKernels) -> P
     """Return a number per template of kernels, the same for those with one process, key and configuration."""
     number: dict[str | None, int] = {}
     key = np.array([number.setdefault(key, len(number)) for key in named.names.kernel_key], dtype=np.int32)
-    launched = codes(recorded.columns.take("kernels", "configuration"), key[named.codes])
-    return codes(launched, identified.process_of["kernels"])
+    launched = numbered(recorded.columns.take("kernels", "configuration"), key[named.codes])
+    return numbered(launched, identified.process_of["kernels"])
 
 
 def _work(recorded: Recorded, identified: Identified, table: str) -> _Work:

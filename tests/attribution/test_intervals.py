@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.attribution.intervals import Nest, at, codes, each_once, nest
+from nsightlens.attribution.intervals import Nest, at, each_once, nest
+from nsightlens.columns.arrays import numbered
 
 Rows = list[tuple[int, int, int]]
 INTERVALS = st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 12), st.integers(0, 8)), max_size=14)
@@ -84,7 +85,7 @@ def test_values_at_places_and_codes_of_pairs() -> None:
     values: Any = np.array([5, 6])
     assert at(values, np.array([1, -1, 0], dtype=np.int32)).tolist() == [6, -1, 5]
     assert at(values[:0], np.array([-1], dtype=np.int32), missing=9).tolist() == [9]
-    assert codes(np.array([1, 1, -5, 1]), np.array([1 << 60, 2, 2, 1 << 60])).tolist() == [2, 1, 0, 2]
+    assert numbered(np.array([1, 1, -5, 1]), np.array([1 << 60, 2, 2, 1 << 60])).tolist() == [2, 1, 0, 2]
 
 
 NUMBERS = st.one_of(st.integers(-3, 9), st.integers(-(1 << 63), (1 << 63) - 1))
@@ -95,5 +96,5 @@ NUMBERS = st.one_of(st.integers(-3, 9), st.integers(-(1 << 63), (1 << 63) - 1))
 def test_codes_number_the_pairs_in_their_order(pairs: list[tuple[int, int]]) -> None:
     one, other = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in range(2))
     ordered = sorted(set(pairs))
-    assert codes(one, other).tolist() == [ordered.index(pair) for pair in pairs]
+    assert numbered(one, other).tolist() == [ordered.index(pair) for pair in pairs]
     assert each_once(one).tolist() == sorted({number for number, _ in pairs if number >= 0})
