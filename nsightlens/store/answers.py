@@ -50,7 +50,7 @@ _OF_A_RUN = frozenset({"_exclusive_time"})
 PLACE = "_place"
 BY = ("run", "tool", "rank", "profile_id", PLACE)
 """How the rows of several profiles are ordered, by those columns of these that there are."""
-_SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/profile_parts.py", "store/swept.py")
+_SWEEPS = ("statistics/sweeps.py", "store/host_steps.py", "store/kernel_time.py", "store/profile_parts.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
 _ANSWERED = """
@@ -116,6 +116,7 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         made = Path(folder) / target.name
         with _over_parts(made, sources, only, MEMORY) as connection:
             connection.execute(f"SET threads = {threads}")
+            connection.execute("SET checkpoint_threshold = '16MB'")  # most views have few rows: no rewriting of the file for each
             rows = swept.sweep(connection, {} if only else _of_one_profile(sources))
             for name, view in _of_profiles().items():
                 if name in names or name in MEANWHILE:
@@ -196,7 +197,8 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | 
         connection.execute(f"INSERT INTO {table} BY NAME SELECT *, row_number() OVER () AS _place FROM incoming")
         connection.unregister("incoming")
     elif view.sql:
-        connection.execute(f"CREATE TABLE {table} AS SELECT *, row_number() OVER () AS _place FROM {asked}")
+        place = "0::BIGINT" if view.name.startswith("_") else "row_number() OVER ()"
+        connection.execute(f"CREATE TABLE {table} AS SELECT *, {place} AS _place FROM {asked}")
     else:
         found = analyses.run(view, {}, lambda sql, values: connection.sql(sql, params=values or None).to_arrow_table())
         connection.register("incoming", found)

@@ -1,14 +1,15 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
-Three passes give five views their rows at once, and with these a dozen others: the work against the calls that launched it
-(_steps), the edges of all work (_gpu_states, _gpu_load), and those of work, calls, ranges and steps (_step_states,
-_idle_by_call). The views stay what says which rows are right: their SQL serves small profiles, other parameters and what is not
-fit to be read so (UnfitError), and tests hold both to the same rows.
+Four passes give six views their rows at once, and with these a dozen others: the work against the calls that launched it
+(_steps), the edges of all work (_gpu_states, _gpu_load), those of work, calls, ranges and steps (_step_states, _idle_by_call),
+and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their SQL serves
+small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable
 from nsightlens.columns.arrays import stretches as stretches_of
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
 from nsightlens.store.host_steps import HostSteps, Steps
+from nsightlens.store.kernel_time import kernel_time
 from nsightlens.store.profile_parts import (
     COMMUNICATION,
     COMPUTE,
@@ -54,6 +56,8 @@ _FIELD = 16
 _HALF = 31
 _ONES = (1 << _HALF) - 1
 _FULL = 10**12
+_GATHER = np.uint64(0x0102040810204080)
+"""Eight bytes of 0 or 1 times this have them as the bits of the highest byte, the first as the lowest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
     placed = launched.placed()
     del times, launched  # with all edges, they would be too much
     found = {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
+    with suppress(UnfitError):
+        found["_kernel_time"] = kernel_time(connection, parts, profile.key, profile.work, placed)
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
     _add_host(connection, profile, placed, outermost, edges)
     books, idle = _states(profile, placed, edges)
@@ -319,7 +325,7 @@ class _StateBooks:
         if not len(rows):
             return
         counts = np.stack([on_device[rows], on_host[rows]], axis=1).astype("<i8", copy=False).view("<u2")
-        state = np.packbits(counts != 0, axis=1, bitorder="little")[:, 0]
+        state = ((counts != 0).view("<u8")[:, 0] * _GATHER >> np.uint64(56)).astype(np.intp)
         seen = np.flatnonzero(np.bincount(state, minlength=256))
         number = np.zeros(256, dtype=np.int64)
         number[seen] = np.arange(len(seen))

@@ -7,7 +7,7 @@ peaks of `gpus.csv`, and DuckDB's major version. What a view answered under one 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +15,9 @@ from pathlib import Path
 import duckdb
 
 from nsightlens.views.header import PACKAGE, View
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where statements hold statements."""
 
 
 def signatures(views: Mapping[str, View]) -> dict[str, str]:
@@ -71,12 +74,22 @@ def _imported_by(file: Path) -> frozenset[Path]:
 def _imported(source: str) -> frozenset[Path]:
     """Return the files of ours that the import statements of a module name."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(source):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return frozenset(file for name in names if name.startswith("nsightlens.") for file in _files(name.split(".")[1:]))
+
+
+def _statements(source: str) -> Iterator[ast.AST]:
+    """Yield the statements of a module, wherever they stand; expressions, which are most of a tree, are left out."""
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in _BLOCKS:
+            waiting += getattr(node, name, ())
 
 
 def _files(parts: list[str]) -> set[Path]:

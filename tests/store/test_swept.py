@@ -12,11 +12,11 @@ import pytest
 from nsightlens.columns.row_templates import TEMPLATE, templates_of
 from nsightlens.schema import TABLES
 from nsightlens.statistics import sweeps
-from nsightlens.store import swept
+from nsightlens.store import kernel_time, swept
 from nsightlens.views import registry
 from tests.catalogs import catalog
 
-SWEPT = ["_gpu_load", "_gpu_states", "_idle_by_call", "_step_states", "_steps"]
+SWEPT = ["_gpu_load", "_gpu_states", "_idle_by_call", "_kernel_time", "_step_states", "_steps"]
 _MIXED = "(i * 2654435761 + {seed} * 40503 + {salt} * 97) % 1000003"
 """A well-mixed number of row i."""
 FILL = """
@@ -31,7 +31,9 @@ INSERT INTO kernels BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id
     'gpu' || a.process_id AS device_id, 0 AS device, CASE WHEN {c} % 13 > 0 THEN a.start_ns + {c} % 300 END AS start_ns,
     CASE WHEN {d} % 17 > 0 THEN {d} % 90 - 3 END AS duration_ns, CASE WHEN {d} % 5 = 0 THEN 2 END AS overrun_ns,
     CASE WHEN {a} % 7 > 0 THEN launch_id END AS launch_id, CASE {b} % 4 WHEN 0 THEN 'collective' WHEN 1 THEN 'gemm' END AS family,
-    {b} % 400 AS grid_x, 1 AS grid_y, 1 AS grid_z, CASE {b} % 5 WHEN 0 THEN 0.25 WHEN 1 THEN 'nan'::DOUBLE END AS blocks_per_sm
+    {b} % 400 AS grid_x, 1 AS grid_y, 1 AS grid_z, CASE {b} % 5 WHEN 0 THEN 0.25 WHEN 1 THEN 'nan'::DOUBLE END AS blocks_per_sm,
+    'key' || {b} % 3 AS kernel_key, CASE {a} % 3 WHEN 0 THEN {b} % 2 = 0 END AS tensor_cores, 'G' || {c} % 2 AS gpu,
+    CASE WHEN {b} % 3 > 0 THEN {a} % 4 * 12.5 END AS estimated_occupancy_pct, CASE WHEN {d} % 3 > 0 THEN i END AS op_range_id
     FROM range({rows}) AS t(i) JOIN api_calls AS a ON a.launch_id = 1000 + {a} % {rows};
 INSERT INTO memory_ops BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || {a} % 3 AS process_id,
     0 AS window_index, i AS memory_op_id, 'gpuP:' || {a} % 3 AS device_id, {c} % 9000 AS start_ns, {d} % 400 AS duration_ns,
@@ -117,6 +119,13 @@ def test_processes_that_share_a_gpu_are_united_in_sql(profile: duckdb.DuckDBPyCo
     assert found["_gpu_load"] == _rows(profile, "_gpu_load")
 
 
+def test_sums_of_more_than_63_bits_are_left_to_sql(
+    profile: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel_time, "_TOO_LONG", 1000)
+    assert sorted(_swept_rows(profile, _parts(profile, tmp_path))) == [name for name in SWEPT if name != "_kernel_time"]
+
+
 @pytest.mark.parametrize("change", [
     "INSERT INTO graph_executions BY NAME SELECT 'P' AS profile_id, 'nsys' AS tool, 1 AS start_ns, 2 AS duration_ns",
     "UPDATE profiles SET tool = 'ncu'",
@@ -137,6 +146,6 @@ def test_a_profile_without_rows_of_a_kind(table: str, tmp_path: Path) -> None:
     with closing(_filled(1)) as connection:
         connection.execute(f"DELETE FROM {table}")
         found = _swept_rows(connection, _parts(connection, tmp_path))
-        assert sorted(found) == SWEPT
-        for name in SWEPT:
+        assert sorted(found) == [name for name in SWEPT if name != "_kernel_time" or table != "kernels"]
+        for name in found:
             assert found[name] == _rows(connection, name), name
