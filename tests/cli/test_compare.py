@@ -210,6 +210,7 @@ def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
     assert "driver_version" not in page and "batch size are not known" not in page
 
 
+@pytest.mark.long
 def test_where_the_step_time_went(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=6, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))

@@ -17,6 +17,7 @@ def test_the_store_becomes_a_file(bundled_store: Path, tmp_path: Path) -> None:
     assert target.read_text().startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.long
 def test_a_run_directory_needs_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     kineto(tmp_path / "job" / "a.json")
@@ -25,6 +26,7 @@ def test_a_run_directory_needs_no_store(tmp_path: Path, monkeypatch: pytest.Monk
     assert "job" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_open_shows_it_in_the_browser(bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr("webbrowser.open", shown.append)

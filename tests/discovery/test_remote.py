@@ -31,6 +31,8 @@ from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.places import ROOT
 
+pytestmark = pytest.mark.long
+
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 URL = "s3://bucket/simulated_resnet18_ddp"
 SECRET = "aVerySecret/Value+9"

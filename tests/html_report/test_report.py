@@ -127,6 +127,7 @@ def test_counters_alone_make_a_page(tmp_path: Path) -> None:
     assert "no timeline to judge" in page and not facts(page)["steps"] and "kernel_summary" in facts(page)["tables"]
 
 
+@pytest.mark.long
 def test_two_runs_are_compared(tmp_path: Path) -> None:
     for name, length in (("a", 10.0), ("b", 20.0)):
         kineto(tmp_path / name / "a.json", [("gemm", 1000.0, length), ("other", 1050.0, 5.0)])
@@ -145,6 +146,7 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
             report(opened, run="c")
 
 
+@pytest.mark.long
 def test_a_notebook_shows_it(store: nl.Store, tmp_path: Path) -> None:
     made = nl.report(store)
     assert made._repr_html_().startswith("<iframe srcdoc=\"&lt;!DOCTYPE html&gt;")

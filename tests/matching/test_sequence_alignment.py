@@ -94,6 +94,7 @@ def test_holes_tell_which_item_was_dropped(seed: int, length: int) -> None:
     assert found.tolist() == [[i, i] for i in range(length) if one[i] != HOLE or other[i] != HOLE]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(30))
 def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(seed: int) -> None:
     """Three equal steps and the last two of them, of which each side lacks a few: the first two fit better, and are wrong."""

@@ -105,6 +105,7 @@ def test_ncu_meets_both_timelines(simulated: Store) -> None:
 OTHER_CHOICES = (("layer1.0.conv1", "layer2.0.conv2"), ("layer2.1.conv1", "layer1.0.conv2"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "knobs", "told"), [
     (3, {"borrowed": OTHER_CHOICES, "swapped": 8, "dropped": 0.01}, True),
     pytest.param(4, {"borrowed": OTHER_CHOICES, "filter": ("relu|norm|elementwise|gemm|conv", 181, 60)}, True,

@@ -15,6 +15,8 @@ from nsightlens.names import family, kernel_key, short_name
 from nsightlens.names.key import parse
 from tests.names import spelling
 
+pytestmark = pytest.mark.long
+
 
 @settings(max_examples=200, deadline=None)
 @given(spelling.kernels)

@@ -15,6 +15,8 @@ from nsightlens.pipeline.ingest import Report, ingest
 from nsightlens.pipeline.refresh import refresh
 from tests.captures import GEMM, kineto, ncu
 
+pytestmark = pytest.mark.long
+
 NAMES = "SELECT run, name FROM kernels ORDER BY ALL"
 FILES = "SELECT run, outcome FROM files ORDER BY ALL"
 

@@ -73,6 +73,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "answerable", lambda: {name: view for name, view in KEPT.items() if name in chosen})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ASKED)
 def test_an_answer_is_what_the_view_computes_in_its_order(name: str, asked: Store, answered: Store) -> None:
     assert asked.kept(name) is None

@@ -82,6 +82,7 @@ def test_many_small_profiles_share_parts(
     assert sum(row[-1] for row in _kernels_of_parts(tmp_path / "store")) == sum(range(1, RANKS + 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("materialise", [True, False])
 def test_a_profile_that_changed_leaves_its_shared_parts(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, materialise: bool,
@@ -190,6 +191,7 @@ def _kept(store: Store) -> tuple[int, int]:
     return found[:2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("materialise", [True, False])
 def test_a_shared_part_that_is_lost_is_made_again_from_all_its_captures(run: Path, tmp_path: Path, *, materialise: bool) -> None:
     store = tmp_path / "store"

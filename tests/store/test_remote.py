@@ -23,6 +23,8 @@ from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.places import ROOT
 
+pytestmark = pytest.mark.long
+
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 URL = "memory://store"
 NAMES = "SELECT name FROM kernels ORDER BY ALL"

@@ -56,6 +56,7 @@ def test_requires_names_what_the_queries_name(name: str) -> None:
     assert len(view.requires) == len(set(view.requires))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", registry.analyses())
 def test_an_analysis_asks_for_nothing_else(name: str, two_runs: Store) -> None:
     view, asked = registry.analyses()[name], set()

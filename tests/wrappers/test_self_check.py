@@ -17,6 +17,8 @@ from nsightlens.doctor.fitness import BAD, GOOD, NOTE
 from tests.places import ROOT
 from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
+pytestmark = pytest.mark.long
+
 EXPORT = ROOT / "fixtures/simulated_resnet18_ddp/nsys/rank0.sqlite"
 ONE_KERNEL = WRAPPERS / "workloads/one_kernel.py"
 RANKS = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"} for rank in (0, 1)]
