@@ -27,7 +27,10 @@ class Bar:
 
 @dataclass(slots=True)
 class Table:
-    """One comparison: our program first, the others after it. `steps` holds the seconds of the step that counts, by program."""
+    """One comparison: our program first, the others after it. `steps` holds the seconds of the step that counts, by program.
+
+    base_of: of a table of several comparisons, which program of ours each is compared with.
+    """
 
     title: str
     note: str
@@ -35,6 +38,7 @@ class Table:
     bars: list[Bar] = field(default_factory=list)
     steps: dict[str, float] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    base_of: dict[str, Candidate] = field(default_factory=dict)
 
 
 def faster(wanted: float, ours: Candidate, peer: Candidate | None, name: str) -> Bar:
@@ -90,8 +94,8 @@ def _rows(table: Table) -> list[str]:
     steps = bool(table.steps)
     header = ["program", "wall s", *(["step s"] if steps else []), "CPU s", "peak RSS MB", "peak PSS MB", "ratio"]
     lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
-    ours = table.programs[0]
     for program in table.programs:
+        ours = table.base_of.get(program.name, table.programs[0])
         walls = [run.wall_s for run in program.runs]
         time, base = (table.steps[program.name], table.steps[ours.name]) if steps else (program.wall_s, ours.wall_s)
         cells = [program.name, f"{program.wall_s:.3g} ({min(walls):.3g} to {max(walls):.3g})",

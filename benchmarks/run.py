@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{options.trace}: no such trace; name another with --trace", file=sys.stderr)
         return 2
     options.work.mkdir(parents=True, exist_ok=True)
-    setting = tables.Setting(tables.SIZES[options.size], options.runs, options.work, options.trace)
+    setting = tables.Setting(tables.SIZES[options.size], options.runs, options.work, options.trace, options.before)
     made: list[report.Table] = []
     for name in options.only or tables.BENCHMARKS:
         began = time.perf_counter()
@@ -38,6 +38,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="write the page here too, after each table")
     parser.add_argument("--trace", type=Path, default=inputs.DEFAULT_TRACE, help="Kineto trace to replicate [%(default)s]")
     parser.add_argument("--work", type=Path, default=inputs.default_folder(), help="where made inputs are kept [%(default)s]")
+    parser.add_argument("--before", type=Path, help="checkout of an earlier version: its answers to the same questions")
     return parser.parse_args(arguments)
 
 

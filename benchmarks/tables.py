@@ -14,12 +14,15 @@ from pathlib import Path
 
 from benchmarks import inputs, peers
 from benchmarks.inputs import Input
-from benchmarks.measure import Candidate, Run, measure
+from benchmarks.measure import Candidate, Run, measure, run_once
 from benchmarks.report import MB, Table, dearer, faster, quicker, smaller
 
+ROOT = Path(__file__).parents[1]
 OURS = "nsightlens ingest"
 HTA = "HolisticTraceAnalysis load"
-MOST_MB, MOST_MB_ANSWERING = 400, 500
+MOST_MB, MOST_MB_ANSWERING, MOST_MB_A_VIEW = 400, 500, 300
+QUESTIONS = ("summary", "show queue_length", "show step_breakdown", "show idle_breakdown", "show kernel_launch_summary",
+             "show temporal_breakdown", "show busy_time", "show kernel_summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Setting:
     rounds: int
     folder: Path
     trace: Path
+    before: Path | None = None
+    """A checkout of an earlier version, to ask the same of it."""
 
 
 class WrongResultError(Exception):
@@ -117,6 +122,44 @@ def answers(setting: Setting) -> Iterator[Table]:
             quicker(2, programs[-1].wall_s, programs[-1].name), smaller(MOST_MB, programs[-1], programs[-1].name)])
 
 
+def questions(setting: Setting) -> Iterator[Table]:
+    """Yield the table of what is asked after an ingest, now and of the version in `setting.before`; no cache is warm."""
+    made = inputs.nsys(setting.folder, setting.sizes.nsys_kernels, setting.sizes.names)
+    with tempfile.TemporaryDirectory(dir=setting.folder) as scratch:
+        ours = {question: _question(question, Path(scratch) / "now", ROOT) for question in QUESTIONS}
+        theirs = {question: _question(question, Path(scratch) / "before", setting.before, ", before")
+                  for question in QUESTIONS} if setting.before else {}
+        for where, store in ((ROOT, "now"), (setting.before, "before")):
+            if where:
+                run_once([*_python(where, Path(scratch)), *ingest_command(made.run_dir, Path(scratch) / store)[1:]])
+                check_store(Path(scratch) / store, made.truth)
+        pairs = [[ours[question], *([theirs[question]] if theirs else [])] for question in QUESTIONS]
+        for pair in pairs:
+            measure(pair, setting.rounds)
+    views = [program for question, program in ours.items() if question != "summary"]
+    yield Table(
+        f"Questions, {made.truth['kernels']:,} kernels",
+        "The export of the tables before, after `ingest`. The whole command, with nothing in the user's cache."
+        + (f" Before: {setting.before.name}." if setting.before else ""),
+        [program for pair in pairs for program in pair],
+        [quicker(2, ours["summary"].wall_s, "summary"), smaller(MOST_MB, ours["summary"], "summary"),
+         *(quicker(1, view.wall_s, view.name) for view in views), *(smaller(MOST_MB_A_VIEW, view, view.name) for view in views)],
+        base_of={peer.name: own for own, *peers_ in pairs for peer in (own, *peers_)})
+
+
+def _question(question: str, store: Path, where: Path | None, version: str = "") -> Candidate:
+    """Return the candidate that asks the package at `where`; its cache is in the store's folder, and empty at the start."""
+    assert where
+    cache = store.parent / "cache"
+    return Candidate(question + version, [*_python(where, cache), "-m", "nsightlens", *question.split(), "--store", str(store)],
+                     lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+def _python(where: Path, cache: Path) -> list[str]:
+    """Return the start of a command that runs Python with the package at `where`."""
+    return ["env", f"PYTHONPATH={where}", f"XDG_CACHE_HOME={cache}", sys.executable]
+
+
 def ncu(setting: Setting) -> Iterator[Table]:
     """Yield the tables of the wide and the details page."""
     for title, make in (("ncu raw page (wide)", inputs.ncu_wide), ("ncu details page", inputs.ncu_details)):
@@ -166,7 +209,8 @@ def startup(setting: Setting) -> Iterator[Table]:
 
 
 BENCHMARKS: dict[str, Callable[[Setting], Iterator[Table]]] = {
-    "kineto": kineto, "nsys": nsys, "answers": answers, "ncu": ncu, "summary": summary, "startup": startup,
+    "kineto": kineto, "nsys": nsys, "answers": answers, "questions": questions,
+    "ncu": ncu, "summary": summary, "startup": startup,
 }
 
 

@@ -156,9 +156,18 @@ def test_inputs_are_made_once(trace: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_counts_the_memory_and_time_of_all_its_processes() -> None:
-    hog = "import time; block = bytearray(60_000_000); time.sleep(0.5)"
-    two = f"[subprocess.Popen([sys.executable, '-c', {hog!r}]) for _ in range(2)]"
-    run = run_once([sys.executable, "-c", f"import subprocess, sys; [p.wait() for p in {two}]; print('ok')"])
+    hog = "import sys; block = bytearray(60_000_000); print(flush=True); sys.stdin.read()"
+    both = f"""if True:
+        import subprocess, sys, time
+        pipe = subprocess.PIPE
+        two = [subprocess.Popen([sys.executable, '-c', {hog!r}], stdin=pipe, stdout=pipe) for _ in range(2)]
+        for one in two:
+            one.stdout.readline()
+        time.sleep(1)  # both hold their memory now
+        for one in two:
+            one.communicate()
+        print('ok')"""
+    run = run_once([sys.executable, "-c", both])
     assert run.output == "ok\n"
     assert run.cpu_s > 0
     assert run.wall_s > 0
@@ -208,6 +217,13 @@ def test_page_names_programs_ratios_and_missed_bars() -> None:
     page = report.page([report.Table("T", "note", [ours, peer], [report.faster(3, ours, peer, "peer")])], "how")
     assert "| peer | 5 (5 to 5) | 5 | 100 | 100 | 2.50 |" in page
     assert "**missed**: at least 3x as fast as peer: 2.50x" in page
+
+
+def test_a_table_of_several_comparisons_sets_each_program_beside_its_own() -> None:
+    first, second, peer = measured("first", 1.0), measured("second", 4.0), measured("peer", 6.0)
+    rows = report.page([report.Table("T", "note", [first, second, peer], base_of={"second": second, "peer": second})], "how")
+    assert [row.split("|")[-2].strip() for row in rows.splitlines() if row.startswith(("| first", "| second", "| peer"))] == [
+        "1.00", "1.00", "1.50"]
 
 
 def test_a_wrong_store_or_peer_is_not_accepted(tmp_path: Path) -> None:
