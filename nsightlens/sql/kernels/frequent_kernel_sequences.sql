@@ -33,10 +33,13 @@ WITH candidates AS (
         regexp_replace(name, ', (seq|op_id|sizes|input_op_ids) = .*', '') AS operator
     FROM candidates
     WHERE inside_until_ns IS NULL OR start_ns >= inside_until_ns
+), calls AS (
+    SELECT profile_id, launch_id, thread, start_ns FROM api_calls
+    SEMI JOIN roots USING (profile_id, process_id, thread)
 ), launched AS (
     SELECT w.profile_id, w.process_id, c.thread, c.start_ns AS at_ns, w.work_id, w.kind, w.name, w.start_ns, w.end_ns
     FROM _stream_work AS w
-    JOIN api_calls AS c ON w.profile_id = c.profile_id AND w.launch_id = c.launch_id
+    JOIN calls AS c ON w.profile_id = c.profile_id AND w.launch_id = c.launch_id
 ), occurrences AS (
     SELECT r.run, r.tool, r.profile_id, r.process_id, r.range_id, r.operator, r.duration_ns, count(*) AS length,
         sum(w.end_ns - w.start_ns) AS gpu_ns, string_agg(coalesce(w.name, w.kind), ' | ' ORDER BY w.start_ns, w.work_id) AS pattern
