@@ -105,16 +105,17 @@ def _path(most: npt.NDArray[np.int32], first: int, last: int) -> Int:
     """
     partner = np.full(len(most) + 1, _NOTHING)
     i, j = len(most) - 1, min(last, len(most) - 1 + first + most.shape[1] - 1)
-    while i > 0 and j > max(0, i + first):
+    while i > 0 and j > 0:
         here = most[i, j - i - first]
         above = j - i + 1 - first  # the same place of `other`, one place of `one` before
         if above < most.shape[1] and most[i - 1, above] == here:
             i -= 1
-        elif most[i, j - 1 - i - first] == here:
+        elif j > i + first and most[i, j - 1 - i - first] == here:
             j -= 1
         else:
             i, j = i - 1, j - 1
-            partner[i + 1] = j
+            if most[i, j - i - first] < here:  # else a step along the edge of the band: the two are not alike
+                partner[i + 1] = j
     return partner
 
 
