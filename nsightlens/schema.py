@@ -279,7 +279,8 @@ SYNCHRONIZATIONS = Table(
         _c("kind", TEXT, "reader", "What the wait is for: event, stream or context by the host, stream_wait_event by a stream; "
            "unknown, or 'type N' for a number that is not known here."),
         _c("event_id", INT64, "reader", "CUDA event that the wait is for; NULL for stream, context and where not recorded."),
-        _c("event_record_id", INT64, "reader", "Which record of that event, as in cuda_events; NULL where it is not recorded."),
+        _c("event_record_id", INT64, "reader", "Which record of that event, as in cuda_events; NULL where it is not recorded. "
+           "Kineto: the correlation id of the call that recorded it."),
         _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call that waits."),
         _CALL,
     ),
@@ -289,7 +290,8 @@ SYNCHRONIZATIONS = Table(
 
 CUDA_EVENTS = Table(
     "cuda_events",
-    "One row per record of a CUDA event in a stream (cudaEventRecord).",
+    "One row per record of a CUDA event in a stream (cudaEventRecord). Of a PyTorch trace without events of the category "
+    "cuda_event: those records that a wait names.",
     (
         _c("cuda_event_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,
@@ -335,8 +337,8 @@ OVERHEADS = Table(
         _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
         _c("source", TEXT, "reader", "Who: profiler or cuda; NULL where the report does not say."),
         _c("kind", TEXT, "reader", "driver_compiler, module_loading, function_loading or command_buffer_full (CUDA's), "
-           "buffer_flush, instrumentation or resource (CUPTI's), own (the rest of nsys); unknown, or 'type N' for a number that "
-           "is not known here."),
+           "buffer_flush, buffer_request, instrumentation or resource (CUPTI's), own (the rest of nsys); unknown, or 'type N' "
+           "for a number that is not known here."),
         _c("name", TEXT, "reader", "What the profiler calls it."),
         _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call in which it happened, where recorded."),
         _CALL,

@@ -11,7 +11,7 @@ last end of the work launched in it.
 @requires _gpu_work, _waits, api_calls, processes, ranges
 @assumes A call that synchronises awaits the work that ended last within it, of what was launched before it in the process.
 @assumes cudaStreamWaitEvent orders the next launch into its stream (where not known: of its thread) behind all that ended.
-@assumes Where nsys recorded the wait, and the record of the event, only the stream that they name is awaited, up to that record.
+@assumes Where the wait and the record of its event were recorded, only the stream that they name is awaited, up to that record.
 @assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
 @assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
 @param  which_step  Only this training step; NULL: the whole window.

@@ -7,10 +7,10 @@ unlinked: the launching call was not recorded. A thread that waits for the GPU c
 which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
 @scope profile
 @requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes
-@assumes A call waits for the GPU where CUPTI recorded that it does (nsys), or where its name says so (cudaDeviceSynchronize).
+@assumes A call waits for the GPU where CUPTI recorded that it does, or where its name says so (cudaDeviceSynchronize).
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
-@assumes A wait for an event is recorded by nsys alone: without it (Kineto), event is part of queue.
+@assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
 @first rank, cause, name, began_in, idle_ns, idle_pct
 @column run           Run (one workload in one configuration).

@@ -4,9 +4,10 @@ Work and bytes of one launch are what ncu counted; ncu's own duration is of a re
 time here is the median of the launches of the same kernel key, grid and block in nsys or Kineto, on the rank that ncu measured
 (on all ranks where that is not known, or has none). Where the launches of a configuration take very different times (95th
 percentile above 1.5 times the 5th) they may differ in work: then only those count that are known to be the ones that ncu counted
-(pairs of grade launch), and without such pairs the point is not plotted. Roofs stand at the rated clock of the GPU where a tool
-(or else a sidecar) states one above ncu's: the clock during the launches themselves is in no capture. The roof of DRAM and that
-of L2 have clocks of their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per
+(pairs of grade launch), and without such pairs the point is not plotted. Roofs stand at the clock that was sampled during these
+launches (GPU metrics of nsys, counter events of Kineto; the median over the launches, with its spread); where none was, at the
+rated clock of the GPU, where a tool (or else a sidecar) states one above ncu's. The roof of DRAM and that of L2 have clocks of
+their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per
 kernel that nothing counted, configuration, operator and shapes, whose operations and least bytes follow from these shapes
 (shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks
 unless each is asked for.
@@ -14,7 +15,7 @@ unless each is asked for.
 @requires _datasheet, _datasheet_misfit, _gpu_peak, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.
-@assumes The SM clock during undisturbed launches is at most the rated one, so that the compute roof drawn is an upper bound.
+@assumes Where no clock was sampled it was at most the rated one, so that the compute roof drawn is an upper bound.
 @param  kernel        Part of the kernel's name (any case); NULL for all.
 @param  kernel_regex  Regular expression that the name matches; NULL for all.
 @param  assume_gpu    Product name for the datasheet peaks, where the capture lacks it.
@@ -77,7 +78,10 @@ unless each is asked for.
 @column ridge_point                 peak_flop_per_s / peak_bytes_per_s: the intensity at which the two roofs meet.
 @column roof_pct                    Achieved performance in % of the roof at this intensity; can exceed 100 (boost clocks).
 @column roof_clock_hz               SM clock that peak_flop_per_s holds for; roof_clock_source says whose.
-@column roof_clock_source           Whose clock that is: the rated or highest one, with who states it, or ncu's, locked or not.
+@column roof_clock_source           Whose clock that is: sampled, rated, highest (with who states it), or ncu's, locked or not.
+@column min_roof_clock_hz           Where it was sampled: the lowest of a launch; roof_clock_hz is their median.
+@column max_roof_clock_hz           The highest.
+@column sampled_launches            Launches whose clock was sampled; NULL where roof_clock_source is another.
 @column ncu_clock_hz                SM clock while ncu measured.
 @column datasheet_peak_flop_per_s   Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 @column datasheet_peak_bytes_per_s  Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.

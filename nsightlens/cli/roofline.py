@@ -160,12 +160,13 @@ def _report_clock(table: pa.Table) -> None:
                 clocks[row["roof_clock_source"]].add(f"{row['roof_clock_hz'] / 1e9:.3g}")
         for name, hz in clocks.items():
             span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
-            click.echo(f"roofs at the {name}, {span} GHz; the clock during the launches is not known", err=True)
+            unknown = "" if name.startswith("sampled") else "; the clock during the launches is not known"
+            click.echo(f"roofs at the {name}, {span} GHz{unknown}", err=True)
 
 
 def _clock(row: dict[str, Any]) -> str | None:
     """Return the clock of a row's roofs in short: '1.41 GHz, rated', '1.1 GHz, locked by ncu'."""
-    known = {"rated": "rated", "highest": "highest", "locked": "locked by ncu", "clock": "under ncu"}
+    known = {"sampled": "sampled", "rated": "rated", "highest": "highest", "locked": "locked by ncu", "clock": "under ncu"}
     named = row["roof_clock_source"] and known[row["roof_clock_source"].split()[0]]
     return named and f"{row['roof_clock_hz'] / 1e9:.3g} GHz, {named}"
 

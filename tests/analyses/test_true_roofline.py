@@ -52,8 +52,9 @@ def rated(hz: float, tool: str = "nsys", name: str = "A100") -> dict[str, Any]:
 
 def ask(kernels: list[dict[str, Any]], level: str = "dram", matches: Sequence[dict[str, Any]] = (),
         devices: Sequence[dict[str, Any]] = (), profiles: Sequence[dict[str, Any]] = (),
-        **parameters: object) -> list[dict[str, Any]]:
-    connection = catalog(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles))
+        samples: Sequence[dict[str, Any]] = (), **parameters: object) -> list[dict[str, Any]]:
+    connection = catalog(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles),
+                         device_samples=list(samples))
 
     def run(sql: str, values: Sequence[object]) -> pa.Table:
         return connection.sql(sql, params=list(values)).to_arrow_table()
@@ -186,6 +187,55 @@ def test_else_at_the_highest_clock_that_a_sidecar_tells() -> None:
 def test_otherwise_the_roofs_are_those_of_ncu_and_marked(devices: list[dict[str, Any]], control: str | None, said: str) -> None:
     (row,) = ask([kernel(1, "ncu", 500, clock_control=control), kernel(2, "nsys", 1000)], devices=devices)
     assert (row["roof_clock_source"], row["roof_clock_hz"], row["peak_flop_per_s"]) == (said, 1e9, 200e9)
+
+
+def sampled(at_ns: int, hz: float, metric: str = "GPC Clock Frequency") -> dict[str, Any]:
+    return {"run": "base", "tool": "nsys", "profile_id": "nsys", "device_id": "d", "at_ns": at_ns, "metric": metric, "value": hz,
+            "unit": "hz"}
+
+
+def launched(number: int, start_ns: int, **more: Any) -> dict[str, Any]:
+    return kernel(number, "nsys", 1000, device_id="d", start_ns=start_ns, **more)
+
+
+SAMPLES = [sampled(5000, 1.8e9), sampled(6000, 1.2e9), sampled(7000, 1.4e9)]
+LAUNCHES = [kernel(1, "ncu", 500, clock_control="base"), launched(2, 4000), launched(3, 5000), launched(4, 6000)]
+
+
+def test_a_sampled_clock_comes_before_the_rated_one() -> None:
+    (row,) = ask(LAUNCHES, devices=[rated(1.5e9)], samples=SAMPLES)
+    assert row["roof_clock_source"] == "sampled GPC clock of these launches, by nsys"
+    assert [row[f"{which}roof_clock_hz"] for which in ("", "min_", "max_")] == [1.4e9, 1.2e9, 1.8e9]
+    assert row["sampled_launches"] == 3 and row["ncu_clock_hz"] == 1e9
+    assert (row["peak_flop_per_s"], row["peak_bytes_per_s"]) == (pytest.approx(280e9), 1e12)
+    assert row["roof_pct"] == pytest.approx(100 * 5e9 / 280e9)
+
+
+def test_a_sampled_clock_may_be_below_that_of_ncu() -> None:
+    (row,) = ask(LAUNCHES[:2], devices=[rated(1.5e9)], samples=[sampled(5000, 0.8e9)])
+    assert (row["roof_clock_hz"], row["peak_flop_per_s"]) == (0.8e9, pytest.approx(160e9))
+
+
+def test_the_clock_of_the_gpc_is_compared_with_that_of_the_gpc() -> None:
+    """Under ncu the GPC ran at 1.25 times the clock of the SM: so it did when 1.5 GHz were sampled of it."""
+    both = COUNTERS | {"gpc__cycles_elapsed.avg.per_second": 1.25e9}
+    counted = [kernel(1, "ncu", 500, metrics=list(both.items())), launched(2, 4000)]
+    (row,) = ask(counted, samples=[sampled(5000, 1.5e9)])
+    assert (row["roof_clock_hz"], row["min_roof_clock_hz"]) == (pytest.approx(1.2e9), pytest.approx(1.2e9))
+    (row,) = ask(counted, samples=[sampled(5000, 1.5e9), sampled(5000, 1.3e9, "SM Clock Frequency")])
+    assert (row["roof_clock_hz"], row["roof_clock_source"]) == (1.3e9, "sampled SM clock of these launches, by nsys")
+
+
+@pytest.mark.parametrize("samples", [
+    [sampled(3000, 1.2e9), sampled(4000, 1.2e9)],        # of the time before the launch
+    [sampled(7000, 1.2e9), sampled(8000, 1.2e9)],        # from 2 us behind its end on, and 1 us apart
+    [sampled(5000, 1.2e9) | {"device_id": "other"}], [sampled(5000, 1.2e9) | {"profile_id": "other"}],
+    [sampled(5000, 1.2e9, "SYS Clock Frequency")], [sampled(5000, 0.0)],
+])
+def test_where_no_sample_covers_a_launch_the_rated_clock_stays(samples: list[dict[str, Any]]) -> None:
+    (row,) = ask(LAUNCHES[:2], devices=[rated(1.5e9)], samples=samples)
+    assert (row["roof_clock_hz"], row["roof_clock_source"]) == (1.5e9, "rated clock, as stated by nsys")
+    assert row["sampled_launches"] is row["min_roof_clock_hz"] is row["max_roof_clock_hz"] is None
 
 
 def test_a_time_of_another_gpu_is_a_caution_and_scales_nothing() -> None:

@@ -25,6 +25,7 @@ OURS = {
     "gpu_memcpy": "memory_ops", "gpu_memset": "memory_ops", "Memcpy": "memory_ops", "Memset": "memory_ops",
     "cuda_runtime": "api_calls", "Runtime": "api_calls", "cuda_driver": "api_calls",
     "cpu_op": "ranges", "Operator": "ranges", "user_annotation": "ranges", "gpu_user_annotation": "ranges",
+    "cuda_sync": "synchronizations", "cuda_event": "cuda_events", "overhead": "overheads",
 }
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -104,7 +105,7 @@ def test_rows_are_those_of_the_file(path: Path) -> None:
     expected: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for event in events:
         expected[table_of(event) or ""].append(event)
-    tables = ["kernels", "memory_ops", "api_calls", "ranges", "allocations"]
+    tables = ["kernels", "memory_ops", "api_calls", "ranges", "allocations", "synchronizations", "overheads"]
     assert {t: found.rows(t) for t in tables} == {t: len(expected[t]) for t in tables}
     assert found.rows("frame_calls") == sum(e.get("cat") == "python_function" for e in events)
     complete = sum(e.get("ph") == "X" for e in events)

@@ -94,6 +94,9 @@ PLAIN = [event("cpu_op", "aten::mm", "9.125", "1.5", {"External id": 4, "Input D
          event("cuda_runtime", "cudaLaunchKernel", "9.5", "1.25", {"correlation": 9, "External id": 4}),
          event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "11.5", "0.25", {"stream": 7, "correlation": 8, "bytes": 64}),
          event("gpu_user_annotation", "step", "11.0", "1.0", {}, pid=0, tid=7), event("overhead", "o", "1.0", "1.0"),
+         event("cuda_sync", "Stream Wait Event", "9.5", "1.0", {"stream": 7, "correlation": 8, "wait_on_stream": 9,
+                                                                "wait_on_cuda_event_record_corr_id": 6}, pid=0, tid=7),
+         event("cuda_event", "cudaEvent", "9.5", "1.0", {"event_id": 7, "stream": 7, "correlation": 5}, pid=0, tid=7),
          event("cpu_instant_event", "[memory]", "9.25", None, {"Bytes": 512, "Addr": 1 << 63, "Device Type": 1}, ph="i"),
          event("ac2g", "ac2g", "9.5", None, ph="s"), event("python_function", "nn.Module: A", "9.0", "4.0"), kernel()]
 

@@ -13,6 +13,7 @@ TABLE_OF = {
     "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
     "cpu_op": "ranges", "Operator": "ranges", "user_annotation": "ranges", "python_function": "ranges",
     "gpu_user_annotation": "ranges", "gpu_user_Annotation": "ranges",
+    "cuda_sync": "synchronizations", "cuda_event": "cuda_events", "overhead": "overheads",
 }
 KIND_OF = {
     "gpu_memcpy": "memcpy", "Memcpy": "memcpy", "gpu_memset": "memset", "Memset": "memset",
@@ -26,16 +27,14 @@ CAPITALISED = frozenset(("Kernel", "Memcpy", "Memset", "Runtime", "Operator"))
 FLOWS = frozenset(("ac2g", "fwdbwd", "async", "async_gpu", "async_cpu_to_gpu", "forward_backward"))
 # Every category that Kineto has written: one of them identifies its trace among other Chrome traces.
 CATEGORIES = frozenset(TABLE_OF) | FLOWS | {
-    "Trace", "cpu_instant_event", "external_correlation", "overhead", "mtia_runtime", "mtia_ccp_events", "mtia_insight",
-    "mtia_counters", "cuda_sync", "cuda_event", "glow_runtime", "cuda_profiler_range", "hpu_op", "collective_comm",
-    "xpu_scope_profiler", "xpu_sync", "hardware_counters",
+    "Trace", "cpu_instant_event", "external_correlation", "mtia_runtime", "mtia_ccp_events", "mtia_insight", "mtia_counters",
+    "glow_runtime", "cuda_profiler_range", "hpu_op", "collective_comm", "xpu_scope_profiler", "xpu_sync", "hardware_counters",
 }
 COUNTERS = frozenset(("mtia_counters", "hardware_counters"))
 """Of counters whose pid is the device."""
 # Categories that no table takes and that are never the work of an accelerator.
 IDLE_CATEGORIES = frozenset((
-    "Trace", "cpu_instant_event", "external_correlation", "overhead", "cuda_sync", "cuda_event", "xpu_sync",
-    "mtia_runtime", "cuda_profiler_range",
+    "Trace", "cpu_instant_event", "external_correlation", "xpu_sync", "mtia_runtime", "cuda_profiler_range",
 ))
 FRAME = "python_function"
 MODULE = "nn.Module: "
@@ -55,6 +54,14 @@ ELEMENT_BYTES = {
     "float8_e5m2": 1, "float8_e4m3fn": 1, "float8_e5m2fnuz": 1, "float8_e4m3fnuz": 1, "float8_e8m0fnu": 1,
     "Float8_e5m2": 1, "Float8_e4m3fn": 1, "Float8_e5m2fnuz": 1, "Float8_e4m3fnuz": 1, "Float8_e8m0fnu": 1,
 }
+WAIT_OF = {"Event Sync": "event", "Stream Sync": "stream", "Context Sync": "context", "Stream Wait Event": "stream_wait_event"}
+OVERHEAD_OF = {
+    "Driver Compiler": ("cuda", "driver_compiler"), "Runtime Triggered Module Loading": ("cuda", "module_loading"),
+    "Lazy Function Loading": ("cuda", "function_loading"), "Command Buffer Full": ("cuda", "command_buffer_full"),
+    "Buffer Flush": ("profiler", "buffer_flush"), "Instrumentation": ("profiler", "instrumentation"),
+    "Resource": ("profiler", "resource"), "Activity Buffer Request": ("profiler", "buffer_request"),
+}
+"""Name of an overhead -> its source and kind. Any other says neither."""
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

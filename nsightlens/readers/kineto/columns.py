@@ -23,6 +23,7 @@ Columns = dict[str, pa.Array]
 
 _INT32 = pa.int32()
 _ALL = slice(None)
+_NOT_APPLICABLE = (1 << 32) - 1
 
 
 def batches(fields: Fields, origin_ns: int) -> list[Batch]:
@@ -32,9 +33,13 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
     made = {
         "kernels": builder.kernels, "memory_ops": builder.memory_ops, "api_calls": builder.api_calls,
         "ranges": builder.ranges, "frame_calls": builder.frame_calls, "allocations": builder.allocations,
-        "device_samples": builder.device_samples,
+        "device_samples": builder.device_samples, "synchronizations": builder.synchronizations,
+        "cuda_events": builder.cuda_events, "overheads": builder.overheads,
     }
-    return [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
+    found = [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
+    if "synchronizations" in tables:
+        found.append(("cuda_events", pa.RecordBatch.from_pydict(builder.awaited_records(tables["synchronizations"]))))
+    return found
 
 
 class Builder:
@@ -151,6 +156,39 @@ class Builder:
             "unit": values.texts(["hz" if unit == "MHz" else unit for _, unit in named]),
         }
 
+    def synchronizations(self, parsed: Parsed) -> Columns:
+        """Return the columns of waits for the GPU. The record of an event is known by the correlation id of its call."""
+        kind = [name if said is None else said for said, name in zip(parsed["kind"], parsed["name"], strict=True)]
+        return {
+            **self._times(parsed), **_of_calls(parsed),
+            "kind": values.mapped(values.texts(kind), lambda name: categories.WAIT_OF.get(name, "unknown")),
+            "event_id": times.column(_applicable(parsed["event_id"])),
+            "event_record_id": times.column(_not_zero(_applicable(parsed["event_record_id"]))),
+        }
+
+    def cuda_events(self, parsed: Parsed) -> Columns:
+        """Return the columns of records of CUDA events; when the GPU reached them the trace does not say."""
+        return {**_of_calls(parsed), "event_id": times.column(_applicable(parsed["event_id"])),
+                "event_record_id": times.column(_not_zero(parsed["correlation"]))}
+
+    def awaited_records(self, waits: Parsed) -> Columns:
+        """Return the columns of those records of CUDA events that waits name: Kineto finds them in the context of the wait."""
+        known = np.flatnonzero((waits["event_record_id"] > 0) & (_applicable(waits["awaited_stream"]) != UNKNOWN))
+        named = {"device": "device", "context": "context", "stream": "awaited_stream", "correlation": "event_record_id",
+                 "event_id": "event_id"}
+        return self.cuda_events({name: waits[column][known] for name, column in named.items()})
+
+    def overheads(self, parsed: Parsed) -> Columns:
+        """Return the columns of overhead. Kineto writes it with pid -1 and tid 0: no process, no thread."""
+        name = values.texts(parsed["name"])
+        thread = np.where(parsed["tid"] > 0, parsed["tid"], UNKNOWN)
+        return {
+            "process_index": pa.array(self._process(parsed["pid"])), "thread": times.column(thread), **self._times(parsed),
+            "name": name, "correlation_id": times.column(_not_zero(parsed["correlation"])),
+            "source": values.mapped(name, lambda text: categories.OVERHEAD_OF.get(text, (None, None))[0]),
+            "kind": values.mapped(name, lambda text: categories.OVERHEAD_OF.get(text, (None, "unknown"))[1]),
+        }
+
     def _process(self, pids: Ns) -> npt.NDArray[np.int32]:
         """Return the number of each row's process, -1 for a pid that no process has."""
         found = np.full(len(pids), -1, dtype=np.int32)
@@ -199,6 +237,20 @@ def _int32(numbers: Ns) -> pa.Array:
     """Return an int32 column, NULL for what is UNKNOWN or does not fit."""
     unknown = (numbers < -(1 << 31)) | (numbers >= 1 << 31)
     return pa.array(numbers.astype(np.int32), mask=unknown if unknown.any() else None)
+
+
+def _of_calls(parsed: Parsed) -> Columns:
+    """Return device, context, stream and correlation id of what is part of a call."""
+    return {
+        "process_index": pa.array(np.full(len(parsed["device"]), -1, dtype=np.int32)), "device": _int32(parsed["device"]),
+        "context": times.column(parsed["context"]), "stream": times.column(_applicable(parsed["stream"])),
+        "correlation_id": times.column(_not_zero(parsed["correlation"])),
+    }
+
+
+def _applicable(numbers: Ns) -> Ns:
+    """Return the numbers, UNKNOWN for what CUPTI writes where there is none: the highest of 32 bits, signed or not."""
+    return np.where((numbers < 0) | (numbers == _NOT_APPLICABLE), UNKNOWN, numbers)
 
 
 def _not_zero(numbers: Ns) -> Ns:

@@ -52,6 +52,11 @@ class Args(Struct, gc=False):
     bytes: Any = None
     bandwidth: Any = field(default=None, name="memory bandwidth (GB/s)")
     kind: Any = None
+    sync_kind: Any = field(default=None, name="cuda_sync_kind")
+    awaited_event: Any = field(default=None, name="wait_on_cuda_event_id")
+    awaited_record: Any = field(default=None, name="wait_on_cuda_event_record_corr_id")
+    awaited_stream: Any = field(default=None, name="wait_on_stream")
+    event_id: Any = None
     shapes: Raw = field(default=_ABSENT, name="Input Dims")
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
     types: Raw = field(default=_ABSENT, name="Input type")

@@ -82,6 +82,29 @@ class RangeArgs(Struct, gc=False):
     stream: int | None = UNKNOWN
 
 
+class SyncArgs(Struct, gc=False):
+    """The arguments of waits for the GPU. awaited_record: correlation id of the call that recorded the event."""
+
+    correlation: int | None = UNKNOWN
+    device: int | None = UNKNOWN
+    context: int | None = UNKNOWN
+    stream: int | None = UNKNOWN
+    sync_kind: Any = field(default=None, name="cuda_sync_kind")
+    awaited_event: int | None = field(default=UNKNOWN, name="wait_on_cuda_event_id")
+    awaited_record: int | None = field(default=UNKNOWN, name="wait_on_cuda_event_record_corr_id")
+    awaited_stream: int | None = field(default=UNKNOWN, name="wait_on_stream")
+
+
+class EventArgs(Struct, gc=False):
+    """The arguments of records of CUDA events."""
+
+    correlation: int | None = UNKNOWN
+    device: int | None = UNKNOWN
+    context: int | None = UNKNOWN
+    stream: int | None = UNKNOWN
+    event_id: int | None = UNKNOWN
+
+
 class AllocationArgs(Struct, gc=False):
     """The arguments of allocations."""
 
@@ -145,7 +168,8 @@ class NoCounter(Passed, gc=False):
     ph: Literal["X", "i", "M"]
 
 
-_ARGS = {"kernels": KernelArgs, "memory_ops": CopyArgs, "api_calls": LinkArgs, "ranges": RangeArgs}
+_ARGS = {"kernels": KernelArgs, "memory_ops": CopyArgs, "api_calls": LinkArgs, "ranges": RangeArgs, "synchronizations": SyncArgs,
+         "cuda_events": EventArgs, "overheads": LinkArgs}
 
 
 def _kind(category: str) -> type[Known]:

@@ -211,6 +211,33 @@ def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_type
     return {"on_gpu": on_gpu, "device": device, "stream": stream}
 
 
+def _synchronizations(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
+    return {
+        **_spans(events, are_typed), **_of_calls(events, args, are_typed), "kind": [a.sync_kind for a in args],
+        "event_id": values.numbers([a.awaited_event for a in args], are_typed),
+        "event_record_id": values.numbers([a.awaited_record for a in args], are_typed),
+        "awaited_stream": values.numbers([a.awaited_stream for a in args], are_typed),
+    }
+
+
+def _cuda_events(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
+    return {**_of_calls(events, args, are_typed), "event_id": values.numbers([a.event_id for a in args], are_typed)}
+
+
+def _of_calls(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
+    """Return where waits and records of events are, and their calls. Their tid is a lane: the stream is an argument."""
+    return {
+        "device": _or_track([a.device for a in args], [e.pid for e in events], are_typed),
+        "stream": values.numbers([a.stream for a in args], are_typed),
+        "context": values.numbers([a.context for a in args], are_typed),
+        "correlation": values.numbers([a.correlation for a in args], are_typed),
+    }
+
+
+def _overheads(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
+    return {**_spans(events, are_typed), "correlation": values.numbers([a.correlation for a in args], are_typed)}
+
+
 def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {
         "at": times.starts([e.ts for e in events]),
@@ -245,4 +272,5 @@ def _gpu(event: Event) -> int | None:
 _TABLES: dict[str, Callable[[list[Event], list[Args], bool], Parsed]] = {
     "kernels": _kernels, "memory_ops": _memory_ops, "api_calls": _api_calls, "ranges": _ranges, "allocations": _allocations,
     "device_samples": _device_samples, "frame_calls": _frame_calls,
+    "synchronizations": _synchronizations, "cuda_events": _cuda_events, "overheads": _overheads,
 }

@@ -54,6 +54,7 @@ class Reading:
         self._tally = Tally()
         self._closed = False
         self._cut_at: int | None = None
+        self._records: set[int] = set()
 
     def trace(self) -> Iterator[Batch]:
         """Yield every batch of the trace. Raises ReadError where there is nothing to read."""
@@ -122,7 +123,18 @@ class Reading:
         for table, batch in done.batches:
             index = batch.schema.get_field_index("process_index")
             renumbered = pa.array(table_of[batch.column(index).to_numpy()])
-            yield table, batch.set_column(index, "process_index", renumbered)
+            batch = batch.set_column(index, "process_index", renumbered)
+            yield table, self._once(batch) if table == "cuda_events" else batch
+
+    def _once(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return those records of CUDA events that were not there yet: each wait names its record, which may be an event, too."""
+        kept = []
+        for place, number in enumerate(batch["event_record_id"].to_pylist()):
+            if number is None or number not in self._records:
+                kept.append(place)
+            if number is not None:
+                self._records.add(number)
+        return batch.take(pa.array(kept, pa.int64()))
 
     def _header(self, opening: Opening) -> Header:
         if opening.bare_list:

@@ -15,7 +15,7 @@ def sort(events: list[Event], tally: Tally) -> Rows:
     """Return the events that become rows, by table. GPU work is recognised by its category, never by having a stream."""
     if events and isinstance(events[0], fast_structs.Known):
         return _sort_typed(events, tally)
-    rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": []}
+    rows: Rows = {table: [] for table in categories.TABLE_OF.values()}
     others: list[Event] = []
     flows: list[Event] = []
     takers = {category: rows[table].append for category, table in categories.TABLE_OF.items()}
@@ -42,7 +42,7 @@ def sort(events: list[Event], tally: Tally) -> Rows:
 def _sort_typed(events: list[Any], tally: Tally) -> Rows:
     """Return what `sort` does, of typed events: the type of an event has all that it needs."""
     kinds: set[Any] = set(map(type, events))
-    rows: Rows = {"kernels": [], "memory_ops": [], "api_calls": [], "ranges": [], "allocations": []}
+    rows: Rows = {table: [] for table in (*categories.TABLE_OF.values(), "allocations")}
     others: list[Any] = []
     skipped: list[Any] = []
     takers = {kind: rows[kind.table].append if kind.table else others.append for kind in kinds}

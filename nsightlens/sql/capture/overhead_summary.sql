@@ -1,10 +1,10 @@
 -- What the profiler took of the threads for itself, and CUDA for loading, compiling and waiting for room, per run.
 -- It is in no row of api_calls; a call during which it happened is longer by it.
 -- @scope run
--- @assumes nsys recorded its overhead: an old report may hold a part of it only.
+-- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
 -- @assumes Threads are held up side by side: the totals are no wall time.
 -- @column run        Run (one workload in one configuration).
--- @column tool       nsys: no other tool records it.
+-- @column tool       nsys or kineto.
 -- @column time_pct   Share of the summed time of all overhead of this run, to one decimal.
 -- @column total_ns   Sum of duration_ns.
 -- @column instances  Number of stretches.
@@ -13,7 +13,7 @@
 -- @column min_ns     Shortest duration.
 -- @column max_ns     Longest duration.
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
--- @column threads    Threads that were held up.
+-- @column threads    Threads that were held up; 1 per process of a PyTorch trace, which does not name them.
 -- @column source     profiler or cuda; NULL where the report does not say.
 -- @column kind       Such as buffer_flush, own or command_buffer_full; see `overheads`.
 -- @column name       What the profiler calls it.

@@ -2,9 +2,9 @@
 -- compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two executions.
 -- @scope profile
 -- @requires overheads, api_calls, processes
--- @assumes nsys recorded its overhead: an old report may hold a part of it only.
+-- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
 -- @column run                Run (one workload in one configuration).
--- @column tool               nsys: no other tool records it.
+-- @column tool               nsys or kineto.
 -- @column rank               Rank of the process; NULL where unknown.
 -- @column profile_id         Profile; key of `profiles`.
 -- @column process_id         OS process.
@@ -12,7 +12,7 @@
 -- @column profiler_ns        Time in which the profiler held up at least one thread: the union over the threads.
 -- @column profiler_pct       profiler_ns as a share of span_ns, to one decimal.
 -- @column longest_thread_ns  The most that it held up any one thread.
--- @column threads            Threads that it held up.
+-- @column threads            Threads that it held up; 1 of a PyTorch trace, which does not name them.
 -- @column cuda_ns            Time in which CUDA loaded, compiled or waited for room, on at least one thread.
 CREATE VIEW profiler_share AS
 WITH stretches AS (

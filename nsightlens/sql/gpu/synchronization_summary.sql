@@ -4,7 +4,7 @@
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
 -- @assumes Threads wait side by side: the totals are no wall time.
 -- @column run        Run (one workload in one configuration).
--- @column tool       nsys: of no other tool such records are read.
+-- @column tool       nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
 -- @column time_pct   Share of the summed time of all waits of this run, to one decimal.
 -- @column total_ns   Sum of duration_ns.
 -- @column waits      Number of waits.

@@ -4,7 +4,7 @@
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
 -- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.
 -- @column run                 Run (one workload in one configuration).
--- @column tool                nsys: of no other tool such records are read.
+-- @column tool                nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
 -- @column rank                Rank of the process; NULL where unknown.
 -- @column start_ns            Start on the host, relative to the profile's origin.
 -- @column duration_ns         Duration; of a stream_wait_event that of the call, not of the wait.
@@ -13,7 +13,7 @@
 -- @column awaited_stream      The stream that was awaited, or in which the event was recorded; NULL for a context, or not known.
 -- @column waiting_stream      The stream that waits, of a stream_wait_event.
 -- @column event_id            CUDA event that the wait is for.
--- @column reached_ns          When the GPU reached that record of the event; NULL in reports before 2025.
+-- @column reached_ns          When the GPU reached that record of the event; NULL in reports before 2025, and under Kineto.
 -- @column thread              OS thread id of the caller.
 -- @column context             CUDA context id within the process.
 -- @column device_id           The GPU.

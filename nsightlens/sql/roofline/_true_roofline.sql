@@ -62,7 +62,10 @@
 -- @column ridge_point                 peak_flop_per_s / peak_bytes_per_s: the intensity at which the two roofs meet.
 -- @column roof_pct                    Achieved performance in % of the roof at this intensity; can exceed 100 (boost clocks).
 -- @column roof_clock_hz               SM clock that peak_flop_per_s holds for; roof_clock_source says whose.
--- @column roof_clock_source           Whose clock that is: the rated or highest one, with who states it, or ncu's, locked or not.
+-- @column roof_clock_source           Whose clock that is: sampled, rated, highest (with who states it), or ncu's, locked or not.
+-- @column min_roof_clock_hz           Where it was sampled: the lowest of a launch; roof_clock_hz is their median.
+-- @column max_roof_clock_hz           The highest.
+-- @column sampled_launches            Launches whose clock was sampled; NULL where roof_clock_source is another.
 -- @column ncu_clock_hz                SM clock while ncu measured.
 -- @column datasheet_peak_flop_per_s   Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 -- @column datasheet_peak_bytes_per_s  Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
@@ -85,8 +88,10 @@ WITH joined AS (
                 THEN 'ncu gave rates without a duration, so that the work of a launch is unknown: collect gpu__time_duration.sum'
             WHEN NOT (starts_with(r.not_plottable_reason, 'no duration:') AND work_flop > 0 AND traffic_bytes > 0)
             THEN r.not_plottable_reason END AS counters_reason,
+        t.sampled_hz / r.roof_clock_hz IS NOT NULL AND NOT is_other_gpu AS is_sampled,
         -- A clock that ncu measured may be above the rated one: the GPU can run at it.
-        CASE WHEN c.rated_hz > r.roof_clock_hz AND NOT is_other_gpu THEN c.rated_hz / r.roof_clock_hz ELSE 1 END AS faster
+        CASE WHEN is_sampled THEN t.sampled_hz / r.roof_clock_hz
+            WHEN c.rated_hz > r.roof_clock_hz AND NOT is_other_gpu THEN c.rated_hz / r.roof_clock_hz ELSE 1 END AS faster
     FROM roofline(kernel := kernel, kernel_regex := kernel_regex, assume_gpu := assume_gpu, force_gpu := force_gpu) AS r
     JOIN _true_roofline_timed(timed_by := timed_by, over_ranks := over_ranks, worst_place := worst_place, taken := taken) AS t
         ON r.configuration_id = t.configuration_id
@@ -96,14 +101,13 @@ WITH joined AS (
         * REPLACE (coalesce(counters_reason, time_reason) AS not_plottable_reason,
             peak_flop_per_s * faster AS peak_flop_per_s,
             peak_bytes_per_s * CASE level WHEN 'l1' THEN faster ELSE 1 END AS peak_bytes_per_s,
-            CASE WHEN faster > 1 THEN rated_hz ELSE roof_clock_hz END AS roof_clock_hz),
+            CASE WHEN is_sampled THEN sampled_hz WHEN faster > 1 THEN rated_hz ELSE roof_clock_hz END AS roof_clock_hz),
         CASE WHEN time_reason IS NULL THEN duration_ns END AS ns
     FROM joined
 )
 SELECT
     configuration_id, run, rank, counters_rank, gpu, compute_capability, name, short_name, kernel_key, family,
-    grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, summarised, simulated,
-    level, precision, is_main,
+    grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control, summarised, simulated, level, precision, is_main,
     not_plottable_reason IS NULL AS plottable, not_plottable_reason,
     nullif(concat_ws('; ', counters_warning, time_warning,
         CASE WHEN is_other_gpu AND ns > 0 THEN 'timed on another GPU, ' || time_gpu END,
@@ -119,14 +123,14 @@ SELECT
     peak_flop_per_s, peak_bytes_per_s, peak_flop_per_s / nullif(peak_bytes_per_s, 0) AS ridge_point,
     CASE WHEN not_plottable_reason IS NULL AND peak_flop_per_s > 0 AND peak_bytes_per_s > 0 THEN 1e11 / ns
         * greatest(work_flop / peak_flop_per_s, traffic_bytes / peak_bytes_per_s) END AS roof_pct,
-    roof_clock_hz,
-    CASE WHEN ncu_clock_hz IS NULL THEN NULL WHEN faster > 1 THEN stated
+    roof_clock_hz, CASE WHEN is_sampled THEN format('sampled {} clock of these launches, by {}', clock_domain, time_tool)
+        WHEN ncu_clock_hz IS NULL THEN NULL WHEN faster > 1 THEN stated
         WHEN clock_control = 'base' THEN 'locked clock of ncu' WHEN clock_control = 'none' THEN 'clock under ncu, not locked'
         ELSE 'clock under ncu' END AS roof_clock_source,
-    ncu_clock_hz, datasheet_peak_flop_per_s, datasheet_peak_bytes_per_s, datasheet_ridge_point,
+    CASE WHEN is_sampled THEN min_sampled_hz END AS min_roof_clock_hz, CASE WHEN is_sampled THEN max_sampled_hz END AS max_roof_clock_hz,
+    CASE WHEN is_sampled THEN clocked END AS sampled_launches, ncu_clock_hz, datasheet_peak_flop_per_s, datasheet_peak_bytes_per_s, datasheet_ridge_point,
     CASE WHEN not_plottable_reason IS NULL AND datasheet_peak_flop_per_s > 0 AND datasheet_peak_bytes_per_s > 0 THEN 1e11 / ns
         * greatest(work_flop / datasheet_peak_flop_per_s, traffic_bytes / datasheet_peak_bytes_per_s) END AS datasheet_roof_pct,
     datasheet_clock_hz, datasheet_gpu, datasheet_source
 FROM roofs
-ORDER BY run, rank, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, configuration_id, counters_rank, level = 'l1', level,
-    precision;
+ORDER BY run, rank, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, configuration_id, counters_rank, level = 'l1', level, precision;

@@ -1,6 +1,6 @@
 -- The time of each configuration that ncu measured, from an undisturbed tool: how long, of which launches, how sure, or why not.
 -- @scope run
--- @requires _true_roofline_time
+-- @requires _true_roofline_time _roofline_clock _ncu_metric
 -- @param  timed_by       nsys or kineto; NULL: the best undisturbed tool of each run.
 -- @param  over_ranks     'same' or 'each'.
 -- @param  worst_place    1, 2 or 3: the worst grade that is taken is configuration, key or short_name.
@@ -19,6 +19,11 @@
 -- @column max_duration_ns   Longest.
 -- @column p5_duration_ns    5th percentile.
 -- @column p95_duration_ns   95th percentile.
+-- @column clocked           Launches whose clock was sampled; 0: none.
+-- @column clock_domain      Whose clock that is: SM or GPC; NULL: none, or of both.
+-- @column sampled_hz        Median of their mean clocks, as a clock of the SM: where ncu counted both, that of the GPC is scaled by ncu's.
+-- @column min_sampled_hz    Lowest.
+-- @column max_sampled_hz    Highest.
 -- @column time_reason       Why there is no time, or none that belongs to the counters.
 -- @column time_warning      Why the time may mislead.
 CREATE MACRO _true_roofline_timed(timed_by := NULL, over_ranks := 'same', worst_place := 1, taken := 'auto') AS TABLE
@@ -30,9 +35,17 @@ WITH judged AS (
 ), decided AS (
     SELECT *, taken = 'matched' OR (taken = 'auto' AND is_uneven AND took_matched IS NOT NULL) AS only_matched
     FROM judged
+), gpcs AS (  -- The GPC's clock is not the SM's on every GPU.
+    SELECT m.configuration_id, max(k.sm_hz) / nullif(max(m.value), 0) AS sm_per_gpc
+    FROM _ncu_metric AS m JOIN _roofline_clock AS k ON m.configuration_id = k.configuration_id
+    WHERE m.metric = 'gpc__cycles_elapsed.avg.per_second'
+    GROUP BY m.configuration_id
 ), told AS (
     SELECT *, CASE WHEN is_refused THEN NULL WHEN only_matched THEN took_matched ELSE took END AS used
     FROM decided
+), clocked AS (
+    SELECT *, CASE used.clock_domain WHEN 'SM' THEN 1 WHEN 'GPC' THEN coalesce(sm_per_gpc, 1) END AS to_sm
+    FROM told LEFT JOIN gpcs USING (configuration_id)
 )
 SELECT
     configuration_id, counters_rank, rank, tool AS time_tool, gpu AS time_gpu,
@@ -42,6 +55,8 @@ SELECT
     CASE WHEN used IS NOT NULL THEN CASE WHEN only_matched THEN 'matched' ELSE 'all' END END AS time_launches,
     used.launches AS launches, used.median_ns AS duration_ns, used.min_ns AS min_duration_ns, used.max_ns AS max_duration_ns,
     used.p5_ns AS p5_duration_ns, used.p95_ns AS p95_duration_ns,
+    used.clocked AS clocked, used.clock_domain AS clock_domain, used.median_hz * to_sm AS sampled_hz,
+    used.min_hz * to_sm AS min_sampled_hz, used.max_hz * to_sm AS max_sampled_hz,
     CASE
         WHEN tool IS NULL THEN 'neither nsys nor Kineto recorded kernels of this run'
         WHEN NOT records THEN tool || ' recorded no kernels of this run'
@@ -57,4 +72,4 @@ SELECT
         CASE WHEN rank <> counters_rank THEN format('counters of rank {}', counters_rank) END,
         CASE WHEN taken = 'all' AND is_uneven THEN format('its launches in {} take {}: they may differ in work', tool, extent) END
     ), '') END AS time_warning
-FROM told;
+FROM clocked;

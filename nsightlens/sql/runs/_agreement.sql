@@ -10,8 +10,10 @@
 -- @column n              nsys: struct of the columns of _tool_configurations.
 -- @column t              Kineto, likewise.
 -- @column c              ncu, likewise.
--- @column clock_ratio    Boost clock that a tool states (else the datasheet's) over the clock during ncu's launches; NULL where the
---                        run's GPUs have several.
+-- @column sampled        Struct of the clock sampled during the launches of nsys (else Kineto), as in _tool_configurations.
+-- @column clock_ratio    Its median, else the boost clock that a tool states (else the datasheet's), over the clock during ncu's
+--                        launches; NULL where no clock was sampled and the run's GPUs have several.
+-- @column clock_source   Whose clock that ratio is of: sampled, rated or datasheet, with the tool or the kind of clock.
 -- @column naming_class   Tools that know the short name, grid and block under another key, which no tool with this key knows.
 -- @column n_hides        Whether nsys recorded graphs of this rank whole.
 -- @column t_hides        Whether Kineto did.
@@ -30,7 +32,9 @@ WITH named AS (
     GROUP BY run, kernel_key
 ), boost AS (
     SELECT run, coalesce(CASE WHEN min(core_clock_hz) = max(core_clock_hz) THEN min(core_clock_hz) END,
-        CASE WHEN min(boost_clock_hz) = max(boost_clock_hz) AND count(core_clock_hz) = 0 THEN min(boost_clock_hz) END) AS clock_hz
+        CASE WHEN min(boost_clock_hz) = max(boost_clock_hz) AND count(core_clock_hz) = 0 THEN min(boost_clock_hz) END) AS clock_hz,
+        CASE WHEN count(core_clock_hz) = 0 THEN 'datasheet' ELSE 'rated clock, as stated by '
+            || string_agg(DISTINCT tool, ' and ' ORDER BY tool) FILTER (core_clock_hz IS NOT NULL) END AS stated
     FROM devices AS d
     LEFT JOIN gpu_peaks AS p ON p.name = (SELECT datasheet FROM _datasheet(product := d.name))
     GROUP BY run
@@ -47,9 +51,19 @@ WITH named AS (
         any_value(s) FILTER (tool = 'nsys') AS n, any_value(s) FILTER (tool = 'kineto') AS t, any_value(s) FILTER (tool = 'ncu') AS c
     FROM _tool_configurations AS s
     GROUP BY run, rank, kernel_key, configuration
+), clocked AS (
+    SELECT *, CASE WHEN n IS NULL THEN t.sampled ELSE n.sampled END AS sampled, CASE WHEN n IS NULL THEN 'kineto' ELSE 'nsys' END AS sampler
+    FROM compared
 )
-SELECT a.*, b.clock_hz / nullif(a.c.clock_hz, 0) AS clock_ratio, m.naming_class, h.run IS NOT NULL AS n_hides, i.run IS NOT NULL AS t_hides
-FROM compared AS a
+SELECT a.* EXCLUDE (sampler),
+    CASE WHEN a.sampled IS NULL THEN b.clock_hz / nullif(a.c.clock_hz, 0)
+        -- Like with like: on some GPUs the clocks of SM and GPC differ.
+        ELSE a.sampled.median_hz / nullif(CASE a.sampled.clock_domain WHEN 'SM' THEN coalesce(a.c.sm_clock_hz, a.c.clock_hz) ELSE a.c.clock_hz END, 0)
+        END AS clock_ratio,
+    CASE WHEN clock_ratio IS NULL THEN NULL WHEN a.sampled IS NULL THEN b.stated
+        ELSE 'clock sampled by ' || a.sampler || ' (' || a.sampled.clock_domain || ')' END AS clock_source,
+    m.naming_class, h.run IS NOT NULL AS n_hides, i.run IS NOT NULL AS t_hides
+FROM clocked AS a
 LEFT JOIN boost AS b ON a.run = b.run
 LEFT JOIN naming AS m ON a.run = m.run AND a.kernel_key = m.kernel_key
 LEFT JOIN hidden AS h ON a.run = h.run AND h.tool = 'nsys' AND a.rank IS NOT DISTINCT FROM h.rank

@@ -1,7 +1,7 @@
 -- What each tool says of a kernel key, grid and block on a rank: launches, duration, resources, occupancy, clocks. Where a tool's
 -- ranks are unknown, all ranks of the run are one (rank NULL). ncu: the clock and cache settings with the most launches.
 -- @scope run
--- @requires kernels, api_calls
+-- @requires kernels, api_calls, _sampled_clock
 -- @column run                      Run.
 -- @column tool                     nsys, kineto or ncu.
 -- @column rank                     Rank; NULL where not every tool knows its ranks.
@@ -22,7 +22,10 @@
 -- @column estimated_occupancy_pct  Median occupancy as Kineto estimates it.
 -- @column limit_occupancy_pct      Median theoretical occupancy (ncu).
 -- @column achieved_occupancy_pct   Median achieved occupancy (ncu).
--- @column clock_hz                 Median clock during the launches (ncu).
+-- @column clock_hz                 Median clock during the launches (ncu: of the GPC, else of the SM).
+-- @column sm_clock_hz              Median clock of the SM during the launches (ncu).
+-- @column sampled                  Struct: launches of known sampled clock, their median_hz, min_hz, max_hz, and clock_domain (SM or
+--                                  GPC); NULL where there are none, or of both.
 CREATE VIEW _tool_configurations AS
 WITH ranked AS (
     SELECT run, bool_and(rank IS NOT NULL) AS by_rank FROM kernels GROUP BY run
@@ -31,9 +34,11 @@ WITH ranked AS (
 ), launched AS (
     SELECT k.* EXCLUDE (rank), CASE WHEN r.by_rank THEN k.rank END AS rank,
         struct_pack(grid_x, grid_y, grid_z, block_x, block_y, block_z) AS configuration,
-        graph_node_id IS NOT NULL OR coalesce(launch_id IN (FROM graph_calls), false) AS in_graph
+        graph_node_id IS NOT NULL OR coalesce(launch_id IN (FROM graph_calls), false) AS in_graph,
+        s.clock_domain, s.clock_hz AS sampled_hz
     FROM kernels AS k
     JOIN ranked AS r ON k.run = r.run
+    LEFT JOIN _sampled_clock AS s ON k.kernel_id = s.kernel_id AND k.tool = s.tool
     WHERE kernel_key IS NOT NULL
 ), common AS (
     SELECT run, rank, step, min(step) OVER (PARTITION BY run, rank) AS first_step
@@ -58,7 +63,10 @@ WITH ranked AS (
         median(metrics['sm__maximum_warps_per_active_cycle_pct']) AS limit_occupancy_pct,
         median(metrics['sm__warps_active.avg.pct_of_peak_sustained_active']) AS achieved_occupancy_pct,
         median(coalesce(metrics['gpc__cycles_elapsed.avg.per_second'], metrics['sm__cycles_elapsed.avg.per_second'],
-            metrics['smsp__cycles_elapsed.avg.per_second'])) AS clock_hz
+            metrics['smsp__cycles_elapsed.avg.per_second'])) AS clock_hz,
+        median(coalesce(metrics['smsp__cycles_elapsed.avg.per_second'], metrics['sm__cycles_elapsed.avg.per_second'])) AS sm_clock_hz,
+        CASE WHEN min(clock_domain) = max(clock_domain) THEN struct_pack(launches := count(sampled_hz), median_hz := median(sampled_hz),
+            min_hz := min(sampled_hz), max_hz := max(sampled_hz), clock_domain := min(clock_domain)) END AS sampled
     FROM placed
     GROUP BY ALL
 )

@@ -11,11 +11,12 @@
 -- times the 5th: the launches differ in work, and which of them ncu measured is not known); faster alone (ncu runs nothing
 -- beside the kernel); where the clocks are known: clock (no longer than the ratio of the boost clock to the clock under ncu,
 -- 5 % allowed), or what is left beyond it, with clock where that is above 1.02: cache flush or replay by --cache-control,
--- replay or cache flush where unknown.
+-- replay or cache flush where unknown. The clock of the timeline is the one sampled during these launches, where nsys (GPU
+-- metrics) or Kineto (counter events) sampled it, else the rated one: clock_source says which.
 -- @scope run
 -- @requires _agreement
 -- @assumes The tools saw the same program on the same kind of GPU.
--- @assumes The undisturbed run was at its boost clock, where a ratio of clocks explains a difference: no timeline records clocks.
+-- @assumes The undisturbed run was at its boost clock, where a ratio of clocks explains a difference and no clock was sampled.
 -- @column run                            Run.
 -- @column rank                           Rank; NULL where not every tool knows its ranks: then all ranks are one.
 -- @column kernel_key                     Canonical name.
@@ -50,7 +51,12 @@
 -- @column ncu_achieved_occupancy_pct     Occupancy that ncu measured.
 -- @column kineto_ratio                   Median under Kineto over median under nsys.
 -- @column ncu_ratio                      Median under ncu over median under nsys, else Kineto.
--- @column clock_ratio                    Boost clock that a tool states (else the datasheet's) over the clock during ncu's launches.
+-- @column clock_ratio                    Clock of the timeline's launches over that during ncu's; clock_source says whose it is.
+-- @column clock_source                   Sampled during these launches (SM or GPC clock), rated (who states it), or datasheet.
+-- @column sampled_launches               Launches whose clock was sampled; NULL: none.
+-- @column sampled_clock_hz               Median of their mean clocks.
+-- @column min_sampled_clock_hz           Lowest.
+-- @column max_sampled_clock_hz           Highest.
 -- @column clock_control                  ncu --clock-control, where known.
 -- @column cache_control                  ncu --cache-control, where known.
 -- @column count_class                    Why the launches of nsys and Kineto differ in number.
@@ -79,6 +85,8 @@ SELECT
     t.estimated_occupancy_pct AS kineto_estimated_occupancy_pct,
     c.limit_occupancy_pct AS ncu_theoretical_occupancy_pct, c.achieved_occupancy_pct AS ncu_achieved_occupancy_pct,
     round(kineto_ratio, 4) AS kineto_ratio, round(ncu_ratio, 4) AS ncu_ratio, round(clock_ratio, 4) AS clock_ratio,
+    clock_source, sampled.launches AS sampled_launches, sampled.median_hz AS sampled_clock_hz, sampled.min_hz AS min_sampled_clock_hz,
+    sampled.max_hz AS max_sampled_clock_hz,
     c.clock_control AS clock_control, c.cache_control AS cache_control,
     CASE
         WHEN NOT comparable OR (n IS NULL AND t IS NULL) THEN NULL
