@@ -53,6 +53,18 @@ def test_the_command_and_the_export(stage: Stage) -> None:
     assert leftovers(stage) == []
 
 
+@pytest.mark.parametrize(("words", "sampled"), [
+    ([], ["--sample=none"]), (["--sample", "process-tree"], ["--sample=process-tree"]), (["-s", "cpu"], ["--sample=cpu"]),
+    (["--nsys-option=--sample=system-wide"], ["--sample=system-wide"]),
+    (["--nsys-option=-s", "--nsys-option=cpu"], ["-s", "cpu"]),
+    (["--nsys-option=--samples-per-backtrace=1"], ["--sample=none", "--samples-per-backtrace=1"]),
+])
+def test_the_cpus_are_not_sampled_unless_asked_for(stage: Stage, words: list[str], sampled: list[str]) -> None:
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "r", *words, "true").returncode == 0
+    (call,) = stage.calls("nsys.profile")
+    assert [word for word in call if word.startswith(("--sample", "-s")) or word == "cpu"] == sampled
+
+
 def test_dry_run_prints_what_a_run_does_and_does_nothing(stage: Stage) -> None:
     words = ["--run-dir", "r", "--nvtx-capture", "my step", "echo", "a b", "$x"]
     dry = stage.run("nsys_wrapper.sh", "--dry-run", *words)
