@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nsl_annotate
 import pytest
@@ -38,7 +39,8 @@ def test_it_comes_from_the_wrappers_that_are_installed_and_leaves_the_module_pat
 @pytest.mark.parametrize(("option", "hint"), [("activ", "did you mean active"), ("steps_from", "its options are run_id"),
                                               ("zzz", "its options are run_id")])
 def test_unknown_options_are_refused_with_the_choices(tmp_path: Path, option: str, hint: str) -> None:
-    with pytest.raises(nl.UsageError, match=hint), nl.recording.torch_profile(tmp_path, **{option: 3}):
+    options: dict[str, Any] = {option: 3}
+    with pytest.raises(nl.UsageError, match=hint), nl.recording.torch_profile(tmp_path, **options):
         pass
 
 
@@ -80,5 +82,5 @@ def test_one_recording_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_refusals_still_end_a_script(capsys: pytest.CaptureFixture[str]) -> None:
     refused = launching().refused("no such thing", 1)
-    assert isinstance(refused, SystemExit) and (refused.code, refused.reason) == (1, "no such thing")
+    assert isinstance(refused, SystemExit) and (refused.code, vars(refused)["reason"]) == (1, "no such thing")
     assert capsys.readouterr().err == "nsightlens: error: no such thing\n"
