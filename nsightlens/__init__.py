@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nsightlens import plots
+    from nsightlens import plots, recording
     from nsightlens.html_report import Report
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store", "StoreError",
     "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
-    "report",
+    "recording", "report",
 ]
 
 
@@ -97,7 +97,7 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is imported when it is first used: Store, View, Param, plots."""
+    """Return what is imported when it is first used: Store, View, Param, plots, recording."""
     if name == "Store":
         from nsightlens.store.store import Store
 
@@ -108,6 +108,8 @@ def __getattr__(name: str) -> Any:
         return getattr(header, name)
     if name == "plots":
         return import_module("nsightlens.plots")
+    if name == "recording":
+        return import_module("nsightlens.recording")
     raise AttributeError(f"module 'nsightlens' has no attribute {name!r}")
 
 

@@ -28,10 +28,18 @@ def say(text: str) -> None:
     print(f"nsightlens: {text}", file=sys.stderr, flush=True)
 
 
-def refused(reason: str, code: int = 2) -> SystemExit:
-    """Return the exit for a request that makes no sense (code 2) or cannot be met (1), its reason said."""
+class Refused(SystemExit):
+    """The end of a program that was asked for what makes no sense (code 2) or cannot be met (1); reason says why."""
+
+    def __init__(self, reason: str, code: int) -> None:
+        super().__init__(code)
+        self.reason = reason
+
+
+def refused(reason: str, code: int = 2) -> Refused:
+    """Return the exit for a request that is refused, its reason said."""
     say(f"error: {reason}")
-    return SystemExit(code)
+    return Refused(reason, code)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

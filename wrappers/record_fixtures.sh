@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 out=${1:-$PWD/fixtures-recorded}
 python=${PYTHON:-python3}
-gemm=$here/workloads/gemm.py resnet=$here/workloads/resnet18.py
+gemm=$here/workloads/gemm.py resnet=$here/workloads/training.py
 say() { printf 'record_fixtures.sh: %s\n' "$*" >&2; }
 
 "$python" -c 'import sys, torch; sys.exit(0 if torch.cuda.is_available() else "torch sees no GPU: nothing was recorded")' || exit 1

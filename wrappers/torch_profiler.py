@@ -87,11 +87,13 @@ class Profiling:
         self._problems: list[str] = []
 
     def start(self) -> None:
-        """Begin. Raises SystemExit where RUN_DIR cannot be written or holds this rank's trace already."""
+        """Begin. Raises Refused for a schedule of no steps, and where RUN_DIR cannot be written or holds this rank's trace."""
         import torch
         from torch.profiler import ProfilerActivity, schedule
 
         o = self.options
+        if o.active < 1 or min(o.skip_first, o.wait, o.warmup, o.repeat) < 0:
+            raise refused("--active counts from 1; --skip-first, --wait, --warmup and --repeat from 0")
         _make_room(self.stem, o.overwrite)
         self._facts = {**self.place.facts(), "tool": TOOL, **_versions(), "options": asdict(o)}
         # Asked through NVML, which leaves CUDA itself untouched until the script sets it up (and forks its workers).
@@ -245,6 +247,8 @@ def profile(**options: Any) -> Iterator[Profiling | _Unprofiled]:
     """Yield the profiler of this rank, whose step() ends a step. Keywords: the fields of Options. Exceptions pass through."""
     global _active
     chosen, launch = Options(**options), find_launch()
+    if _active is not None:
+        raise refused("a recording is running in this process already: end it before the next begins")
     if not selected(launch, chosen.ranks, chosen.max_ranks):
         yield _Unprofiled()
         return

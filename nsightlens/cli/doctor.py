@@ -53,9 +53,9 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
 
 
 def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
-    from nsightlens.cli.wrappers import source
     from nsightlens.doctor.deep import record_one_kernel
     from nsightlens.doctor.fitness import examine
+    from nsightlens.recording.wrappers import source
 
     yield from examine(run_dir)
     if deep:

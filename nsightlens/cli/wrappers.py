@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from nsightlens.errors import NsightlensError
+from nsightlens.recording.wrappers import source
 
 _LEFT_OUT = ("__pycache__",)
 
@@ -26,22 +27,13 @@ def command(folder: Path, force: bool) -> None:
     kept = [file for file in files if not _write(file, folder / file.relative_to(folder_of_ours), force)]
     path = shlex.quote(str(folder))
     click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, then run nsightlens ingest runs/base:")
-    click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/resnet18.py --precision bf16\n"
+    click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/training.py --precision bf16\n"
                f"  torchrun --standalone --nproc-per-node 4 {path}/torch_profiler.py --run-dir runs/base train.py\n"
                f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"
                f"Documentation: {path}/README.md; job templates: {path}/jobs")
     if kept:
         names = ", ".join(str(file.relative_to(folder_of_ours)) for file in kept)
         raise NsightlensError(f"kept files that you edited: {names}. Use --force to replace them, or choose another folder")
-
-
-def source() -> Path:
-    """Return the folder of the wrappers: inside an installed package, else in the checkout."""
-    package = Path(__file__).resolve().parents[1]
-    found = next((f for f in (package / "_wrappers", package.parent / "wrappers") if (f / "torch_profiler.py").is_file()), None)
-    if found is None:
-        raise NsightlensError("this installation has no wrappers. Install nsightlens again, from a wheel or a full checkout")
-    return found
 
 
 def _write(source: Path, target: Path, force: bool) -> bool:

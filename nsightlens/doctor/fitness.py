@@ -72,6 +72,7 @@ def examine(run_dir: Path | None = None, machine: Machine | None = None) -> Iter
     yield gpu_finding(gpus)
     for tool in _TOOL_NAMES:
         yield tool_finding(tool, machine, bool(gpus))
+    yield from pytorch_findings()
     yield counter_finding(machine, bool(gpus))
     yield from _others_on_counters(machine)
     yield sampling_finding(machine)
@@ -137,6 +138,21 @@ def tool_finding(tool: str, machine: Machine, has_gpu: bool) -> Finding:
                        usable=False)
     version = re.search(r"\d{4}\.\d+[.\d]*", answer[1])
     return Finding(tool, GOOD, f"{name} {version[0] if version else '(unknown version)'}")
+
+
+def pytorch_findings() -> Iterator[Finding]:
+    """Yield whether nsys can annotate PyTorch by itself, and with what, from its own help; nothing where there is no nsys."""
+    answer = _ask("nsys", "profile", "--help")
+    if answer is None or answer[0] or "--output" not in answer[1]:   # a help that reads otherwise says nothing
+        return
+    described = re.search(r"^\s*--pytorch=(.*?)(?=^\s*-|\Z)", answer[1], re.MULTILINE | re.DOTALL)
+    if described is None:
+        yield Finding("nsys --pytorch", NOTE, "this nsys does not annotate PyTorch's operators and modules",
+                      "For operators, put torch.autograd.profiler.emit_nvtx(record_shapes=True) around the steps")
+        return
+    values = re.findall(r"\b(?:autograd|functions)-[a-z-]+", described[1])
+    yield Finding("nsys --pytorch", GOOD, f"annotates PyTorch: nsys_wrapper.sh --pytorch {','.join(dict.fromkeys(values))}"
+                  if values else "annotates PyTorch (nsys profile --help has the values)")
 
 
 def counter_finding(machine: Machine, has_gpu: bool) -> Finding:

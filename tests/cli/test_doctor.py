@@ -109,6 +109,23 @@ def test_a_tool_that_does_not_start(path: Path, tmp_path: Path) -> None:
     assert found.state == BAD and "libfoo.so is missing" in found.found
 
 
+@pytest.mark.parametrize(("says", "found"), [
+    ("\t--output=\n\t   a path\n\t--pytorch=\n\t   Possible values are 'autograd-nvtx',\n\t   'functions-trace' or 'none'.\n"
+     "\t--sample=\n",
+     [(GOOD, "annotates PyTorch: nsys_wrapper.sh --pytorch autograd-nvtx,functions-trace")]),
+    ("\t--output=\n\t--pytorch=\n\t   see the manual\n", [(GOOD, "annotates PyTorch (nsys profile --help has the values)")]),
+    ("\t--output=\n\t--sample=\n", [(NOTE, "this nsys does not annotate PyTorch's operators and modules")]),
+    ("another help", []),
+])
+def test_what_nsys_annotates_of_pytorch(path: Path, says: str, found: list[tuple[str, str]]) -> None:
+    stub(path, "nsys", says)
+    assert [(f.state, f.found) for f in fitness.pytorch_findings()] == found
+
+
+def test_without_nsys_nothing_is_said_of_its_annotations(path: Path) -> None:
+    assert list(fitness.pytorch_findings()) == []
+
+
 @pytest.mark.parametrize(("says", "code", "state", "word"), [
     (TORCH, 0, GOOD, "CUDA 13.0"),
     (TORCH.replace('"13.0"', "null"), 0, NOTE, "without CUDA"),

@@ -24,6 +24,7 @@ NSYS_PROFILE = {
     "--capture-range": "none|cudaProfilerApi|nvtx|hotkey",
     "--capture-range-end": r"none|stop|stop-shutdown|repeat(:\d+)?|repeat-shutdown(:\d+)?", "--nvtx-capture": ANY,
     "--mpi-impl": "openmpi|mpich", "--sample": "none|cpu|process-tree|system-wide", "--cpuctxsw": "none|process-tree|system-wide",
+    "--pytorch": "(autograd-nvtx|autograd-shapes-nvtx|functions-trace|none)(,(autograd-nvtx|functions-trace))?",
     "--wait": "primary|all", "--kill": r"none|sigkill|sigterm|\d+", "--delay": r"\d+", "--duration": r"\d+",
 }
 NSYS_EXPORT = {"--type": "sqlite|parquetdir|arrow|arrowdir|hdf|json|jsonlines|text|info", "--output": ANY,

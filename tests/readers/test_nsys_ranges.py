@@ -101,6 +101,19 @@ def test_what_pytorch_and_scripts_say_in_texts(tmp_path: Path) -> None:
     assert [(r["kind"], r["name"], r.get("sequence"), r.get("shapes")) for r in found["ranges"]] == list(said.values())
 
 
+def test_the_calls_that_nsys_traces_itself_are_modules(tmp_path: Path) -> None:
+    """Made by hand after the documentation of --pytorch=functions-trace: no public report has such ranges."""
+    modules = ["Linear.forward", "torch.nn.modules.conv.Conv2d.forward", "_Block.forward"]
+    others = ["Module.__call__", "Tensor.backward", "SGD.step", "forward", "linear.forward", "Linear.forward: 3"]
+    found = report(tmp_path, NVTX_EVENTS=[
+        span(0, None, eventType=75, domainId=3, text="PyTorch"),
+        *(span(10 * n, 10 * n + 5, domainId=3, text=text) for n, text in enumerate([*modules, *others], 1)),
+        span(500, 505, text="Linear.forward"),
+    ])
+    assert [row["name"] for row in found["ranges"] if row["kind"] == "module"] == modules
+    assert {row["name"] for row in found["ranges"] if row["kind"] == "nvtx_push_pop"} == {*others, "Linear.forward"}
+
+
 def test_steps_are_numbered_ranges_of_any_domain(tmp_path: Path) -> None:
     steps = {"ProfilerStep#3": 3, "step 4": 4, "Step_5": 5, "iteration: 6": 6, "iter=7": 7, "train_step 8": 8, "global step 9": 9,
              "Training Iteration 10": 10}

@@ -26,7 +26,7 @@ FROM ranges AS r JOIN processes AS p USING (process_id) GROUP BY ALL ORDER BY p.
 
 def test_ranks_steps_and_operators_without_an_option(tmp_path: Path) -> None:
     env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    call = f"{WRAPPERS}/capture_all.sh --run-dir base --launcher '{LAUNCHER}' -- python {WRAPPERS}/workloads/resnet18.py {WORDS}"
+    call = f"{WRAPPERS}/capture_all.sh --run-dir base --launcher '{LAUNCHER}' -- python {WRAPPERS}/workloads/training.py {WORDS}"
     done = subprocess.run(["bash", "-c", call], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "nsys skipped" in done.stderr and "ncu skipped" in done.stderr

@@ -231,7 +231,7 @@ def test_two_ranks_through_torchrun_into_the_table(tmp_path: Path) -> None:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     training = ["--batch-size", "2", "--image-size", "32", "--warmup", "1", "--steps", "3", "--threads", "1"]
     where = ["--run-dir", str(tmp_path / "ddp"), "--run-id", "ddp"]
-    done = run(PROFILER, *where, *QUICK, WRAPPERS / "workloads" / "resnet18.py", *training, launcher=launcher)
+    done = run(PROFILER, *where, *QUICK, WRAPPERS / "workloads" / "training.py", *training, launcher=launcher)
     assert done.returncode == 0, done.stderr
     assert "on 2 x cpu" in done.stdout
     with nl.ingest([tmp_path / "ddp"], store=tmp_path / "store") as store:

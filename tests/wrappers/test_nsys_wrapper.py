@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.wrappers.stage import WRAPPERS, Stage, leftovers
+from tests.wrappers.stage import NSYS_HELP, WRAPPERS, Stage, leftovers
 
 SLURM = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_ID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_NUM_TASKS": "8"}
 
@@ -51,6 +51,38 @@ def test_the_command_and_the_export(stage: Stage) -> None:
     (tmpdir,) = [p.read_text() for p in stage.log.glob("nsys.tmpdir.*")]
     assert tmpdir.strip().endswith("-r0003")
     assert leftovers(stage) == []
+
+
+@pytest.mark.parametrize(("words", "sampled"), [
+    ([], ["--sample=none"]), (["--sample", "process-tree"], ["--sample=process-tree"]), (["-s", "cpu"], ["--sample=cpu"]),
+    (["--nsys-option=--sample=system-wide"], ["--sample=system-wide"]),
+    (["--nsys-option=-s", "--nsys-option=cpu"], ["-s", "cpu"]),
+    (["--nsys-option=--samples-per-backtrace=1"], ["--sample=none", "--samples-per-backtrace=1"]),
+])
+def test_the_cpus_are_not_sampled_unless_asked_for(stage: Stage, words: list[str], sampled: list[str]) -> None:
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "r", *words, "true").returncode == 0
+    (call,) = stage.calls("nsys.profile")
+    assert [word for word in call if word.startswith(("--sample", "-s")) or word == "cpu"] == sampled
+
+
+PYTORCH = "\\t--pytorch=\\n\\t   Possible values are 'autograd-nvtx',\\n\\t   'functions-trace' or 'none'.\\n\\n"
+
+
+@pytest.mark.parametrize(("words", "code", "says"), [
+    (["--pytorch", "autograd-nvtx,functions-trace"], 0, ""),
+    (["--pytorch", "autograd-shapes-nvtx"], 2, "this nsys does not list autograd-shapes-nvtx"),
+])
+def test_pytorch_is_annotated_as_far_as_this_nsys_can(stage: Stage, words: list[str], code: int, says: str) -> None:
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", *words, "true", STUB_NSYS_HELP=NSYS_HELP + PYTORCH)
+    assert done.returncode == code and says in done.stderr, done.stderr
+    assert [word for call in stage.calls("nsys.profile") for word in call if word.startswith("--pytorch")] == (
+        [] if code else ["--pytorch=autograd-nvtx,functions-trace"])
+
+
+def test_pytorch_is_refused_by_an_nsys_that_has_no_such_option(stage: Stage) -> None:
+    help_ = NSYS_HELP + "\\t--output=\\n\\t--force-overwrite=\\n\\t--stats=\\n\\t--show-output=\\n"
+    done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "--pytorch", "autograd-nvtx", "true", STUB_NSYS_HELP=help_)
+    assert done.returncode == 2 and "this nsys has no option --pytorch" in done.stderr and stage.calls("nsys.profile") == []
 
 
 def test_dry_run_prints_what_a_run_does_and_does_nothing(stage: Stage) -> None:

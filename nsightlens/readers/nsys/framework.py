@@ -10,6 +10,7 @@ The name is kept; seq and sizes become columns; the ids, which make almost every
 | `record_param_comms`, `detach`, `detach_` with op_id or sizes: operators of PyTorch without a namespace | operator |
 | a name of a namespace of PyTorch (`aten::`, `prim::`, `autograd::` and so on), alone, in the default domain | operator |
 | `nn.Module: NAME` | module |
+| `CLASS.forward`, also behind a dotted path, in a domain of its own, as nsys's functions trace names calls | module |
 | `ProfilerStep#N`, `step N`, `iteration N`, `iter N`; `train`, `training`, `global` before and any of ` _-:#=` between | step |
 | anything else; what `record_function` names (`forward, op_id = 7`) only loses its op_id | as NVTX says |
 
@@ -29,6 +30,7 @@ _GRAMMAR = (r"(?s)^(?P<name>.*?)(?:, (?:stashed )?seq ?= ?(?P<sequence>\d{1,18})
 _QUALIFIED = r"^[A-Za-z_]\w*(::[\w~<>]+)+(\.\w+)?$|^autograd::engine::|^(record_param_comms|detach_?)$"
 _NAMESPACE = r"^(aten|prims?|nvprims|quantized|c10d|_?c10d_functional|autograd|torch::autograd)::"
 _MODULE = "nn.Module: "
+_FORWARD = r"^([A-Za-z_]\w*\.)*_*[A-Z]\w*\.forward$"
 _STEP = r"(?i)^(?:ProfilerStep|(?:(?:train|training|global)[ _-]?)?(?:step|iteration|iter))[ _:#=-]*(?P<step>\d{1,18})$"
 
 _KINDS = ("operator", "module", "step")
@@ -46,7 +48,8 @@ def recognised(kind: pa.DictionaryArray, text: pa.Array, domain: pa.DictionaryAr
     rows = encoded.indices
     is_span = pc.is_in(kind.cast(pa.string()), value_set=pa.array(SPANS))
     is_operator = pc.fill_null(pc.and_(pc.and_(is_span, domain.is_null()), operator.take(rows)), False)
-    is_module = pc.fill_null(pc.and_(is_span, said["module"].take(rows)), False)
+    called = pc.and_(domain.is_valid(), said["forward"].take(rows))
+    is_module = pc.fill_null(pc.and_(is_span, pc.or_(said["module"].take(rows), called)), False)
     step = pc.if_else(is_span, said["step"].take(rows), None)
     return {
         "kind": _kinds(kind, [is_operator, is_module, step.is_valid()]),
@@ -82,6 +85,7 @@ def _said(names: pa.Array) -> dict[str, pa.Array]:
         "qualified": pc.match_substring_regex(names, _QUALIFIED),
         "namespace": pc.match_substring_regex(names, _NAMESPACE),
         "module": pc.starts_with(names, _MODULE),
+        "forward": pc.match_substring_regex(names, _FORWARD),
         "step": pc.struct_field(pc.extract_regex(names, _STEP), "step").cast(pa.int64()),
     }
 
