@@ -56,7 +56,7 @@ def test_the_text_of_a_view_changes_what_stands_on_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(("file", "changed"), [
-    ("analyses/_walk.py", {"critical_path", "critical_path_summary", "headroom"}),
+    ("analyses/_walk.py", {"critical_path", "critical_path_summary", "findings", "headroom"}),
     ("op_cost/contractions.py", {"shape_work", "shape_agreement", "headroom", "true_roofline"}),
     ("matching/collectives.py", {"collective_coverage", "collective_match", "communicator_summary", "findings", "rank_clock",
                                  "rank_skew", "straggler"}),
