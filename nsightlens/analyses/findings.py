@@ -54,6 +54,7 @@ from statistics import median
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask, _capture_rules, _kernel_rules, collective_match, communicator_summary, straggler
 from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
@@ -174,14 +175,16 @@ def _group(row: Row) -> str:
 
 
 def _stragglers(
-    matched: pa.Table | None, processes: Iterable[Process],
+    matched: pa.Table | None, processes: Sequence[Process],
 ) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
     """Return the ranks that others wait for, and how long each rank of their runs waited."""
     if matched is None:
         return [], {}
     lengths = _lengths(processes)
     seen = straggler.judged(matched).to_pylist()
-    late = [_late(row, lengths[row["run"], row["tool"]], _cause(row, processes)) for row in seen if row["verdict"] == "straggler"]
+    groups = _groups(matched)
+    late = [_late(row, lengths[row["run"], row["tool"]], groups.get((row["run"], row["tool"], row["rank"]), "")
+                  + _cause(row, processes)) for row in seen if row["verdict"] == "straggler"]
     late = [row for row in late if row["share_pct"] is not None and row["share_pct"] > row["limit_pct"]]
     runs = {(row["run"], row["tool"]) for row in late}
     waited: dict[tuple[str, str, int | None], int] = defaultdict(int)
@@ -196,6 +199,19 @@ def _late(row: Row, length: int, cause: str) -> Row:
     what = f"the other ranks wait for it: it is {last}{cause}"
     return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", what, row["others_wait_ns"], length) | {
         "rank": row["rank"]}
+
+
+def _groups(matched: pa.Table) -> dict[tuple[str, str, int], str]:
+    """Return of each rank in which process group it is last most often, where a run has several that the trace names."""
+    names: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in matched.select(["run", "tool", "group_name"]).group_by(["run", "tool", "group_name"]).aggregate([]).to_pylist():
+        names[row["run"], row["tool"]].add(row["group_name"] or "")
+    last = matched.filter(pc.equal(matched["last_rank"], matched["rank"]))
+    keys = ["run", "tool", "rank", "group_name"]
+    rows = last.select(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    rows.sort(key=lambda row: (row["count_all"], row["group_name"] or ""))
+    return {(row["run"], row["tool"], row["rank"]): f", {row['count_all']} times in process group {row['group_name']}"
+            for row in rows if row["group_name"] and len(names[row["run"], row["tool"]]) > 1}
 
 
 def _cause(row: Row, processes: Sequence[Process]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
 from nsightlens.analyses._finding import span
-from nsightlens.analyses.findings import analyse
+from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
 from tests.captures import kineto
 from tests.catalogs import catalog
@@ -159,6 +160,14 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
     assert [by_rank[rank] for rank in range(3)] == communication
     if waited is not None:
         assert sentences(rows)[0].startswith("straggler (kineto; rank 2; 3.000 ms of ")
+
+
+def test_a_late_rank_is_named_in_its_process_group() -> None:
+    """Of two groups, rank 1 is last twice in the one and once in the other; of one group nothing needs to be said."""
+    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last}
+            for group, last in (("tp", 1), ("tp", 1), ("dp", 1), ("dp", None)) for rank in range(2)]
+    assert _groups(pa.Table.from_pylist(rows)) == {("r", "nsys", 1): ", 2 times in process group tp"}
+    assert _groups(pa.Table.from_pylist(rows[:4])) == {}
 
 
 def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:

@@ -10,7 +10,8 @@ def product(length: int) -> Rows:
     """Return a product of 1024 x 1024 matrices in bfloat16, whose roof on an A100 is 6883 ns."""
     who = WHERE | {"tool": "kineto"}
     kernel = {"kernel_id": 0, "start_ns": 0, "duration_ns": length, "name": "mm", "kernel_key": "mm", "family": "gemm",
-              "stream": 7, "tensor_cores": True, "device_id": "g", "gpu": "NVIDIA A100-SXM4-40GB", "op": "aten::mm", "op_range_id": 0}
+              "stream": 7, "tensor_cores": True, "device_id": "g", "gpu": "NVIDIA A100-SXM4-40GB", "op": "aten::mm",
+              "op_range_id": 0}
     shapes = {"shapes": "[[1024, 1024], [1024, 1024]]", "types": '["c10::BFloat16", "c10::BFloat16"]'}
     return {"kernels": [who | kernel], "processes": [WHERE_OF_PROCESS | {"tool": "kineto"}],
             "ranges": [who | {"range_id": 0, "kind": "operator", "name": "aten::mm"} | shapes]}
