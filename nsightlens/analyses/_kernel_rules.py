@@ -40,7 +40,7 @@ WITH work AS (
         PARTITION BY profile_id, process_id, window_index, thread ORDER BY start_ns, launch_id) AS interval_ns
     FROM api_calls AS a SEMI JOIN work AS w ON w.profile_id = a.profile_id AND w.launch_id = a.launch_id
     WHERE duration_ns >= 0
-), kernels AS (
+), timed AS (
     SELECT w.*, c.interval_ns, end_ns - start_ns < interval_ns AND interval_ns <= $2 AND NOT contains(c.name, 'Graph') AS tiny,
         CASE WHEN returned_ns > idle_from_ns THEN greatest(start_ns - idle_from_ns, 0) ELSE 0 END AS idle_ns
     FROM work AS w LEFT JOIN calls AS c ON c.profile_id = w.profile_id AND c.launch_id = w.launch_id
@@ -49,7 +49,7 @@ WITH work AS (
 SELECT profile_id, process_id, window_index, count(*) AS kernels, count(*) FILTER (tiny) AS tiny,
     coalesce(sum(idle_ns) FILTER (tiny), 0)::BIGINT AS idle_ns, median(end_ns - start_ns) FILTER (tiny) AS median_ns,
     median(interval_ns) FILTER (tiny) AS interval_ns
-FROM kernels GROUP BY ALL ORDER BY ALL
+FROM timed GROUP BY ALL ORDER BY ALL
 """
 # Kernels that follow each other in a stream, each bound by memory; fused, the longest of them would be left.
 _CHAINS = """
