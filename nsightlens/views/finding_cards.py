@@ -88,7 +88,9 @@ def verdict(found: Sequence[Card]) -> list[str]:
 def _late(late: Sequence[Card], cause: Card | None) -> str:
     """Return the sentence on the ranks that the others wait for, longest waiting first."""
     if len(late) == 1 and cause is None:
-        return _sentence(late[0])
+        waited, _, why = late[0].what.partition(": ")
+        amount = ", ".join(late[0].figures[:2])
+        return f"{late[0].who[0].upper()}{late[0].who[1:]}: {waited}: {amount}{'; ' * bool(why)}{why}."
     waits = [", ".join(card.figures[:2]) for card in late[:_NAMED]]
     more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
     ranks = ", ".join(card.who.removeprefix("rank ") for card in late[:_NAMED])

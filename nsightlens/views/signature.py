@@ -1,7 +1,8 @@
 """The signature of each view: a digest of all that its rows follow from, beside the rows of the tables.
 
 That is its text and, transitively, the texts of the views that it requires or may ask and of the modules of ours that it
-imports, the peaks of `gpus.csv`, and DuckDB's major version. What a view answered under one signature holds for as long as that stays.
+imports, the peaks of `gpus.csv`, and DuckDB's major version. What a view answered under one signature holds for as long as that
+stays.
 """
 
 from __future__ import annotations

@@ -23,6 +23,12 @@ def test_one_late_rank() -> None:
     assert _verdict(LATE) == ["Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %."]
 
 
+def test_how_long_the_others_wait_stands_before_the_cause() -> None:
+    late = LATE | {"what": "the other ranks wait for it: it is the last in 5 of 8; its host is late"}
+    assert _verdict(late) == [
+        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %; it is the last in 5 of 8; its host is late."]
+
+
 def test_late_ranks_and_what_their_hosts_do() -> None:
     second = LATE | {"rank": 6, "total_ns": 1_000_000_000, "share_pct": 20.0}
     said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
