@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from nsightlens import plots, recording
     from nsightlens.html_report import Report
+    from nsightlens.html_report.shown import Shown
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
 
@@ -41,7 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store", "StoreError",
     "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
-    "recording", "report",
+    "recording", "report", "show",
 ]
 
 
@@ -94,6 +95,13 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     from nsightlens.html_report import report as _report
 
     return _report(store, run=run, base=base, max_mb=max_mb)
+
+
+def show(table: pa.Table, *, rows: int = 200) -> Shown:
+    """Return a table that a notebook displays, times and sizes with their units. rows: how many of it are displayed."""
+    from nsightlens.html_report.shown import Shown as _Shown
+
+    return _Shown(table, rows)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The texts of a rule. limit_pct: share above which it fires; of_host: whether a profiler that slows the host adds to it."""
+    """The texts of a rule.
+
+    limit_pct: share above which it fires; of_host: whether a profiler that slows the host adds to it; confidence: high where the
+    time itself was seen, medium or low where it is what a change may bring.
+    """
 
     limit_pct: float
     why: str
@@ -15,6 +19,7 @@ class Advice:
     more: str
     what: str = ""
     of_host: bool = False
+    confidence: str = "high"
 
 
 ADVICE = {
@@ -46,8 +51,39 @@ ADVICE = {
         20, "Work reaches the GPU too slowly: see what the host does there, launch fewer and larger kernels (fusion, CUDA "
         "graphs), and let it run ahead of the GPU.",
         "The start and the end of a program count, where no steps are marked.", "nsightlens show idle_causes", of_host=True),
+    "tiny_kernels": Advice(
+        10, "The host launches more slowly than the GPU works: capture what repeats as a CUDA graph, fuse it "
+        "(torch.compile), or give each kernel more work.", "Without a profiler, launching may be fast enough.",
+        "nsightlens show frequent_kernel_sequences", of_host=True),
+    "fusion": Advice(
+        15, "Each reads from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
+        "That one follows another does not say that it reads what that wrote. The share is all but the longest of each chain.",
+        "nsightlens show kernel_view", confidence="low"),
+    "tensor_cores": Advice(
+        10, "Let them run on tensor cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), sizes that "
+        "are multiples of 8.", "Lower precision may cost accuracy, kernels that memory bounds gain less, and which cores run is "
+        "read from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+    "headroom": Advice(
+        5, "The kernel is far below what the GPU can do: see what holds it up (nsightlens plan-ncu, then roofline), another "
+        "algorithm, layout or library, larger pieces of work.",
+        "Caches, launch latency and small grids keep kernels from their roof; the gain is an upper bound.",
+        "nsightlens show headroom", confidence="medium"),
+    "warm_up": Advice(
+        5, "Compilation, autotuning, allocation and caches fall into the first steps: let the profiler wait "
+        "(schedule(wait, warmup)), or leave these steps out.", "A longer run makes their share smaller.",
+        "nsightlens show step_breakdown"),
+    "clock": Advice(
+        2, "Nearly all of its kernels are slower: see clocks, temperature and power caps (nvidia-smi -q -d CLOCK,PERFORMANCE), "
+        "and what else runs on that GPU.", "Other input makes other work, and memory has a clock of its own.",
+        "nsightlens show device_sample_summary", confidence="medium"),
+    "profiler": Advice(
+        5, "Host and idle time include it: quote step times of a run without a profiler, and record less (no stacks, shapes, "
+        "sampling).", "Threads that nothing waited for cost nothing.", "nsightlens show profiler_overhead"),
+    "capture": Advice(
+        0, "Shares of time, and that something is not there, are not certain: capture again, or read them as lower bounds.",
+        "What is here may stand for the rest.", "nsightlens show diagnostic_summary"),
     "nothing": Advice(
-        0, "Nothing is worth doing outside the kernels, as far as was recorded; what they could gain is in headroom.",
+        0, "That is as far as was recorded; what kernels could gain where they are below their roof is in headroom.",
         "Small losses may add up below the limits.", "nsightlens show headroom"),
 }
 _PLUGINS = "(the TensorBoard plugin's rule)"
@@ -55,9 +91,6 @@ PLUGIN = {
     "memory": Advice(
         0, "", "It hurts only where it limits what fits, or where the allocator must free and allocate again.",
         "nsightlens show memory_peak", what=f"the GPU's memory is nearly full {_PLUGINS}"),
-    "tensor_cores": Advice(
-        10, "", "Lower precision may cost accuracy; where no counter says whether tensor cores ran, the kernel's name does.",
-        "nsightlens show operator_summary", what=f"operators that tensor cores could run use none {_PLUGINS}"),
     "ddp_without_nccl": Advice(
         0, "", "Where ranks have no GPUs of their own, NCCL does not run.", "nsightlens show distributed_overview",
         what=f"DistributedDataParallel without NCCL {_PLUGINS}"),

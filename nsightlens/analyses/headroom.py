@@ -51,9 +51,8 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._activity import BOUNDS
+from nsightlens.analyses._on_path import WINDOW, OnPath
 from nsightlens.analyses._roofs import Roof, Roofs
-from nsightlens.analyses.critical_path import ProcessPath, paths
 from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.columns.arrays import MISSING, Int, integers
 from nsightlens.errors import UsageError
@@ -104,7 +103,6 @@ SEMI JOIN _timeline_tools AS t ON m.run = t.run AND m.tool = t.tool
 LEFT JOIN processes AS p ON m.profile_id = p.profile_id AND m.process_id = p.process_id
 GROUP BY ALL"""
 _WHO = ("run", "tool", "rank", "profile_id", "process_id", "item")
-_WINDOW = ("profile_id", "process_id", "window_index")
 _SUMS = ("launches", "max_gain_ns", "headroom_ns", "at_roof_ns", "unknown_roof_ns", "no_roof_ns", "gpu_ns", "critical_path_ns",
          "launches_above_roof")
 _SCHEMA = pa.schema([
@@ -194,41 +192,9 @@ def _kernels(table: pa.Table, kinds: list[dict[str, Any]], path: OnPath) -> Kern
     """Return the kernels, with their time on the critical path of their process."""
     ids, spent = table["kernel_id"].to_numpy(), table["duration_ns"].to_numpy()
     kind = np.searchsorted(np.array([row["kind"] for row in kinds], np.int64), table["kind"].to_numpy())
-    has_path = np.array([tuple(row[name] for name in _WINDOW) in path.windows for row in kinds], np.bool_)
+    has_path = np.array([tuple(row[name] for name in WINDOW) in path.windows for row in kinds], np.bool_)
     on_path = np.where(has_path[kind] & table["is_placed"].to_numpy(), path.of(ids), MISSING)
     return Kernels(ids, integers(table["kineto_kernel_id"].combine_chunks()), kind, spent, on_path)
-
-
-class OnPath:
-    """Time of each kernel on the critical path of its process. windows: the processes and windows that have a path."""
-
-    def __init__(self, ask: Ask) -> None:
-        self.windows: set[tuple[Any, ...]] = set()
-        ids, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for who, found, length in map(self._of_process, paths(ask)):  # holds one process at a time
-            self.windows |= who
-            ids += found
-            lengths += length
-        order = np.argsort(np.concatenate(ids))
-        self._ids, self._lengths = np.concatenate(ids)[order], np.concatenate(lengths)[order]
-
-    @staticmethod
-    def _of_process(process: ProcessPath) -> tuple[set[tuple[Any, ...]], list[Int], list[Int]]:
-        ids, lengths, work_ids = [], [], process.work_ids.to_numpy()
-        who: set[tuple[Any, ...]] = set()
-        for part in process.path.segments():
-            who.add(tuple(process.who[name] for name in _WINDOW))
-            kernels = part.bound < BOUNDS.index("memory")
-            ids.append(work_ids[part.work[kernels]])
-            lengths.append((part.end - part.start)[kernels])
-        return who, ids, lengths
-
-    def of(self, kernel_ids: Int) -> Int:
-        """Return how long each kernel is on the path, ns. A path passes through a kernel once."""
-        if not len(self._ids):
-            return np.zeros(len(kernel_ids), np.int64)
-        place = np.minimum(np.searchsorted(self._ids, kernel_ids), len(self._ids) - 1)
-        return np.where(self._ids[place] == kernel_ids, self._lengths[place], 0)
 
 
 def _summed(values: Int, alike: Int, number: int) -> list[int]:

@@ -35,8 +35,8 @@ def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
     """
     import nsightlens as nl
     from nsightlens.cli import ranks_page
+    from nsightlens.cli.asked import Page
     from nsightlens.cli.page import heading
-    from nsightlens.cli.sections import Page
     from nsightlens.errors import NsightlensError
     from nsightlens.pipeline.workers import spare_pandas
 

@@ -14,5 +14,5 @@ def sentences(rows: Iterable[Row]) -> list[str]:
 
 def _sentence(card: Card) -> str:
     tools = f"{card.tool}, also under {' and '.join(card.others)}" if card.others else card.tool
-    facts = "; ".join(filter(None, (tools, card.who, *card.figures)))
+    facts = "; ".join(filter(None, (tools, card.who, *card.figures, f"confidence {card.row['confidence']}")))
     return f"{card.rule.replace('_', ' ')} ({facts}): {card.what}. {card.why} But: {card.against} More: {card.more}"

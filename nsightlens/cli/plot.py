@@ -12,9 +12,15 @@ from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import store_option, views_option
 from nsightlens.errors import UsageError
+from nsightlens.names import printable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from nsightlens.store.store import Store
+
+_TOOLS = ("nsys", "kineto", "ncu")
+"""The least disturbing one first."""
 
 
 @click.command("plot")
@@ -22,17 +28,24 @@ if TYPE_CHECKING:
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="File to write: FILE.png, .svg or .pdf.")
+@click.option("--size", type=(click.FloatRange(1, 100), click.FloatRange(1, 100)), default=None, metavar="WIDTH HEIGHT",
+              help="Size of the picture in inches.")
+@click.option("--title", default=None, metavar="TEXT", help="Title above the picture.")
+@click.option("--top", type=click.IntRange(min=1), default=None, metavar="N", help="Draw so many items (how_many=N).")
 @filter_options
 @store_option
 @views_option
 def command(
-    name: str | None, pairs: tuple[str, ...], output: Path | None, store: Path | None, views: Path | None, **filters: Any,
+    name: str | None, pairs: tuple[str, ...], output: Path | None, size: tuple[float, float] | None, title: str | None,
+    top: int | None, store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Draw the view NAME, with its parameters as KEY=VALUE, into --output. Without NAME: list what can be drawn.
 
+    Of a run that several tools recorded, the one that disturbs it least is drawn, unless --tool says which.
+
     \b
     nsightlens plot step_breakdown -o steps.png
-    nsightlens plot top_kernels how_many=10 --tool nsys -o top.pdf
+    nsightlens plot top_kernels --top 10 --tool nsys --size 10 4 -o top.pdf
     """
     import nsightlens as nl
     from nsightlens.views.registry import did_you_mean
@@ -51,12 +64,31 @@ def command(
     if output.suffix.lower().lstrip(".") not in plots.FORMATS:
         raise UsageError(f"{output}: unknown extension; use .png, .svg or .pdf")
     with nl.open(store, views=views) as opened:
-        asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
+        given = parameters(pairs) | ({} if top is None else {"how_many": top})
+        asked = parameters_of(name, opened.views, chosen(filters), given)
         confirm(opened, asked)
         table = opened.view(name, **asked)
+        if "only_tool" not in asked:
+            table = of_best_tool(table)
         more = {} if name == "roofline" else {"gpus": gpus_of(opened)}
-    plots.save(plots.PLOTS[name](table, **more), output)
+    figure = plots.PLOTS[name](table, **more)
+    if size:
+        figure.set_size_inches(*size)
+    if title:
+        figure.suptitle(printable(title))
+    plots.save(figure, output)
     click.echo(f"drawn: {output}", err=True)
+
+
+def of_best_tool(table: pa.Table) -> pa.Table:
+    """Return the rows of each run's tool that disturbs it least; tables without a tool as they are."""
+    import pyarrow as pa
+
+    if "tool" not in table.column_names:
+        return table
+    pairs = list(zip(table["run"].to_pylist(), table["tool"].to_pylist(), strict=True))
+    best = {run: min((tool for other, tool in set(pairs) if other == run), key=_TOOLS.index) for run, _ in pairs}
+    return table.filter(pa.array([best[run] == tool for run, tool in pairs], pa.bool_()))
 
 
 def gpus_of(store: Store) -> dict[tuple[str, str], str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from nsightlens.cli.asked import Page, Row, best
 from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
-from nsightlens.cli.sections import Page, Row, best
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
 from nsightlens.views.figures import duration, number, share, size

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nsightlens.cli.output import store_option, views_option
-from nsightlens.errors import UsageError
-
-if TYPE_CHECKING:
-    from nsightlens.store.store import Store
 
 
 @click.command("report")
@@ -40,27 +34,14 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     nsightlens report runs/base -o base.html
     nsightlens report --run fused --base plain -o change.html
     """
+    from nsightlens.cli.captures import opened
     from nsightlens.html_report import report
 
-    if run_dir and store:
-        raise UsageError("give RUN_DIR or --store: a RUN_DIR is read without a store")
     with ExitStack() as stack:
-        opened = _opened(run_dir, store, views, stack)
-        page = report(opened, run=list(runs), base=base, max_mb=max_mb)
+        page = report(opened([run_dir] if run_dir else [], store, views, stack), run=list(runs), base=base, max_mb=max_mb)
     page.save(output)
     for text in page.left_out:
         click.echo(f"left out: {text}", err=True)
     click.echo(f"written: {output} ({len(page.html.encode()) / 1e6:.1f} MB); open it in a browser", err=True)
     if is_opened:
         webbrowser.open(output.resolve().as_uri())
-
-
-def _opened(run_dir: Path | None, store: Path | None, views: Path | None, stack: ExitStack) -> Store:
-    """Return the store, or one in a temporary folder with the captures of a run directory."""
-    import nsightlens as nl
-
-    if run_dir is None:
-        return stack.enter_context(nl.open(store, views=views))
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
-    nl.ingest(run_dir, store=Path(folder) / "store").close()
-    return stack.enter_context(nl.open(Path(folder) / "store", views=views))

@@ -6,8 +6,8 @@ import shlex
 from collections import Counter
 
 from nsightlens.analyses.run_waterfall import called
+from nsightlens.cli.asked import Row
 from nsightlens.cli.page import bar, grid, heading, lines
-from nsightlens.cli.sections import Row
 from nsightlens.cli.tables import Column
 from nsightlens.views.figures import MISSING, duration, share
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 
-from nsightlens.cli import page
+from nsightlens.cli import host_sections, page
+from nsightlens.cli.asked import TIMELINE, Page, Row, best
 from nsightlens.cli.findings_page import sentences
 from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
 from nsightlens.cli.tables import Column
@@ -16,13 +16,6 @@ from nsightlens.names.process_label import process_label
 from nsightlens.views import finding_cards
 from nsightlens.views.figures import MISSING, duration, number, share, size, spans
 
-if TYPE_CHECKING:
-    from nsightlens.store.store import Store
-
-Row = dict[str, Any]
-
-_PLURALS = {"rank": "ranks", "step": "steps", "family": "families", "run": "runs", "tool": "tools"}
-_TIMELINE = ("nsys", "kineto")  # the least disturbed first
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
                "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
@@ -30,45 +23,6 @@ _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module":
 _FEW, _MANY = 8, 16
 _HELD_UP_PCT = 5
 """Share of a process's time, in %, from which on it is said that the profiler itself took it."""
-
-
-@dataclass(slots=True)
-class Page:
-    """What the page is about: a store, one of its runs, the filters given (column -> values), and the answers so far.
-
-    A view is computed once for all runs: it costs the same whichever rows are kept.
-    """
-
-    store: Store
-    run: str
-    filters: dict[str, list[object]]
-    answers: dict[tuple[object, ...], list[Row]] = field(default_factory=dict)
-
-    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
-        """Return the rows of a view for this run, under those filters that it has a column for.
-
-        only: the columns to read, beside `run`, of a view with many rows; none: all.
-        """
-        key = (view, *only, *parameters.items())
-        if key not in self.answers:
-            columns = dict(self.store.views[view].columns)
-            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-            table = self.store.view(view, **asked | parameters)
-            self.answers[key] = (table.select(["run", *only]) if only else table).to_pylist()
-        return [row for row in self.answers[key] if row["run"] == self.run]
-
-    def note(self, view: str, *texts: str) -> str:
-        """Return the texts, and what of the filters the view could not follow ('all ranks')."""
-        columns = dict(self.store.views[view].columns)
-        return ", ".join([*filter(None, texts), *(f"all {_PLURALS[name]}" for name in self.filters if name not in columns)])
-
-
-def best(rows: Iterable[Row], order: Sequence[str]) -> tuple[str, list[Row]]:
-    """Return the first tool of `order` that has rows, and its rows: figures of two tools are never mixed."""
-    by_tool: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_tool[row["tool"]].append(row)
-    return next(((tool, by_tool[tool]) for tool in order if tool in by_tool), ("", []))
 
 
 def captured(asked: Page) -> None:
@@ -113,13 +67,13 @@ def _held_up(asked: Page) -> list[str]:
 
 def _of_counters(tools: Collection[str], command: str) -> list[str]:
     """Return the command that shows ncu's counters, over the times of the best timeline, where there are any."""
-    over = next((f" --time {tool}" for tool in _TIMELINE if tool in tools), "")
+    over = next((f" --time {tool}" for tool in TIMELINE if tool in tools), "")
     return [f"counters of ncu: {command}{over}"] if "ncu" in tools else []
 
 
 def gpus(asked: Page) -> None:
     """Print how well each GPU was used."""
-    tool, rows = best(asked.ask("gpu_summary"), _TIMELINE)
+    tool, rows = best(asked.ask("gpu_summary"), TIMELINE)
     if not rows:
         return
     covered = "first step's start to last step's end" if _stepped(asked, tool) else "over the whole capture"
@@ -144,7 +98,7 @@ def gpus(asked: Page) -> None:
 
 def execution(asked: Page) -> None:
     """Print where a step went, a bar per category, over all processes."""
-    tool, rows = best(asked.ask("execution_summary"), _TIMELINE)
+    tool, rows = best(asked.ask("execution_summary"), TIMELINE)
     if not rows:
         return
     steps = {tuple(row[name] for name in ("profile_id", "process_id", "window_index")): row for row in rows}
@@ -174,7 +128,7 @@ def execution(asked: Page) -> None:
 
 def communication(asked: Page) -> None:
     """Print how much of the communication ran while kernels computed."""
-    tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), _TIMELINE)
+    tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), TIMELINE)
     if rows:
         figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
         shown = page.outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
@@ -208,7 +162,7 @@ def operators(asked: Page) -> None:
     """Print the operators that took the most GPU time themselves."""
     tool, rows = best(asked.ask("operator_summary"), _OPERATORS)
     if not rows:
-        heading("Top operators", f"{NOT_RECORDED}: needs a PyTorch-profiler trace, or nsys with emit_nvtx ranges")
+        asked.missing.append("operators (a PyTorch-profiler trace has them, or nsys with emit_nvtx ranges)")
         return
     figures = ("calls", "device_self_ns", "device_total_ns", "host_self_ns")
     summed: dict[str, Row] = {}
@@ -238,9 +192,9 @@ def kernels(asked: Page) -> None:
     by_rank = "rank" in asked.filters
     view = "kernel_by_rank" if by_rank else "top_kernels"
     rows = asked.ask(view) if by_rank else asked.ask(view, how_many=None)
-    tool, rows = best(rows, (*_TIMELINE, "ncu"))
+    tool, rows = best(rows, (*TIMELINE, "ncu"))
     if not rows:
-        heading("Top kernels", f"{NOT_RECORDED}: no kernels in this run")
+        asked.missing.append("kernels")
         return
     top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
     names = labels({row["name"] for row in top}, page.page_width())
@@ -263,12 +217,13 @@ def memory(asked: Page) -> None:
     peaks = asked.ask("memory_peak")
     rows = [row for row in peaks if row["device_type"] != "cpu"]
     if not rows:
-        why = "needs a PyTorch-profiler trace with profile_memory=True"
-        heading("Memory peak", f"{NOT_RECORDED}: {'of no GPU; the host: nsightlens show memory_peak' if peaks else why}")
+        needs = "a PyTorch-profiler trace with profile_memory=True has it"
+        why = "of no GPU; the host: nsightlens show memory_peak" if peaks else needs
+        asked.missing.append(f"memory ({why})")
         return
     known = [row for row in rows if row["peak_allocated_bytes"] is not None]
     if not known:
-        heading("Memory peak", f"{NOT_RECORDED}: totals need PyTorch 1.10 or later")
+        asked.missing.append("memory (totals need PyTorch 1.10 or later)")
         return
     heading("Memory peak", asked.note("memory_peak", best(known, _OPERATORS)[0]))
     shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]
@@ -285,7 +240,7 @@ def memory(asked: Page) -> None:
 
 def ranks(asked: Page) -> None:
     """Print the processes side by side: how each GPU's time was spent, and a bar of it."""
-    tool, rows = best(asked.ask("busy_time"), _TIMELINE)
+    tool, rows = best(asked.ask("busy_time"), TIMELINE)
     if len(rows) < 2:
         return
     waits: dict[str, int | None] = {}
@@ -365,9 +320,37 @@ def diagnostics(asked: Page) -> None:
     page.more(len(serious) - _FEW, "diagnostic_summary")
 
 
-SECTIONS: tuple[Callable[[Page], None], ...] = (
-    verdict, findings, captured, gpus, execution, communication, step_times, ranks, operators, kernels, memory, coverage,
-    diagnostics)
+def missing(asked: Page) -> None:
+    """Print which sections are not there, and what they need."""
+    if asked.missing:
+        heading("Not recorded")
+        lines(asked.missing)
+
+
+Section = Callable[[Page], None]
+FIRST: tuple[Section, ...] = (verdict, findings, captured, gpus, execution)
+LAST: tuple[Section, ...] = (missing, coverage, diagnostics)
+SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
+    (ranks, ("straggler", "slow_link", "clock")),
+    (communication, ("communication",)),
+    (step_times, ("warm_up", "profiler")),
+    (operators, ("data_loader",)),
+    (kernels, ("tensor_cores", "fusion", "headroom")),
+    (host_sections.copies, ("copies",)),
+    (host_sections.api_calls, ("api_call", "tiny_kernels", "host")),
+    (host_sections.mpi, ()),
+    (host_sections.nvtx, ()),
+    (memory, ("memory",)),
+)
+"""Sections in the middle of the page, and the rules whose findings put a section before the others."""
+
+
+def ordered(asked: Page) -> list[Section]:
+    """Return the sections of a run: those that its findings are about come first, in the order of the findings."""
+    rules = list(dict.fromkeys(row["rule"] for row in asked.ask("findings")))
+    place = {rule: number for number, rule in enumerate(rules)}
+    of_rules = sorted(SECTIONS, key=lambda section: min((place.get(rule, len(rules)) for rule in section[1]), default=len(rules)))
+    return list(chain(FIRST, (section for section, _ in of_rules), LAST))
 
 
 def _gpus(rows: Sequence[Row]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,15 @@ _MORE = (
 
 
 @click.command("summary")
+@click.argument("captures", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, exists=True))
 @filter_options
 @store_option
 @views_option
-def command(store: Path | None, views: Path | None, **filters: Any) -> None:
-    """Print one page on each run: what was captured, how the GPUs were used, where the steps went, and what to look at next.
+def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, **filters: Any) -> None:
+    """Print one page on each run: the verdict and its findings, what was captured, how the GPUs were used, where the steps went.
+
+    FILE: captures or run directories to read instead of a store; nothing is left behind. Sections without data are not there,
+    and those that the findings are about come first.
 
     Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
     reach says so ("all ranks"). The page takes the width of the terminal, or COLUMNS.
@@ -32,16 +37,19 @@ def command(store: Path | None, views: Path | None, **filters: Any) -> None:
     \b
     nsightlens summary
     nsightlens summary --run base --rank 0
+    nsightlens summary report.sqlite
     """
-    import nsightlens as nl
+    from nsightlens.cli.asked import Page
+    from nsightlens.cli.captures import opened as opened_store
     from nsightlens.cli.page import page_width
-    from nsightlens.cli.sections import SECTIONS, Page
+    from nsightlens.cli.sections import ordered
     from nsightlens.names import printable
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)
-    with nl.open(store, views=views) as opened:
+    with ExitStack() as stack:
+        opened = opened_store(captures, store, views, stack)
         confirm(opened, asked)
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
@@ -53,7 +61,7 @@ def command(store: Path | None, views: Path | None, **filters: Any) -> None:
                 click.echo()
             click.echo(click.style(f"{printable(str(run))} ".ljust(page_width(), "═"), bold=True))
             page = Page(opened, run, asked, answers)
-            for section in SECTIONS:
+            for section in ordered(page):
                 section(page)
         click.echo()
         if len(runs) > _MOST:

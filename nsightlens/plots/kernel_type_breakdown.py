@@ -1,10 +1,8 @@
-"""Rows of the view `kernel_type_breakdown` -> pies: what the busy time of each GPU, and of all together, consisted of."""
+"""Rows of the view `kernel_type_breakdown` -> a bar per GPU, all on one scale: what ran alone, what at once, and idle time."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import Any
 
 import pyarrow as pa
 from matplotlib.axes import Axes
@@ -17,60 +15,57 @@ from nsightlens.views import palette
 CLASSES = {  # two or three at once: the mixture's own colour, beside what it is made of
     "compute": palette.BLUE, "communication": palette.ORANGE, "memory": palette.GREEN, "compute+communication": palette.PURPLE,
     "compute+memory": palette.SKY, "communication+memory": palette.AMBER, "compute+communication+memory": palette.YELLOW,
-    "unknown": palette.GREY,
+    "unknown": palette.GREY, "idle": palette.PALE,
 }
 _DARK = ("compute", "communication", "memory", "unknown")
-_COLUMNS = 4
-_WRITTEN = 4.0  # per cent: smaller slices have their share in the legend's colours only
+_WIDE_ENOUGH = 0.07  # of the longest bar: a share is written into the part
 
 
 def kernel_type_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
-    """Return a pie over all GPUs and one per GPU and window of `table` (rows of the view `kernel_type_breakdown`).
+    """Return a panel per run and tool of `table` (rows of the view `kernel_type_breakdown`), a bar per GPU and window.
 
-    A pie is busy time; idle time stands below it as a share of the span. A row of pies per run and tool. `gpus`: product name
-    per (run, tool), for the titles. Raises NsightlensError where there are no rows.
+    All have one scale. `gpus`: product name per (run, tool), for the titles. Raises NsightlensError where there are no rows.
     """
     rows = frame.rows_of(table, "kernel_type_breakdown has no rows: no GPU work on a timeline (nsys or Kineto)")
-    panels = frame.by_tool(rows)
-    pies = {key: _pies(members) for key, members in panels.items()}
-    columns = min(_COLUMNS, max(len(found) for found in pies.values()))
-    lines = [math.ceil(len(found) / columns) for found in pies.values()]
-    heights = [0.4 + 2.5 * number for number in lines]
-    figure = Figure(figsize=(max(7.2, 2.4 * columns), 0.8 + sum(heights)), layout="constrained")
-    titles = [frame.title("Kinds of GPU work", key, gpus) for key in pies]
-    for part, number, found in zip(frame.parts(figure, titles, heights), lines, pies.values(), strict=True):
-        grid = list(part.subplots(number, columns, squeeze=False).flat)
-        for axes, (name, times) in zip(grid, found.items(), strict=False):
-            _draw(axes, name, times)
-        for axes in grid[len(found):]:
-            axes.set_visible(False)
+    panels = {key: _bars(members) for key, members in frame.by_tool(rows).items()}
+    heights = [0.9 + 0.34 * len(bars) for bars in panels.values()]
+    figure = Figure(figsize=(7.6, 0.6 + sum(heights)), layout="constrained")
+    titles = [frame.title("Kinds of GPU work", key, gpus) for key in panels]
+    longest = max(times.total() for bars in panels.values() for times in bars.values())
+    for part, bars in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
+        _draw(part.subplots(), bars, longest)
     used = {row["class"] for row in rows if row["total_ns"]}
     frame.legend(figure, {name.replace("+", " + "): colour for name, colour in CLASSES.items() if name in used})
     return frame.settle(figure)
 
 
-def _pies(rows: list[Row]) -> dict[str, Counter[str]]:
-    """Return {name: ns per class} of each pie, that of all GPUs first where there are several."""
+def _bars(rows: list[Row]) -> dict[str, Counter[str]]:
+    """Return {name: ns per class} of each bar."""
     names = frame.labels(rows)
     found: dict[str, Counter[str]] = {}
     for row in rows:
         found.setdefault(names[frame.place(row)], Counter())[row["class"]] += row["total_ns"] or 0
     shown = dict(list(found.items())[: frame.MOST_PANELS])
-    left_out = f" ({len(found) - len(shown)} not drawn alone)" if len(found) > len(shown) else ""
-    return {f"all {len(found)} together{left_out}": sum(found.values(), Counter()), **shown} if len(found) > 1 else shown
+    left_out = len(found) - len(shown)
+    return shown | ({f"{left_out} more, their mean": _mean(list(found.values())[len(shown):])} if left_out else {})
 
 
-def _draw(axes: Axes, name: str, times: Counter[str]) -> None:
-    busy = {kind: times[kind] for kind in CLASSES if times[kind]}
-    total = sum(busy.values())
-    drawn: Any = axes.pie(list(busy.values()) or [1], colors=[CLASSES[kind] for kind in busy] or [palette.PALE], startangle=90,
-             counterclock=False, pctdistance=0.68,
-             autopct=lambda share: f"{share:.1f} %" if busy and share >= _WRITTEN else "",
-             wedgeprops={"edgecolor": "white", "linewidth": 0.7}, textprops={"fontsize": 7.5})
-    for kind, text in zip(busy, drawn[2], strict=False):
-        text.set_color("white" if kind in _DARK else "0.1")
-    axes.set_title(frame.clean(name), fontsize=9)
-    factor, unit = frame.time_unit(total)
-    idle = times["idle"]
-    below = f"busy {total / factor:.4g} {unit}, idle {100 * idle / ((total + idle) or 1):.1f} %"
-    axes.text(0, -1.22, below, ha="center", va="top", fontsize=7.5, color="0.3")
+def _mean(times: list[Counter[str]]) -> Counter[str]:
+    return Counter({kind: round(sum(each[kind] for each in times) / len(times)) for kind in CLASSES})
+
+
+def _draw(axes: Axes, bars: dict[str, Counter[str]], longest: int) -> None:
+    factor, unit = frame.time_unit(longest)
+    parts = {kind: [times[kind] / factor for times in bars.values()] for kind in CLASSES}
+    frame.stacked(axes, list(bars), parts, CLASSES, horizontal=True)
+    for number, times in enumerate(bars.values()):
+        left = 0.0
+        for kind in CLASSES:
+            if longest and times[kind] / longest >= _WIDE_ENOUGH:
+                axes.text((left + times[kind] / 2) / factor, number, f"{100 * times[kind] / times.total():.1f} %", ha="center",
+                          va="center", fontsize=8, color="white" if kind in _DARK else "0.25")
+            left += times[kind]
+    axes.set_xlim(0, max(longest, 1) / factor)
+    axes.set_xlabel(f"Time ({unit})", fontsize=9)
+    axes.tick_params(labelsize=8)
+    frame.tidy(axes, "x")

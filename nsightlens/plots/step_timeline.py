@@ -47,10 +47,10 @@ def step_timeline(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     for key, _, _, _ in panels:
         step = "whole capture (no steps)" if key["step"] is None else f"step {key['step']}"
         titles.append(frame.title("Timeline", (key["run"], key["tool"]), gpus, names[frame.place(key)], step))
-    for part, (_, lanes, length, unit) in zip(frame.parts(figure, titles, heights), panels, strict=True):
+    for part, (key, lanes, length, unit) in zip(frame.parts(figure, titles, heights), panels, strict=True):
         axes = part.subplots()
         used |= _draw(axes, lanes, length)
-        axes.set_xlabel(f"Time since the step's start ({unit})", fontsize=8)
+        axes.set_xlabel(f"Time since the {'capture' if key['step'] is None else 'step'}'s start ({unit})", fontsize=8)
     entries = {name: colour for name, colour in palette.SLICES.items() if colour in used}
     left_out = len(keys) - len(panels)
     frame.legend(figure, entries, f"{left_out} more processes are not drawn: choose with --rank and --run" if left_out else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import re
 import shlex
@@ -17,12 +18,14 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
+from nsightlens.names import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
+from nsightlens.views.html_table import html_table
 
 CATALOG = remote.CATALOG
 DEFAULT = "nsightlens-store"
@@ -37,6 +40,7 @@ SELECT DISTINCT run, r.root, f.path FROM files AS f JOIN _parts AS p USING (run,
 WHERE ends_with(?, p.path) ORDER BY ALL
 """
 _FEW_CAPTURES = 4
+_OVERVIEW = ("run", "tool", "ranks", "hosts", "gpus", "gpu_span_ns", "kernels", "kernel_ns")
 _BATCH = 5_000
 _STREAMED = "120MB"
 """What DuckDB may take for rows that are streamed: sorts of 10 million rows pass with it, at twice the time."""
@@ -282,6 +286,11 @@ class Store:
     def __repr__(self) -> str:
         """Return where the store is."""
         return f"<nsightlens store {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: where the store is, and the profiles of its runs."""
+        shown = self.view("profile_overview").select(list(_OVERVIEW))
+        return f"<p>nsightlens store {html.escape(printable(str(self.path)))}</p>{html_table(shown)}"
 
     def close(self) -> None:
         """Close the catalog."""

@@ -17,6 +17,10 @@ _SAID = 3
 """Sentences of a verdict."""
 _NAMED = 4
 """Late ranks that it names."""
+_BY_WHAT = ("headroom", "capture", "profiler")
+"""Rules whose findings are told apart by what they say."""
+_HOST = ("host", "tiny_kernels", "data_loader", "api_call")
+"""Rules that say why a rank is late, where they fire on the late ranks alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ def _apart(row: Row) -> object:
         return row["what"].partition(" (")[0]
     if row["rule"] == "slow_link":
         return row["who"]
+    if row["rule"] in _BY_WHAT:
+        return row["what"].partition(" runs at ")[0] if row["rule"] == "headroom" else row["what"]
     return row["rank"] if row["rule"] == "straggler" else None
 
 
@@ -74,7 +80,7 @@ def verdict(found: Sequence[Card]) -> list[str]:
     if found[0] not in late:
         return [_sentence(card) for card in found[:_SAID]]
     ranks = frozenset[int]().union(*(card.ranks for card in late))
-    cause = next((card for card in found if card.rule == "host" and card.ranks == ranks), None)
+    cause = next((card for card in found if card.rule in _HOST and card.ranks == ranks), None)
     others = [card for card in found if card not in late and card is not cause]
     return [_late(late, cause), *(_sentence(card) for card in others)][:_SAID]
 
@@ -82,17 +88,22 @@ def verdict(found: Sequence[Card]) -> list[str]:
 def _late(late: Sequence[Card], cause: Card | None) -> str:
     """Return the sentence on the ranks that the others wait for, longest waiting first."""
     if len(late) == 1 and cause is None:
-        return _sentence(late[0])
+        waited, _, why = late[0].what.partition(": ")
+        amount = ", ".join(late[0].figures[:2])
+        return f"{late[0].who[0].upper()}{late[0].who[1:]}: {waited}: {amount}{'; ' * bool(why)}{why}."
     waits = [", ".join(card.figures[:2]) for card in late[:_NAMED]]
     more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
     ranks = ", ".join(card.who.removeprefix("rank ") for card in late[:_NAMED])
     they = "them" if len(late) > 1 else "it"
-    why = f"; there {cause.what}: {', '.join(cause.figures[:2])}" if cause else ""
+    host = f"{'their hosts are' if len(late) > 1 else 'its host is'} late"
+    why = f"; {host}: there {cause.what}: {', '.join(cause.figures[:2])}" if cause else ""
     return f"Rank{'s' * (len(late) > 1)} {ranks}{more}: the other ranks wait for {they}: {'; '.join(waits)}{why}."
 
 
 def _sentence(card: Card) -> str:
     amount = ", ".join(card.figures[:2] if card.row["total_ns"] is not None else ())
+    if card.rule == "nothing":
+        return f"{card.what[0].upper()}{card.what[1:]}; outside of computing kernels: {amount}."
     parts = [card.who, card.what, amount]
     sentence = f"{': '.join(filter(None, parts))}."
     return f"{sentence[0].upper()}{sentence[1:]}"

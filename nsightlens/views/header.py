@@ -5,6 +5,7 @@ Each .sql file holds one statement under a header of comments:
     -- What a row is, in a sentence or two.
     -- @scope profile
     -- @requires other_view, third_view
+    -- @optional an_analysis   (what an analysis asks, with all that it requires, where it is there)
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
@@ -45,7 +46,7 @@ NO_FILE = Path("view")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes")
+_TAGS = ("scope", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 
@@ -76,6 +77,7 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
+    optional: the analyses that it asks where they are there: features that may be taken out.
     first: the columns that are asked for first.
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
@@ -95,6 +97,7 @@ class View:
     line: int
     aliases: tuple[Alias, ...] = ()
     first: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -180,7 +183,7 @@ class _Header:
         columns, params = self._columns(), self._params(defaults, line)
         return View(
             name=name, doc=" ".join(self._doc), columns=columns, params=params,
-            requires=tuple(word for _, text in self._tags["requires"] for word in re.split(r"[,\s]+", text) if word),
+            requires=self._words("requires"), optional=self._words("optional"),
             scope=self._scope(), sql=sql, is_macro=is_macro,
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
@@ -204,6 +207,10 @@ class _Header:
         if unknown:
             raise ViewError(self._file, number, f"@alias {name} gives {', '.join(sorted(unknown))}, which is no parameter")
         return Alias(name, parameters)
+
+    def _words(self, tag: str) -> tuple[str, ...]:
+        """Return the names that the lines of a tag list."""
+        return tuple(word for _, text in self._tags[tag] for word in re.split(r"[,\s]+", text) if word)
 
     def _scope(self) -> Scope:
         for number, text in self._tags["scope"]:

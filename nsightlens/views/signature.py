@@ -1,7 +1,8 @@
 """The signature of each view: a digest of all that its rows follow from, beside the rows of the tables.
 
-That is its text and, transitively, the texts of the views that it requires and of the modules of ours that it imports, the
-peaks of `gpus.csv`, and DuckDB's major version. What a view answered under one signature holds for as long as that stays.
+That is its text and, transitively, the texts of the views that it requires or may ask and of the modules of ours that it
+imports, the peaks of `gpus.csv`, and DuckDB's major version. What a view answered under one signature holds for as long as that
+stays.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def signatures(views: Mapping[str, View]) -> dict[str, str]:
 
     def sign(view: View) -> str:
         if view.name not in found:
-            required = [sign(views[name]) for name in sorted(set(view.requires)) if name in views]
+            required = [sign(views[name]) for name in sorted({*view.requires, *view.optional}) if name in views]
             imported = [] if view.sql else sorted(_digest_of(file) for file in imports(view))
             found[view.name] = digest([_foundation(), view.source, *required, *imported])
         return found[view.name]

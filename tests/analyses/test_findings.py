@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
-from nsightlens.analyses.findings import _ms, analyse
+from nsightlens.analyses._finding import span
+from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
 from tests.captures import kineto
 from tests.catalogs import catalog
@@ -79,8 +81,8 @@ def test_a_rule_fires_above_its_limit_and_not_on_it(rule: str, total: int, piece
                                     ("aten::mm", 0, 900)])
 def test_what_the_gpus_work_hides_is_no_finding(hidden: Piece) -> None:
     (row,) = found(("compute", 0, 1000), hidden)
-    assert (row["rule"], row["rank"], row["total_ns"], row["who"]) == ("nothing", None, None, "all")
-    assert "Nothing is worth doing" in row["why"]
+    assert (row["rule"], row["rank"], row["total_ns"], row["of_ns"], row["who"]) == ("nothing", None, 0, 1000, "all")
+    assert row["what"].startswith("nothing is worth doing")
 
 
 def test_copies_that_keep_the_gpu_busy_are_no_wait_for_the_host() -> None:
@@ -117,7 +119,7 @@ def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list
 
 
 def test_times_are_said_in_milliseconds_from_one_on() -> None:
-    assert [_ms(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 us", "999.9 us", "1.0 ms", "2,345.6 ms"]
+    assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 us", "999.9 us", "1.0 ms", "2,345.6 ms"]
 
 
 def test_many_functions_that_each_take_little_are_not_named() -> None:
@@ -160,14 +162,21 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
         assert sentences(rows)[0].startswith("straggler (kineto; rank 2; 3.000 ms of ")
 
 
+def test_a_late_rank_is_named_in_its_process_group() -> None:
+    """Of two groups, rank 1 is last twice in the one and once in the other; of one group nothing needs to be said."""
+    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last}
+            for group, last in (("tp", 1), ("tp", 1), ("dp", 1), ("dp", None)) for rank in range(2)]
+    assert _groups(pa.Table.from_pylist(rows)) == {("r", "nsys", 1): ", 2 times in process group tp"}
+    assert _groups(pa.Table.from_pylist(rows[:4])) == {}
+
+
 def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
-    pieces: list[Piece] = [("aten::mm", 0, 300), ("compute", 300, 1000)]
-    rows = tables(pieces, tensor_cores=False, op_range_id=1)
-    rows["devices"] = [WHERE_OF_DEVICE]
-    connection = catalog(**rows)
-    rules = analyse(lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
-    assert [row["rule"] for row in rules] == ["host", "tensor_cores"]
-    assert "TensorBoard plugin" in rules[1]["what"] and rules[1]["share_pct"] == 100
+    rows = tables([("aten::mm", 0, 300), ("compute", 300, 1000)])
+    rows["ranges"].append(WHERE | {"range_id": 9, "kind": "operator", "name": "DistributedDataParallel.forward", "start_ns": 0,
+                                   "duration_ns": 1, "thread": 1})
+    rules = of(**rows, devices=[WHERE_OF_DEVICE])
+    assert [row["rule"] for row in rules] == ["host", "ddp_without_nccl"]
+    assert "TensorBoard plugin" in rules[1]["what"] and rules[1]["total_ns"] is None
 
 
 WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {
@@ -176,17 +185,18 @@ WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "
 
 def test_a_page_names_the_processes_that_share_a_finding() -> None:
     row = {"tool": "nsys", "rule": "data_loader", "why": "Why.", "what": "what", "against": "against.", "more": "command",
-           "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0}
+           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0}
     text = sentences([row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000}])
-    assert text == ["data loader (nsys; ranks 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %): what. Why. "
-                    "But: against. More: command"]
+    assert text == ["data loader (nsys; ranks 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %; "
+                    "confidence high): what. Why. But: against. More: command"]
 
 
 def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_disturbing_one() -> None:
     row = {"tool": "kineto", "rule": "copies", "why": "Why.", "what": "much", "against": "against.", "more": "command",
-           "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0}
+           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0}
     (text,) = sentences([row, row | {"tool": "nsys", "what": "less", "share_pct": 30.0, "total_ns": 3_000_000}])
-    assert text.startswith("copies (nsys, also under kineto; rank 0; 3.000 ms of 10.00 ms; 30.0 %; limit 10 %): less. Why.")
+    assert text.startswith("copies (nsys, also under kineto; rank 0; 3.000 ms of 10.00 ms; 30.0 %; limit 10 %; confidence high): "
+                           "less. Why.")
 
 
 @pytest.mark.captures
@@ -197,7 +207,8 @@ def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_dis
     ("kineto/astra-sim__astra-sim__megatron-tp8", "straggler", 0, 1_533_247_000, "the last in 32 of 84"),
     ("kineto/pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz", "data_loader", None,
      355_559_041, "data loader"),
-    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, None, "no rule"),
+    ("kineto/facebookresearch__param__dlrm8", "straggler", 7, 35_552_000, "its host is late"),
+    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing is worth doing"),
 ])
 def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, total: int | None, words: str,
                                         tmp_path: Path) -> None:
@@ -207,6 +218,6 @@ def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, 
     rows = nl.ingest(capture, store=tmp_path / "store", jobs=1).view("findings").to_pylist()
     assert [rows[0][name] for name in ("rule", "rank", "total_ns")] == [rule, rank, total] and words in rows[0]["what"]
     assert not any("larger batches" in row["why"] or "accumulate" in row["why"] for row in rows)
-    if rule == "straggler":
+    if "megatron" in path:
         assert [(row["rank"], row["total_ns"]) for row in rows if row["rule"] == rule][1:] == [(6, 1_216_693_000)]
         assert all(row["rule"] in ("straggler", "host") for row in rows)

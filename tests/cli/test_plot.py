@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
-from nsightlens.cli.plot import command
+from nsightlens.cli.plot import command, of_best_tool
 from nsightlens.errors import NsightlensError, UsageError
 from tests.captures import kineto
 
@@ -38,6 +39,20 @@ def test_filters_and_parameters_go_to_the_view(store: Path, tmp_path: Path) -> N
     plot(store, "temporal_breakdown", "--rank", "1", "-o", tmp_path / "x.svg")
     assert "rank 1" in (tmp_path / "x.svg").read_text() and "rank 0" not in (tmp_path / "x.svg").read_text()
     assert plot(store, "top_kernels", "how_many=1", "-o", tmp_path / "y.svg").exit_code == 0
+
+
+def test_size_title_and_top(store: Path, tmp_path: Path) -> None:
+    plot(store, "top_kernels", "--top", "1", "--size", "6", "3", "--title", "two ranks", "-o", tmp_path / "x.svg")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert 'width="432pt" height="216pt"' in drawn and "two ranks" in drawn
+    with pytest.raises(UsageError, match="how_many"):
+        plot(store, "step_breakdown", "--top", "1", "-o", tmp_path / "x.svg")
+
+
+def test_the_tool_that_disturbs_least_is_drawn_unless_asked() -> None:
+    table = pa.table({"run": ["a", "a", "b", "a"], "tool": ["kineto", "nsys", "kineto", "ncu"], "n": [1, 2, 3, 4]})
+    assert of_best_tool(table)["n"].to_pylist() == [2, 3]
+    assert of_best_tool(table.select(["run"])).num_rows == 4
 
 
 def test_without_a_name_the_plots_are_listed(store: Path) -> None:

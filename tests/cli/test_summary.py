@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
+from nsightlens.analyses._advice import ADVICE, PLUGIN
 from nsightlens.cli import page
-from nsightlens.cli.sections import SECTIONS
+from nsightlens.cli.asked import Page
+from nsightlens.cli.sections import SECTIONS, ordered
 from nsightlens.cli.summary import command
 from nsightlens.cli.tables import Column
 from nsightlens.errors import UsageError
+from nsightlens.store.store import Store
 from nsightlens.views import figures
 from tests.captures import kineto, ncu
 from tests.places import ROOT
@@ -41,10 +46,12 @@ def test_every_line_fits_the_page(demo: Path, width: int) -> None:
 
 def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None:
     text = ask(demo, width=160).stdout
-    titles = ("Captured", "GPUs", "Where a step went", "Ranks side by side", "Top operators", "Top kernels", "Memory peak",
-              "Attributed", "Diagnostics")
-    places = [text.index(f"\n{title}") for title in titles]
-    assert places == sorted(places) and "simulated" in text
+    first, middle, last = ("Captured", "GPUs", "Where a step went"), (
+        "Ranks side by side", "Communication", "Top operators", "Top kernels", "Copies", "API calls", "Memory peak"), (
+        "Attributed", "Diagnostics")
+    places = [[text.index(f"\n{title}") for title in titles] for titles in (first, middle, last)]
+    assert places[0] == sorted(places[0]) and max(places[0]) < min(places[1]) and max(places[1]) < min(places[2])
+    assert "simulated" in text
     with nl.open(demo) as store:
         busy = store.view("busy_time", only_tool="nsys").to_pylist()
         top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()
@@ -57,7 +64,8 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
 
 def test_categories_are_the_view_s_and_their_shares_sum_to_the_step(demo: Path) -> None:
     text = ask(demo, width=120).stdout
-    section = text[text.index("Where a step went"):text.index("Communication")]
+    section = text[text.index("Where a step went"):]
+    section = section[:section.index("\n\n")]
     shares = [float(share) for share in re.findall(r"s +([\d.]+) %", section)]
     assert len(shares) == 8 and sum(shares) == pytest.approx(100, abs=0.4)
 
@@ -81,7 +89,7 @@ def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
     kineto(tmp_path / "base" / "a.json", [("k\x1b[31mred", 10.0, 5.0)])
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
     text = ask(tmp_path / "store").stdout
-    assert "Memory peak · not recorded: needs a PyTorch-profiler trace with profile_memory=True" in text
+    assert "Memory peak" not in text and "memory (a PyTorch-profiler trace with profile_memory=True has it)" in text
     assert "no steps were recorded" in text and "\x1b" not in text
     assert not re.search(r"\b0 B\b", text)
 
@@ -103,7 +111,7 @@ def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> No
     trace["traceEvents"].append(memory)
     (tmp_path / "base" / "a.json").write_text(json.dumps(trace))
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
-    assert "Memory peak · not recorded: of no GPU; the host: nsightlens show memory_peak" in ask(tmp_path / "store").stdout
+    assert "memory (of no GPU; the host: nsightlens show memory_peak)" in ask(tmp_path / "store").stdout
 
 
 def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:
@@ -124,7 +132,40 @@ def test_of_many_runs_the_first_have_a_page_each(tmp_path: Path) -> None:
 
 def test_sections_ask_only_views() -> None:
     source = Path(page.__file__).with_name("sections.py").read_text()
-    assert ".sql(" not in source and len(SECTIONS) == 13
+    assert ".sql(" not in source and len({section for section, _ in SECTIONS}) == len(SECTIONS)
+
+
+def test_rules_of_sections_are_rules_of_findings() -> None:
+    assert {rule for _, rules in SECTIONS for rule in rules} <= {*ADVICE, *PLUGIN}
+
+
+def test_a_run_without_operators_shows_its_calls(tmp_path: Path) -> None:
+    write(tmp_path / "run" / "a.sqlite", base(
+        StringIds=strings("k", "k", "cudaMalloc_v3020", "k"), CUPTI_ACTIVITY_KIND_RUNTIME=[call(0, 1000)]))
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
+    text = ask(tmp_path / "store").stdout
+    assert "\nAPI calls" in text and "cudaMalloc" in text and "\nTop operators" not in text and "\nMPI" not in text
+
+
+def test_sections_of_the_first_finding_come_first() -> None:
+    answers: dict[tuple[object, ...], list[dict[str, Any]]] = {
+        ("findings",): [{"run": "r", "rule": "copies"}, {"run": "r", "rule": "communication"}, {"run": "s", "rule": "memory"}]}
+    names = [section.__name__ for section in ordered(Page(cast(Store, None), "r", {}, answers))]
+    assert names[5:8] == ["copies", "communication", "ranks"] and names[-1] == "diagnostics"
+
+
+def test_captures_are_read_without_a_store_and_nothing_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = kineto(tmp_path / "base" / "a.json", [("k", 10.0, 5.0)])
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, [str(trace)], catch_exceptions=False, env={"COLUMNS": "100"})
+    assert done.exit_code == 0 and "Top kernels · kineto" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"base", "temporary"} and not [*(tmp_path / "temporary").iterdir()]
+    with pytest.raises(UsageError, match="RUN_DIR or --store"):
+        ask(tmp_path / "store", str(trace))
 
 
 @pytest.mark.parametrize(("ns", "text"), [

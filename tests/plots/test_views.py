@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +89,22 @@ def test_temporal_breakdown_writes_shares_and_keeps_tools_apart() -> None:
     assert "base, nsys" in titles(figure) and "unknown (graphs)" not in legends(figure)
 
 
-def test_pies_are_of_busy_time_and_all_gpus_come_first() -> None:
-    rows = [{"class": kind, "total_ns": ns * MS, "rank": rank, "process_id": f"P:{rank}"}
-            for rank in range(2) for kind, ns in (("compute", 60), ("communication", 20), ("idle", 20))]
+def test_kinds_of_work_are_bars_on_one_scale() -> None:
+    rows = [{"class": kind, "total_ns": ns * MS * scale, "rank": rank, "process_id": f"P:{rank}", "run": run}
+            for run, scale in (("base", 1), ("long", 2)) for rank in range(2)
+            for kind, ns in (("compute", 60), ("communication", 20), ("idle", 20))]
     figure = plots.kernel_type_breakdown(table(*rows))
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert [axes.get_title() for axes in shown] == ["all 2 together", "rank 0", "rank 1"]
-    written = [text.get_text() for text in shown[0].texts]
-    assert "75.0 %" in written and "busy 160 ms, idle 20.0 %" in written
+    assert len(figure.axes) == 2
+    for axes, shares in zip(figure.axes, (60, 20), strict=True):
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["rank 0", "rank 1"]
+        assert f"{shares:.1f} %" in {text.get_text() for text in axes.texts} and axes.get_xlim() == (0, 200)
+    assert {"compute", "communication", "idle"} == set(legends(figure)), "what did not occur has no entry"
+
+
+def test_more_gpus_than_fit_are_one_bar() -> None:
+    rows = [{"class": "compute", "total_ns": MS, "rank": rank, "process_id": f"P:{rank}"} for rank in range(100)]
+    (axes,) = plots.kernel_type_breakdown(table(*rows)).axes
+    assert re.fullmatch(r"\d+ more, their mean", axes.get_yticklabels()[-1].get_text())
 
 
 def test_top_kernels_have_the_colour_of_their_family() -> None:

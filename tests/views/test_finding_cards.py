@@ -23,12 +23,18 @@ def test_one_late_rank() -> None:
     assert _verdict(LATE) == ["Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %."]
 
 
+def test_how_long_the_others_wait_stands_before_the_cause() -> None:
+    late = LATE | {"what": "the other ranks wait for it: it is the last in 5 of 8; its host is late"}
+    assert _verdict(late) == [
+        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %; it is the last in 5 of 8; its host is late."]
+
+
 def test_late_ranks_and_what_their_hosts_do() -> None:
     second = LATE | {"rank": 6, "total_ns": 1_000_000_000, "share_pct": 20.0}
     said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
     assert said == [
-        "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.000 s of 5.000 s, 20.0 %; there the GPU idles "
-        "while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
+        "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.000 s of 5.000 s, 20.0 %; their hosts are "
+        "late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
         "Rank 0: copies that no kernel hides: 1.500 s of 5.000 s, 30.0 %."]
 
 
@@ -44,6 +50,19 @@ def test_of_many_late_ranks_the_first_are_named() -> None:
 
 def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
     assert [text.partition(":")[0] for text in _verdict(COPIES, LATE)] == ["Rank 0", "Rank 3"]
+
+
+def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
+    nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing is worth doing", "limit_pct": None, "share_pct": 1.0,
+                      "total_ns": 4_000_000, "of_ns": 400_000_000}
+    assert _verdict(nothing) == ["Nothing is worth doing; outside of computing kernels: 4.000 ms of 400.0 ms, 1.0 %."]
+
+
+def test_kernels_far_below_their_roof_are_cards_of_their_own() -> None:
+    slow = LATE | {"rule": "headroom", "rank": 0, "what": "the kernel a runs at 20 % of its memory roof"}
+    found = cards([slow, slow | {"rank": 1, "what": "the kernel a runs at 21 % of its memory roof"},
+                   slow | {"what": "the kernel b runs at 20 % of its memory roof"}])
+    assert [card.who for card in found] == ["ranks 0-1", "rank 0"]
 
 
 def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:

@@ -1,0 +1,58 @@
+"""What a page asks: the rows of views for one run, under the filters that were given."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
+
+Row = dict[str, Any]
+
+_PLURALS = {"rank": "ranks", "step": "steps", "family": "families", "run": "runs", "tool": "tools"}
+TIMELINE = ("nsys", "kineto")
+"""Tools with a timeline, the least disturbed first."""
+
+
+@dataclass(slots=True)
+class Page:
+    """What the page is about: a store, one of its runs, the filters given (column -> values), and the answers so far.
+
+    A view is computed once for all runs: it costs the same whichever rows are kept.
+    """
+
+    store: Store
+    run: str
+    filters: dict[str, list[object]]
+    answers: dict[tuple[object, ...], list[Row]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """What was not recorded: sections that are not there, and what they would need."""
+
+    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
+        """Return the rows of a view for this run, under those filters that it has a column for.
+
+        only: the columns to read, beside `run`, of a view with many rows; none: all.
+        """
+        key = (view, *only, *parameters.items())
+        if key not in self.answers:
+            columns = dict(self.store.views[view].columns)
+            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+            table = self.store.view(view, **asked | parameters)
+            self.answers[key] = (table.select(["run", *only]) if only else table).to_pylist()
+        return [row for row in self.answers[key] if row["run"] == self.run]
+
+    def note(self, view: str, *texts: str) -> str:
+        """Return the texts, and what of the filters the view could not follow ('all ranks')."""
+        columns = dict(self.store.views[view].columns)
+        return ", ".join([*filter(None, texts), *(f"all {_PLURALS[name]}" for name in self.filters if name not in columns)])
+
+
+def best(rows: Iterable[Row], order: Sequence[str]) -> tuple[str, list[Row]]:
+    """Return the first tool of `order` that has rows, and its rows: figures of two tools are never mixed."""
+    by_tool: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_tool[row["tool"]].append(row)
+    return next(((tool, by_tool[tool]) for tool in order if tool in by_tool), ("", []))
