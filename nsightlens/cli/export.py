@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen
-from nsightlens.cli.output import store_option, views_option, write
+from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
+
+_ENDINGS = {"speedscope": (".json",), "collapsed": (".txt", ".folded", ".collapsed")}
 
 
 @click.group("export")
@@ -79,6 +81,8 @@ def flamegraph(
     nsightlens export flamegraph -o gpu.speedscope.json
     nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
     """
+    if output is not None:
+        check_ending(output, _ENDINGS[format_])
     import nsightlens as nl
     from nsightlens.flamegraph import collapsed, speedscope, stacks
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.messages import complain, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def command(
     from nsightlens.pipeline.executors import executor as on
     from nsightlens.pipeline.ingest import ingest
 
+    quiet = quiet or is_quiet()
     with ExitStack() as stack:
         pool = stack.enter_context(on(executor, scheduler, scheduler_file))
         report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
@@ -66,7 +68,7 @@ def command(
     if not quiet:
         _summarise(report)
     for error in report.refused if quiet else ():
-        click.echo(f"nsightlens: {error}", err=True)
+        complain(f"nsightlens: {error}")
     if failed:
         sys.exit(1)
 
@@ -245,4 +247,4 @@ def count(number: int, what: str) -> str:
 def say(text: str) -> None:
     from nsightlens.names import printable
 
-    click.echo(printable(text), err=True)
+    click.echo(hint(printable(text)), err=True)

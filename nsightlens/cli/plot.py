@@ -10,7 +10,7 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def command(
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))
     if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
-    if output.suffix.lower().lstrip(".") not in plots.FORMATS:
-        raise UsageError(f"{output}: unknown extension; use .png, .svg or .pdf")
+    check_ending(output, PICTURES)
     with nl.open(store, views=views) as opened:
         asked = parameters_of(name, opened.views, chosen(filters), parameters(pairs))
         confirm(opened, asked)

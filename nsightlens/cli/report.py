@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.output import check_ending, store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
 
     if run_dir and store:
         raise UsageError("give RUN_DIR or --store: a RUN_DIR is read without a store")
+    check_ending(output, (".html", ".htm"))
     with ExitStack() as stack:
         opened = _opened(run_dir, store, views, stack)
         page = report(opened, run=list(runs), base=base, max_mb=max_mb)

@@ -11,16 +11,14 @@ import click
 
 from nsightlens.cli import parameters
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
+from nsightlens.cli.messages import hint
 from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store.store import Store
     from nsightlens.views.header import View
-
-_MOST = 12
 
 
 @click.command("show")
@@ -56,6 +54,7 @@ def command(
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
+    from nsightlens.cli.why_empty import why_empty
     from nsightlens.schema import TABLES
     from nsightlens.views import registry
 
@@ -70,7 +69,8 @@ def command(
         shown = _limited(_arranged(tables, _names(columns, found), _order(sort, found)), limit)
         first = () if columns else found.first
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
-            _hint(opened, view, asked)
+            for line in why_empty(opened, found, asked):
+                click.echo(hint(line), err=True)
 
 
 def _names(text: str | None, view: View) -> list[str]:
@@ -108,16 +108,3 @@ def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]
             return
         yield table if most is None else table.slice(0, most)
         most = most if most is None else max(most - table.num_rows, 0)
-
-
-def _hint(store: Store, view: str, asked: dict[str, object]) -> None:
-    """Say which values there are where a filter left no row."""
-    for name in asked:
-        column = name.removeprefix("only_")
-        if column != name:
-            others = {key: value for key, value in asked.items() if not key.startswith("only_")}
-            values = sorted({str(value) for value in store.view(view, **others)[column].to_pylist()})
-            shown = ", ".join(values[:_MOST]) + (", …" if len(values) > _MOST else "")
-            given = asked[name]
-            asking = ", ".join(map(str, given)) if isinstance(given, list) else given
-            click.echo(f"{name}={asking}: the values of {column} are {shown or 'none'}", err=True)

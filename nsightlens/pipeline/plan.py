@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import secrets
 import shutil
 from collections import defaultdict
@@ -25,6 +26,7 @@ from nsightlens.pipeline.recorded import Profile
 from nsightlens.store import rules
 from nsightlens.store.writer import Known, Writing
 
+_LOG = logging.getLogger(__name__)
 _HOLDS_ROWS = ("read", "partial", "missing", "replaced")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -153,6 +155,7 @@ class Plan:
         path = self.groups[name].first.path
         try:
             self.written[name] = future.result()
+            _LOG.info("read %s: %s", ", ".join(str(file.path) for file in self.groups[name].files), _said(self.written[name]))
         except ReadError as exc:
             self.errors[name] = exc
         except OverlapError:
@@ -167,6 +170,11 @@ class Plan:
             self.errors[name].__cause__ = exc
         if on_progress:
             on_progress(Progress(done, total, path.name))
+
+
+def _said(rows: dict[str, int]) -> str:
+    """Return the parts of a profile that have rows, with how many."""
+    return ", ".join(f"{count:,} {part}" for part, count in rows.items() if count and not part.startswith("_"))
 
 
 def _died(path: Path) -> ReadError:

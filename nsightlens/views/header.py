@@ -4,6 +4,7 @@ Each .sql file holds one statement under a header of comments:
 
     -- What a row is, in a sentence or two.
     -- @scope profile
+    -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/needs.py)
     -- @requires other_view, third_view
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
@@ -37,6 +38,7 @@ from typing import get_args
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.views.balance import Balance, parse_balance
+from nsightlens.views.needs import NEEDS
 
 Literal = int | float | str | bool | None
 Scope = OneOf["profile", "run", "rows"]
@@ -45,7 +47,7 @@ NO_FILE = Path("view")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes")
+_TAGS = ("scope", "needs", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 
@@ -76,7 +78,7 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
-    first: the columns that are asked for first.
+    first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
 
@@ -95,6 +97,7 @@ class View:
     line: int
     aliases: tuple[Alias, ...] = ()
     first: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -185,8 +188,17 @@ class _Header:
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
             aliases=tuple(self._alias(*tag, {param.name for param in params}) for tag in self._tags["alias"]),
-            first=self._first({name for name, _ in columns}),
+            first=self._first({name for name, _ in columns}), needs=self._needs(),
         )
+
+    def _needs(self) -> tuple[str, ...]:
+        """Return what a capture must hold. Raises ViewError for what NEEDS does not have."""
+        found: list[str] = []
+        for number, text in self._tags["needs"]:
+            found += [word for word in re.split(r"[,\s]+", text) if word]
+            if unknown := set(found) - NEEDS.keys():
+                raise ViewError(self._file, number, f"@needs {', '.join(sorted(unknown))}: there are {', '.join(NEEDS)}")
+        return tuple(found)
 
     def _first(self, columns: set[str]) -> tuple[str, ...]:
         """Return the columns that are asked for first. Raises ViewError for one that the view does not have."""
@@ -250,6 +262,8 @@ def section(view: View) -> list[str]:
     lines = [f"## {view.name}", "", view.doc, "", f"Scope: {view.scope}.", ""]
     if view.aliases:
         lines += [f"Also called: {', '.join(f'`{alias}`' for alias in view.aliases)}.", ""]
+    if view.needs:
+        lines += ["Empty where:", "", *(f"- {NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs), ""]
     if view.assumes:
         lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
     if view.params:

@@ -36,7 +36,7 @@ def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
     base = store.parent / "base"
     before = sorted(base.parent.rglob("*"))
     done = run("scan", base, "--format", "json")
-    rows = {row["path"]: row for row in json.loads(done.stdout)}
+    rows = {row["path"]: row for row in json.loads(done.stdout)["rows"]}
     assert (rows["rank1.json"]["kind"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
     assert rows["rank1.json"]["rank_source"] in ("content:distributedInfo", "filename")
     assert rows["broken.json"]["problem"]
@@ -48,16 +48,16 @@ def test_show_in_every_format(store: Path, tmp_path: Path) -> None:
     assert "gemm_kernel" in text.stdout and "\x1b" not in text.stdout
     rows = list(csv.DictReader(io.StringIO(run("show", "kernel_summary", "--store", store, "-f", "csv").stdout)))
     assert [(r["instances"], r["total_ns"]) for r in rows] == [("2", "10000"), ("2", "2000")]
-    assert json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)[0]["total_ns"] == 10000
+    assert json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)["rows"][0]["total_ns"] == 10000
     assert run("show", "kernel_summary", "--store", store, "-o", tmp_path / "x.parquet").returncode == 0
     assert pq.read_table(tmp_path / "x.parquet")["total_ns"].to_pylist() == [10000, 2000]
 
 
 def test_parameters_and_filters(store: Path) -> None:
-    rows = json.loads(run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)
+    rows = json.loads(run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)["rows"]
     assert len(rows) == 1
     done = run("show", "kernel_by_rank", "only_rank=1", "--store", store, "-f", "json")
-    assert {row["rank"] for row in json.loads(done.stdout)} == {1}
+    assert {row["rank"] for row in json.loads(done.stdout)["rows"]} == {1}
 
 
 @pytest.mark.parametrize(("arguments", "hint"), [

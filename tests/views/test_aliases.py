@@ -44,10 +44,10 @@ def test_a_view_answers_by_both_names(store: Path) -> None:
 
 def test_show_and_views_know_them(store: Path) -> None:
     ours = run("show", "kernel_summary", "--store", store, "-f", "json").stdout
-    assert json.loads(ours) and run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout == ours
-    shares = json.loads(run("show", "cuda_gpu_sum", "--store", store, "-f", "json").stdout)
+    assert json.loads(ours)["rows"] and run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout == ours
+    shares = json.loads(run("show", "cuda_gpu_sum", "--store", store, "-f", "json").stdout)["rows"]
     assert {row["category"] for row in shares} == {"kernel"}
-    again = json.loads(run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout)
+    again = json.loads(run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout)["rows"]
     assert {row["category"] for row in again} == {"kernel", "call"}
     assert re.search(r"^cuda_gpu_kern_sum +(= kernel_summary)$", run("views").stdout, re.MULTILINE)
     page = run("views", "cuda_gpu_sum").stdout
