@@ -11,6 +11,7 @@ memory, tensor_cores (10 % of the kernel time), ddp_without_nccl and data_parall
 recommendations, which has its other rules as they are; they come last. A run in which no rule fires has one row, nothing. A
 process without GPU work on record has none: whether its GPU was idle is not known.
 @scope run
+@topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.

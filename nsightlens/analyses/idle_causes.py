@@ -6,6 +6,7 @@ work that had been launched before the gap began: event (its stream had to wait 
 unlinked: the launching call was not recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
 which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
 @scope profile
+@topic gpu
 @needs gpu_work
 @requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes
 @assumes A call waits for the GPU where CUPTI recorded that it does (nsys), or where its name says so (cudaDeviceSynchronize).

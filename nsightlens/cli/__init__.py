@@ -38,6 +38,8 @@ COMMANDS = {
     "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
     "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
     "export": "Write the timeline for the Perfetto UI, or Python stacks as a flame graph: export perfetto -o trace.json.gz.",
+    "completion": "Print what makes bash, zsh or fish complete commands, views and values.",
+    "help": "Explain a command, a view or a topic: help start, help filters, help compare runs.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
@@ -70,8 +71,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 
 
 @command.command("runs")
-@click.argument("base")
-@click.argument("other")
+@click.argument("base", shell_complete=of_store("run"))
+@click.argument("other", shell_complete=of_store("run"))
 @click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
                                          "[default: kernel, the waterfall by family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),

@@ -43,15 +43,6 @@ class Place(click.Path):
         return path_given(value)
 
 
-def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of views, and what other tools call them, for the shell to complete."""
-    from nsightlens.views import registry
-
-    known = registry.known()
-    names = [*known, *(alias.name for view in known.values() for alias in view.aliases)]
-    return sorted(name for name in names if name.startswith(incomplete))
-
-
 def store_option(function: _T) -> _T:
     """Add --store."""
     return click.option("--store", type=Place(), default=None, callback=remember_store,

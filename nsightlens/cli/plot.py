@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.complete import pairs as completed_pairs
+from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
 from nsightlens.errors import UsageError
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command("plot")
-@click.argument("name", required=False)
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("name", required=False, shell_complete=plot_names)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="File to write: FILE.png, .svg or .pdf.")
 @filter_options

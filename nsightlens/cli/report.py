@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import check_ending, store_option, views_option
 from nsightlens.errors import UsageError
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
               help="File to write.")
-@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.")
-@click.option("--base", metavar="NAME", help="Compare --run with this run: the report then has a tab for what changed.")
+@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.",
+              shell_complete=of_store("run"))
+@click.option("--base", metavar="NAME", shell_complete=of_store("run"),
+              help="Compare --run with this run: the report then has a tab for what changed.")
 @click.option("--max-mb", type=click.FloatRange(min=1), default=10, show_default=True,
               help="Largest size of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in the browser.")

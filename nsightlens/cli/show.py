@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.complete import pairs as completed_pairs
+from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint
-from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
+from nsightlens.cli.output import emit_batches, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("view", shell_complete=view_names)
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @filter_options
 @click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
 @click.option("--sort", default=None, metavar="NAMES", help="Sort by these columns; - before a name: largest first (-total_ns).")

@@ -4,6 +4,7 @@
 -- where the launching call was not recorded. A gap ends with the next work of the stream, device or process; work that
 -- overlaps leaves no gap. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_idle_time_breakdown
 -- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
