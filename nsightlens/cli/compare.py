@@ -12,6 +12,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
+from nsightlens.cli.progress import patience
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +61,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                                   "and ingest --rank-pattern reads them from unusual file names")
         if form or output:
             emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.SECTIONS),
-                      lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)), form, output, wide=wide)
+                      lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
+                      form, output, wide=wide)
             return
         for run in runs:
             heading(f"Ranks of {run}")
@@ -101,9 +103,9 @@ def runs(
     view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall) beside it.
 
     \b
-    nsightlens compare runs before after
-    nsightlens compare runs before after --by op --format json
-    nsightlens compare runs before after --output waterfall.png
+    nsightlens compare runs base fused
+    nsightlens compare runs base fused --by op --format json
+    nsightlens compare runs base fused --output waterfall.png
     """
     import nsightlens as nl
     from nsightlens.pipeline.workers import spare_pandas
@@ -111,7 +113,7 @@ def runs(
     spare_pandas()
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
-    with nl.open(store, views=views) as opened:
+    with nl.open(store, views=views) as opened, patience("comparing"):
         @cache
         def waterfall() -> pa.Table:
             return opened.view("run_waterfall", by=items, per=per, **asked)

@@ -1,7 +1,7 @@
 """What the shell completes: views, parameters and plots, and the runs, ranks, tools, families, steps and kernels of the store.
 
-Each function takes what click gives it (the context so far, the parameter, the word begun) and returns the words that fit. A store
-that cannot be opened completes nothing.
+Each function takes what click gives it (the context so far, the parameter, the word begun) and returns the words that fit. A
+store that cannot be opened completes nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def pairs(context: click.Context, parameter: click.Parameter, begun: str) -> lis
     bash breaks words at =, so that what was typed may come as two words, KEY and =, before the value.
     """
     from click.shell_completion import CompletionItem
+
     from nsightlens.views import registry
 
     name = context.params.get("view") or context.params.get("name")

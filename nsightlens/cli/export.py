@@ -46,7 +46,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 
     \b
     nsightlens export perfetto -o trace.json.gz
-    nsightlens export perfetto --run base --rank 0-3 --step 5-6 -o steps.json.gz
+    nsightlens export perfetto --run base --rank 0-1 --step 2-3 -o steps.json.gz
     """
     import nsightlens as nl
     from nsightlens.perfetto import export

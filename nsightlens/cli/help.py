@@ -18,25 +18,26 @@ nsightlens views                  the questions that can be asked, and the ten v
 nsightlens show step_breakdown    one of them""",
     "filters": """Filters: --run, --rank, --step, --tool, --family
 
-They select rows of an answer, so that shares still refer to the whole run. Ranks and steps are numbers, lists or ranges: 3, 0,2 or
-0-7. Each may come several times. nsightlens show also takes only_COLUMN=VALUE for every column of the view. A value that the store
-does not have is an error that names those that it has; a filter that leaves no row says what it could have been.
+They select rows of an answer, so that shares still refer to the whole run. Ranks and steps are numbers, lists or
+ranges: 3, 0,2 or 0-7. Each may come several times. nsightlens show also takes only_COLUMN=VALUE for every column of the
+view. A run, tool or rank that the store does not have is an error that names those that it has; another filter that
+leaves no row says what it could have been.
 
 nsightlens show kernel_by_rank --rank 0-3 --tool nsys
 nsightlens show busy_time only_device=0""",
     "output": """Output
 
-Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the format from its
-extension. Tables for people have units (--exact: ns and bytes), take the width of the terminal or COLUMNS, and name what they leave
-out (--wide: nothing). csv, json and parquet are always exact. Colours go where there is NO_COLOR, or no terminal.
+Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
+format from its extension. Tables for people have units (--exact: ns and bytes), take the width of the terminal or
+COLUMNS, and name what they leave out (--wide: nothing). csv, json and parquet are always exact.
 
 nsightlens show top_kernels -f json | jq '.rows[].name'
 nsightlens --quiet summary -f json > summary.json""",
     "store": """The store
 
-A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. It is ./nsightlens-store,
-else what NSIGHTLENS_STORE or --store names; that may be a URL (s3://…). Ingesting the same files again reads nothing; a changed
-file replaces its own rows only. Ctrl-C leaves the store as it was.
+A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. It is what --store
+names, else NSIGHTLENS_STORE, else ./nsightlens-store; that may be a URL (s3://…). Ingesting the same files again reads
+nothing; a changed file replaces its own rows only. Ctrl-C leaves the store as it was.
 
 nsightlens ingest runs/base runs/fused --store store
 nsightlens sql --store store "SELECT run, tool, count(*) FROM kernels GROUP BY ALL\"""",
@@ -46,7 +47,7 @@ NSIGHTLENS_STORE            the store, where --store is not given
 NSIGHTLENS_VIEWS            the folder with views of your own, where --views is not given
 NSIGHTLENS_SQLITE_DECODER   off: let SQLite read all of an nsys export
 XDG_CACHE_HOME              what can be made again lies in its nsightlens/ (nsightlens cache)
-COLUMNS, NO_COLOR           the width of tables and pages; no colours""",
+COLUMNS                     the width of tables and pages""",
     "exit-codes": """Exit codes
 
 0   done, also where an answer has no rows
@@ -92,9 +93,10 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
         if name not in names:
             near = get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3)
-            raise UsageError(f"there is no topic {name}; "
-                             + (f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(_TOPICS)}, the commands and "
-                                f"the views (nsightlens views --search {shlex.quote(name)})"))
+            others = (f"there are {', '.join(_TOPICS)}, the commands and the views (nsightlens views --search "
+                      f"{shlex.quote(name)})")
+            meant = f"did you mean {' or '.join(near)}?"
+            raise UsageError(f"there is no topic {name}; {meant if near else others}")
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
 

@@ -129,8 +129,8 @@ def defect(kind: type[BaseException], error: BaseException, trace: TracebackType
     """Print what nobody foresaw, and how to report it: the hook of the interpreter."""
     traceback.print_exception(kind, error, trace)
     if not _State.debug:
-        complain("nsightlens: this is a defect of nsightlens. Please report it with what this prints: nsightlens --debug and the same "
-                 "arguments")
+        complain("nsightlens: this is a defect of nsightlens. Please report it with what this prints: nsightlens --debug and the "
+                 "same arguments")
 
 
 def _versions() -> str:

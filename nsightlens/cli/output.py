@@ -134,7 +134,7 @@ def emit_page(
     tables: Callable[[], Mapping[str, pa.Table]], main: Callable[[], pa.Table], form: str | None, output: Path | None, *,
     wide: bool = False,
 ) -> None:
-    """Write what is behind a page: all its tables as one JSON object, lists of rows under "tables", else the one that is its main.
+    """Write what is behind a page: as JSON all its tables, lists of rows under "tables", else the one that is its main.
 
     Only what is written is computed. Raises as `emit`.
     """

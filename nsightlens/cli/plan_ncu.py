@@ -51,7 +51,7 @@ def command(
     the NVTX ranges around each launch: ingest uses them to match the launch with the timeline.
 
     \b
-    nsightlens plan-ncu --budget 10min -- python train.py --steps 5
+    nsightlens plan-ncu --run base --budget 10min -- python train.py --steps 5
     nsightlens plan-ncu --lines > plan.sh; bash plan.sh python train.py --steps 5
     nsightlens ingest ncu-plan
     """

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.ingest import broken, count, progress, refusals, say, wait
+from nsightlens.cli.ingest import broken, count, refusals, say, wait
 from nsightlens.cli.messages import complain, is_quiet
 from nsightlens.cli.output import executor_options, store_option
+from nsightlens.cli.progress import progress
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.executors import Kind
@@ -37,7 +38,7 @@ def command(
 
     \b
     nsightlens refresh
-    nsightlens refresh --store runs/store --jobs 4
+    nsightlens refresh --store nsightlens-store --jobs 4
     """
     from nsightlens.pipeline.workers import return_memory, spare_pandas
 

@@ -12,6 +12,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import check_ending, store_option, views_option
+from nsightlens.cli.progress import patience, progress
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     \b
     nsightlens report -o report.html --open
     nsightlens report runs/base -o base.html
-    nsightlens report --run fused --base plain -o change.html
+    nsightlens report --run fused --base base -o change.html
     """
     from nsightlens.html_report import report
 
@@ -50,6 +51,7 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     check_ending(output, (".html", ".htm"))
     with ExitStack() as stack:
         opened = _opened(run_dir, store, views, stack)
+        stack.enter_context(patience("writing the report"))
         page = report(opened, run=list(runs), base=base, max_mb=max_mb)
     page.save(output)
     for text in page.left_out:
@@ -62,9 +64,11 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
 def _opened(run_dir: Path | None, store: Path | None, views: Path | None, stack: ExitStack) -> Store:
     """Return the store, or one in a temporary folder with the captures of a run directory."""
     import nsightlens as nl
+    from nsightlens.pipeline.ingest import ingest
 
     if run_dir is None:
         return stack.enter_context(nl.open(store, views=views))
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
-    nl.ingest(run_dir, store=Path(folder) / "store").close()
+    with ExitStack() as reading:
+        ingest([run_dir], Path(folder) / "store", on_progress=progress(reading))
     return stack.enter_context(nl.open(Path(folder) / "store", views=views))

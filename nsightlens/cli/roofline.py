@@ -87,7 +87,7 @@ def command(
     \b
     nsightlens roofline --kernel s16816gemm --output roofline.pdf
     nsightlens roofline --kernel s16816gemm --time nsys --output true.pdf
-    nsightlens roofline --kernel flash --level all --precision all --points flash.csv
+    nsightlens roofline --kernel gemm --level all --precision all --points gemm.csv
     """
     import nsightlens as nl
 

@@ -29,19 +29,20 @@ _OWN = "Views of your own"
 
 @click.command("views")
 @click.argument("view", required=False, shell_complete=view_names)
-@click.option("--search", default=None, metavar="WORDS", help="Only the views that all these words occur in: in a name (also that "
-              "of another tool), the text, a column or a parameter.")
+@click.option("--search", default=None, metavar="WORDS", help="Only the views that all these words occur in: in a name (that "
+              "of another tool included), the text, a column or a parameter.")
 @views_option
 @store_option
 @output_options
 def command(
-    view: str | None, search: str | None, views: Path | None, store: Path | None, form: str | None, output: Path | None, wide: bool,
+    view: str | None, search: str | None, views: Path | None, store: Path | None, form: str | None, output: Path | None,
+    wide: bool,
 ) -> None:
     """List the views by the question that they answer; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no
     store.
 
-    VIEW may be what nsys, HTA or the TensorBoard plugin calls it. Where there is a store, VIEW also says whether its rows were
-    computed at ingest. --format json gives the same as data.
+    VIEW may be what nsys, HTA or the TensorBoard plugin calls it. Where there is a store, VIEW also says whether its rows
+    were computed at ingest. --format json gives the same as data.
 
     \b
     nsightlens views
@@ -134,7 +135,8 @@ def _questions(views: Mapping[str, View]) -> None:
     left = max(len(name) for name, _ in aliases) + 2
     for alias, name in aliases:
         click.echo(f"  {alias:<{left}}= {name}")
-    click.echo("\nnsightlens views VIEW explains one; nsightlens views --search WORD finds one; nsightlens show VIEW prints it", err=True)
+    click.echo("\nnsightlens views VIEW explains one; nsightlens views --search WORDS finds some; nsightlens show VIEW prints it",
+               err=True)
 
 
 def _title(text: str) -> None:

@@ -25,7 +25,8 @@ from nsightlens.errors import ReadError, StoreError, UnknownFormatError
 from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
-from nsightlens.pipeline.plan import OnProgress, Plan, Resources, Task, read_profile
+from nsightlens.pipeline.meter import OnProgress
+from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES

@@ -13,7 +13,7 @@ from click.shell_completion import BashComplete, ZshComplete
 from nsightlens.cli import root
 from tests.cli.command_line import run
 
-RUN = "simulated_resnet18_ddp"
+RUN, GEMM = "simulated_resnet18_ddp", "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_nt"
 
 
 def completed(words: list[str], begun: str, kind: type[BashComplete] | type[ZshComplete] = ZshComplete) -> list[str]:
@@ -34,7 +34,7 @@ def completed(words: list[str], begun: str, kind: type[BashComplete] | type[ZshC
     (["show", "kernel_by_rank", "--rank"], "", ["0", "1"]),
     (["summary", "--run"], "sim", [RUN]),
     (["compare", "runs"], "", [RUN]),
-    (["roofline", "--kernel"], "ampere_bf16_s16816gemm_bf16_128x64", ["ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_nt"]),
+    (["roofline", "--kernel"], GEMM[:36], [GEMM]),
     (["show", "no_such_view"], "", []),
     (["help"], "fil", ["filters"]),
 ])
@@ -65,8 +65,10 @@ def test_the_script_of_a_shell_is_one_that_it_reads(shell: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ([], "Topics: nsightlens help start, filters"), (["start"], "nsightlens ingest RUN_DIR"), (["show"], "Usage: nsightlens show"),
-    (["compare", "runs"], "Usage: nsightlens compare runs"), (["osrt_sum"], "os_call_summary"), (["exit-codes"], "130 interrupted"),
+    ([], "Topics: nsightlens help start, filters"), (["start"], "nsightlens ingest RUN_DIR"),
+    (["show"], "Usage: nsightlens show"),
+    (["compare", "runs"], "Usage: nsightlens compare runs"), (["osrt_sum"], "os_call_summary"),
+    (["exit-codes"], "130 interrupted"),
 ])
 def test_help_explains(asked: list[str], told: str) -> None:
     done = run("help", *asked)
@@ -74,7 +76,8 @@ def test_help_explains(asked: list[str], told: str) -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    (["filter"], "did you mean filters"), (["compare", "rans"], "did you mean ranks"), (["xylophone"], "views --search xylophone"),
+    (["filter"], "did you mean filters"), (["compare", "rans"], "did you mean ranks"),
+    (["xylophone"], "views --search xylophone"),
     (["show", "more"], "there is no topic nsightlens show more"),
 ])
 def test_help_on_what_there_is_not(asked: list[str], told: str) -> None:

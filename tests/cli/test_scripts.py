@@ -54,7 +54,8 @@ def test_rows_have_the_versions_beside_them(bundled_store: Path, where: str) -> 
     (["show", "busy_time"], ".csv, .json, .parquet or .txt"), (["summary"], ".csv, .json, .parquet or .txt"),
     (["plot", "busy_time"], "there is no plot busy_time"), (["plot", "step_breakdown"], "use .png, .svg or .pdf"),
     (["compare", "runs", "a", "b"], "use .png, .svg, .pdf, .csv, .json, .parquet or .txt"), (["report"], "use .html or .htm"),
-    (["export", "perfetto"], ".json or .json.gz"), (["export", "flamegraph"], "use .json"), (["roofline"], ".png or .svg or .pdf"),
+    (["export", "perfetto"], ".json or .json.gz"), (["export", "flamegraph"], "use .json"),
+    (["roofline"], ".png or .svg or .pdf"),
 ])
 def test_an_unknown_extension_names_those_that_there_are(
     bundled_store: Path, tmp_path: Path, asked: list[str], told: str,

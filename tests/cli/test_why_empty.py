@@ -28,7 +28,7 @@ def plain(shared: Shared) -> Path:
 
 
 @pytest.mark.parametrize(("asked", "why"), [
-    (["module_summary"], "module_summary is empty: no modules were recorded: record with the PyTorch profiler and with_stack=True"),
+    (["module_summary"], "module_summary is empty: no modules were recorded: record with the PyTorch profiler and with_stack="),
     (["memory_curve"], "no allocations were recorded: record with the PyTorch profiler and profile_memory=True"),
     (["roofline"], "roofline is empty: no counters were captured: record with ncu"),
     (["straggler"], "straggler is empty: only one rank is known"),

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 
 from nsightlens.readers.kineto.salvage import NEXT_EVENT
+from nsightlens.readers.measure import counted
 
 GZIP = b"\x1f\x8b"
 BLOCK = 1 << 20
@@ -101,11 +102,16 @@ class Source:
         self.in_order = self.zipped or not isinstance(self.file, io.FileIO)  # from afar, to go back costs a request
         self.file.seek(0)
         self.problems: list[Problem] = []
-        self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
+        self._blocks = self._members() if self.zipped else iter(lambda: self._more(BLOCK), b"")
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+    def _more(self, size: int) -> bytes:
+        data = self.file.read(size)
+        counted(len(data))
+        return data
 
     def read(self, size: int) -> bytes:
         """Return at least `size` bytes more, fewer only at the end."""
@@ -122,8 +128,10 @@ class Source:
     def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
         while at + size < self.size:
             end = self._plain_cut(at, size)
+            counted(end - at)
             yield Piece(at, end - at, False)
             at = end
+        counted(max(0, self.size - at))
         yield Piece(at, max(0, self.size - at), True)
 
     def _plain_cut(self, at: int, size: int) -> int:
@@ -151,10 +159,10 @@ class Source:
 
     def _members(self) -> Iterator[bytes]:
         """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
-        data = self.file.read(_COMPRESSED)
+        data = self._more(_COMPRESSED)
         while True:
             header = self._header_size(data)
-            while header is None and (more := self.file.read(_COMPRESSED)):
+            while header is None and (more := self._more(_COMPRESSED)):
                 data += more
                 header = self._header_size(data)
             if header is None:
@@ -172,7 +180,7 @@ class Source:
             if data[:8] != member.trailer():
                 message = "the checksum of the gzip data does not fit the content: the file was damaged; all of it was kept"
                 self.problems.append(Problem("checksum_mismatch", message))
-            data = data[8:].lstrip(b"\0") or self.file.read(_COMPRESSED).lstrip(b"\0")
+            data = data[8:].lstrip(b"\0") or self._more(_COMPRESSED).lstrip(b"\0")
             if not data:
                 return
             if not data.startswith(GZIP):
