@@ -71,7 +71,7 @@ def test_a_meter_tells_of_the_files_begun(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("tool", ["nsys", "torch", "ncu"])
 def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen by a reader that is asked for the count when it is done: all of a trace and a CSV, most of a SQLite file."""
+    """All of a trace and a CSV (and a few bytes twice), and of a SQLite file what is not left to SQLite."""
     if jobs > 1 and tool != "torch":
         pytest.skip("one is enough of what does not depend on it")
     seen: list[int] = []
@@ -89,7 +89,7 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
     (tmp_path / "run" / pattern).symlink_to(folder / pattern)
     ingest([tmp_path / "run"], tmp_path / "store", jobs=jobs)
     whole = (folder / pattern).stat().st_size
-    assert max(seen) == whole if tool != "nsys" else whole / 4 < max(seen) <= whole
+    assert len(seen) == 1 and (whole / 4 if tool == "nsys" else whole) <= seen[0] <= whole + 64
 
 
 def _content(store: Path) -> dict[Path, int]:
