@@ -23,7 +23,7 @@ _PACKAGES = ("duckdb", "pyarrow", "numpy", "scipy", "click", "pandas", "matplotl
 
 
 class _State:
-    """What the options of the command line say: set anew by each command."""
+    """What the options of the command line say; each command begins afresh."""
 
     store: str | None = None
     stderr: TextIO | None = None

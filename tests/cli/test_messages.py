@@ -13,7 +13,7 @@ from tests.cli.command_line import run
 
 
 def test_quiet_leaves_data_and_errors(bundled_store: Path) -> None:
-    empty = ["show", "kernel_overruns", "--store", bundled_store, "-f", "csv"]
+    empty: list[str | Path] = ["show", "kernel_overruns", "--store", bundled_store, "-f", "csv"]
     loud, quiet = run(*empty), run("--quiet", *empty)
     assert loud.stderr and not quiet.stderr and quiet.stdout == loud.stdout
     assert "did you mean kernel_overruns" in run("--quiet", "show", "kernel_overrun", "--store", bundled_store).stderr
@@ -28,7 +28,7 @@ def test_a_quiet_ingest_names_what_is_refused(tmp_path: Path) -> None:
 
 def test_verbose_says_what_was_read_and_computed(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "a.json")
-    asked = ["ingest", tmp_path / "run", "--store", tmp_path / "store", "--jobs", "1"]
+    asked: list[str | Path] = ["ingest", tmp_path / "run", "--store", tmp_path / "store", "--jobs", "1"]
     said = run("--verbose", "--log-file", tmp_path / "log", *asked).stderr
     assert f"read {tmp_path / 'run' / 'a.json'}: " in said
     assert "1 files found; 1 of them are captures" in said and " ms  done" in said

@@ -40,7 +40,7 @@ def test_lines_come_when_a_profile_is_done_and_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
     now = iter([1, 4, 11, 12, 20, 22.5])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr("nsightlens.cli.progress.time.monotonic", lambda: next(now))
     lines = progress._Lines(0)
     for _ in range(3):
         lines.say(Progress(0, 2, "", 50 * MB, 100 * MB))
@@ -106,7 +106,8 @@ def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     before = _content(tmp_path / "store")
     for rank in range(2):
         kineto(tmp_path / "run" / f"{rank}.json", [(f"k{i}", 1000.0 + 20 * i, 10.0) for i in range(40_000)], rank=rank)
-    command = [sys.executable, "-m", "nsightlens", "ingest", tmp_path / "run", "--store", tmp_path / "store", "--jobs", "2"]
+    command = [sys.executable, "-m", "nsightlens", "ingest", str(tmp_path / "run"), "--store", str(tmp_path / "store"),
+               "--jobs", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "store").glob("staging/*.read")) and time.monotonic() < deadline:
