@@ -4,6 +4,8 @@ What is not matched counts as communication everywhere, but says nothing of who 
 and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is not certain.
 The row with rank NULL holds the kernels of processes whose rank is not known.
 @scope run
+@topic ranks
+@needs collectives
 @requires _collective_kernels, profiles
 @assumes Captures that name no execution are of the only one of run and tool.
 @column run                Run.

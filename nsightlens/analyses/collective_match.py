@@ -5,6 +5,8 @@ collective_coverage says what could not be matched. Times of different ranks are
 (see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
 is named only where it came later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
 @scope rows
+@topic ranks
+@needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank that its previous collective, of another group, released later than the second last came late for that.

@@ -5,6 +5,8 @@ last rank to the end, so that waiting for late ranks is no part of it, but for r
 communicators of the same execution, tool, operation, payload and size. A communicator is slow where its median is at least 1.5
 times that of its peers (the median of their medians), and above it by more than the clocks can be wrong.
 @scope run
+@topic ranks
+@needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes Communicators of one size that do the same should take the same time: one that spans more nodes is slower by nature.
 @assumes One and a half times is a rule of thumb; fewer than two peers are no comparison.

@@ -8,6 +8,8 @@ gap or overlap, so that they sum to the path. HTA's critical path, but in elapse
 weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
 last end of the work launched in it.
 @scope rows
+@topic gpu
+@needs gpu_work
 @requires _gpu_work, _waits, api_calls, processes, ranges
 @assumes A call that synchronises awaits the work that ended last within it, of what was launched before it in the process.
 @assumes cudaStreamWaitEvent orders the next launch into its stream (where not known: of its thread) behind all that ended.

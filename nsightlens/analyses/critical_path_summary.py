@@ -1,5 +1,8 @@
 """What bound the time of each process: the critical path (see critical_path) by kind of bound. The parts sum to the path.
 @scope profile
+@alias critical_path_analysis
+@topic gpu
+@needs gpu_work
 @requires _gpu_work, _waits, api_calls, processes, ranges
 @assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, unless nsys recorded it.
 @assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.

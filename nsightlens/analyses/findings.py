@@ -19,6 +19,7 @@ shares and absences are not certain. memory, ddp_without_nccl and data_parallel 
 recommendations, which has its other rules as they are; they and capture come last. A run in which no rule fires has one row,
 nothing. A process without GPU work on record has none: whether its GPU was idle is not known.
 @scope run
+@topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
 @requires timeline_kernels, diagnostics

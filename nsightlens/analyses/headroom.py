@@ -10,6 +10,8 @@ max_gain_ns is what a faster kernel can shorten the process by at most: the head
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
 kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
 @scope run
+@topic roofline
+@needs timeline
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _kineto_known, _ncu_by_config, _ncu_known
 @requires _roofline_point, _steps, _timeline_tools, _waits, timeline_kernels, api_calls, devices, gpu_peaks
 @requires graph_executions, kernels, memory_ops, processes, ranges, recordings

@@ -6,6 +6,8 @@ work that had been launched before the gap began: event (its stream had to wait 
 unlinked: the launching call was not recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
 which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
 @scope profile
+@topic gpu
+@needs gpu_work
 @requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes
 @assumes A call waits for the GPU where CUPTI recorded that it does, or where its name says so (cudaDeviceSynchronize).
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

@@ -11,6 +11,8 @@ The estimate is rough, and nothing of it was measured here: passes 10 (basic), 1
 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
 last launch.
 @scope run
+@topic roofline
+@needs gpu_work
 @requires timeline_kernels, kernels
 @assumes The program does the same work again, in the same order: else other launches are measured than those that were chosen.
 @assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.

@@ -4,6 +4,8 @@ what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks, pr
 Ranges nest and threads run side by side: the totals are no wall time. nsys prints the range as domain:name. Names are without
 the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 @scope run
+@topic nvtx
+@needs ranges
 @alias nvtx_gpu_proj_sum
 @requires api_calls, kernels, memory_ops, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

@@ -4,6 +4,8 @@ the range, on the thread of the range. Work counts for every range around its la
 On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
 ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
 @scope rows
+@topic nvtx
+@needs ranges
 @alias nvtx_gpu_proj_trace
 @requires api_calls, kernels, memory_ops, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

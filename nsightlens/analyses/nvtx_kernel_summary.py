@@ -3,6 +3,8 @@ A kernel is in every range of the launching thread that its call lies within, th
 totals of ranges that contain each other count a kernel several times. Names of ranges are without the numbers (op_id, seq, sizes)
 that PyTorch writes into NVTX texts. Kernels in no range are a row without name, as nsys prints them.
 @scope run
+@topic nvtx
+@needs ranges
 @alias nvtx_kern_sum
 @requires api_calls, kernels, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process; a kernel without one is in no range.

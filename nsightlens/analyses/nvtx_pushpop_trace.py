@@ -1,6 +1,8 @@
 """Each push/pop range with its place on the stack of its thread: the rows of `nsys stats nvtx_pushpop_trace`.
 Its stack is that of push/pop ranges alone: start/end ranges around it do not count.
 @scope rows
+@topic nvtx
+@needs nvtx
 @requires processes, ranges
 @assumes Ranges that stand for an operator, module or step are push/pop, as PyTorch's are.
 @assumes A range that was never closed is in no stack and not here; nsys lets it last to the end of the capture.

@@ -7,6 +7,8 @@ what the times are multiples of (1 us in older PyTorch traces). Ranks that share
 tied to it over others, and the uncertainties add up.
 Where fewer than three calls could be matched there is no row.
 @scope run
+@topic ranks
+@needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.

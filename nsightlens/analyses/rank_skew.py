@@ -4,6 +4,8 @@ A row is one rank in one step of one execution; step is NULL for collectives out
 where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
 whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
 @scope run
+@topic ranks
+@needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A step of a collective is that of its lowest rank; steps are numbered alike on all ranks.

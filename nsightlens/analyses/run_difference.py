@@ -12,6 +12,7 @@ With one recording of each run, in_recordings says how far these two differ, jud
 of the recordings, and of the runs only where runs vary less than that. Times that belong to no operator, module or phase are
 the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @scope run
+@topic runs
 @requires _bounded_kernels, _steps, kernels, recordings
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs).
 @assumes Recordings of a run are independent of each other, and their means vary normally (see recordings).

@@ -5,6 +5,7 @@ change. As in matches: the same kernel key, grid and block, registers and shared
 in the order of launches. Runs that were ingested as one (`ingest --run NAME`) have all of this in matches and in the views on it.
 What is not certain is not here: run_difference compares the kinds of launches.
 @scope rows
+@topic runs
 @requires api_calls, kernels, profiles, ranges
 @assumes Both runs launch the same kernels in the same order, but for what one lacks. Ranks and steps mean the same in both.
 @param  base              Run of the first side; NULL: the first of the store's two runs.

@@ -16,6 +16,7 @@ Both runs are taken under one tool: nsys where both have it, else Kineto; where 
 low_ns, high_ns and verdict are those of run_difference: runs are judged by their recordings, and with one of each nothing is
 said but how the two recordings differ (in_recordings: over the steps; no interval where the ranks' numbers of steps differ).
 @scope run
+@topic runs
 @requires _bounded_kernels, _exclusive_time, _steps, kernels, processes, profiles, recordings
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.

@@ -6,6 +6,8 @@ must agree.
 Operations: for products, convolutions and attention of the precision that does most of them, else all. Ratios are the counted
 figure over the one from shapes. The verdicts claim no more than names and numbers show.
 @scope run
+@topic roofline
+@needs counters, shapes
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps
 @requires timeline_kernels, devices, gpu_peaks, kernels, matches, ranges, recordings
 @assumes Both executions ran the same program on the same shapes.

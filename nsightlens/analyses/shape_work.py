@@ -11,6 +11,8 @@ causal attention: only the pairs on and below the diagonal, about half of its co
 Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both are of the operator, not of what the
 kernel did: padding of tiles, split-K and repeated reads make it more, caches make the traffic less.
 @scope rows
+@topic roofline
+@needs shapes
 @requires kernels, ranges
 @assumes A recording that holds one launch of an operator holds all of them.
 @assumes An operand is as large in memory as it is seen: no strides are stored, so that an expanded one counts too much.

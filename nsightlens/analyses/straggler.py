@@ -4,6 +4,9 @@ The same figures as rank_skew, over the whole execution. A straggler is the rank
 other rank that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
 rank NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
 @scope run
+@alias get_potential_stragglers
+@topic ranks
+@needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other.

@@ -12,6 +12,8 @@ kernel that nothing counted, configuration, operator and shapes, whose operation
 (shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper bound. They are of all ranks
 unless each is asked for.
 @scope run
+@topic roofline
+@needs counters, two_tools
 @requires _datasheet, _datasheet_misfit, _gpu_peak, _timeline_tools, _true_roofline, devices, kernels, matches, profiles, ranges
 @assumes Both executions ran the same program with the same inputs on the same kind of GPU.
 @assumes A launch does the same operations and moves the same bytes undisturbed as under ncu, whose cold caches add DRAM traffic.

@@ -14,6 +14,7 @@ from typing import TextIO
 import click
 
 from nsightlens import __version__
+from nsightlens.cli import messages
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
@@ -37,6 +38,8 @@ COMMANDS = {
     "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
     "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
     "export": "Write the timeline for the Perfetto UI, or Python stacks as a flame graph: export perfetto -o trace.json.gz.",
+    "completion": "Print what makes bash, zsh or fish complete commands, views and values.",
+    "help": "Explain a command, a view or a topic: help start, help filters, help compare runs.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
 
@@ -84,7 +87,13 @@ class _Lazy(click.Group):
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="nsightlens")
-def root() -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Errors only: no progress, hints, notes or warnings.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is read, what is computed, and how long it took.")
+@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="Append what --verbose says to FILE, with more detail.")
+@click.option("--debug", is_flag=True, help="For a report to the authors: --verbose, versions, and where an error came from.")
+@click.pass_context
+def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | None, debug: bool) -> None:
     """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.
 
     \b
@@ -95,8 +104,10 @@ def root() -> None:
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
-    messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error.
+    messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error. --quiet, --verbose, --log-file and --debug
+    stand before the command: nsightlens --verbose ingest run_dir/
     """
+    messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 
 
 def main() -> None:
@@ -104,6 +115,8 @@ def main() -> None:
     if sys.stdout is None:  # closed by the shell: >&-
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - it lasts as long as the process
     _print_what_the_terminal_can_show()
+    messages.begin()
+    sys.excepthook = messages.defect
     warnings.showwarning = _say_warning
     try:
         root.main(prog_name="nsightlens", standalone_mode=False)
@@ -117,13 +130,14 @@ def main() -> None:
         exc.show()
         sys.exit(exc.exit_code)
     except NsightlensError as exc:
-        click.echo(f"nsightlens: {exc}", err=True)
+        messages.explain(exc)
         sys.exit(exc.exit_code)
     except KeyboardInterrupt:
         click.echo("interrupted; the store is unchanged", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(1)
     except OSError as exc:
         click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
@@ -150,7 +164,7 @@ def _say_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line."""
-    click.echo(f"nsightlens: warning: {message}", err=True)
+    click.echo(f"nsightlens: warning: {messages.hint(str(message))}", err=True)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,10 @@ class Page:
         """Return the texts, and what of the filters the view could not follow ('all ranks')."""
         columns = dict(self.store.views[view].columns)
         return ", ".join([*filter(None, texts), *(f"all {_PLURALS[name]}" for name in self.filters if name not in columns)])
+
+
+Section = Callable[[Page], None]
+"""What prints a part of a page."""
 
 
 def best(rows: Iterable[Row], order: Sequence[str]) -> tuple[str, list[Row]]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsightlens.cli.progress import progress
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,11 +21,13 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
     Raises UsageError where both are given.
     """
     import nsightlens as nl
+    from nsightlens.pipeline.ingest import ingest
 
     if not captures:
         return stack.enter_context(nl.open(store, views=views))
     if store:
         raise UsageError("give FILE, RUN_DIR or --store: captures are read without a store")
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
-    nl.ingest(list(captures), store=Path(folder) / "store").close()
+    with ExitStack() as reading:
+        ingest(captures, Path(folder) / "store", on_progress=progress(reading))
     return stack.enter_context(nl.open(Path(folder) / "store", views=views))

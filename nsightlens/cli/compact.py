@@ -20,7 +20,7 @@ def command(store: Path | None) -> None:
 
     \b
     nsightlens compact
-    nsightlens compact --store runs/store
+    nsightlens compact --store nsightlens-store
     """
     from nsightlens.errors import StoreError
     from nsightlens.store.store import is_store, locate

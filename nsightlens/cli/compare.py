@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.filters import chosen, confirm, filter_options
-from nsightlens.cli.output import emit, emit_json, output_options, store_option, views_option
+from nsightlens.cli.complete import of_store
+from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
+from nsightlens.cli.messages import hint
+from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
+from nsightlens.cli.progress import patience
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,18 +27,22 @@ def command() -> None:
 @filter_options
 @store_option
 @views_option
-def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
+@output_options
+def ranks(store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any) -> None:
     """Find stragglers and slow process groups; show how accurate the clocks are, which work is imbalanced, and the top kernels.
 
-    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_summary.
+    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. --format json
+    gives all tables behind the page, csv and parquet that of the stragglers (the view straggler).
 
     \b
     nsightlens compare ranks
     nsightlens compare ranks --run base --tool kineto
+    nsightlens compare ranks --format json
     """
     import nsightlens as nl
     from nsightlens.cli import ranks_page
     from nsightlens.cli.asked import Page
+    from nsightlens.cli.behind import tables_behind
     from nsightlens.cli.page import heading
     from nsightlens.errors import NsightlensError
     from nsightlens.pipeline.workers import spare_pandas
@@ -46,24 +53,28 @@ def ranks(store: Path | None, views: Path | None, **filters: Any) -> None:
         confirm(opened, asked)
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TIMELINE]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
-        compared = 0
-        for run in runs:
-            page = Page(opened, run, asked)
-            if len({row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in ranks_page.TIMELINE} - {None}) > 1:
-                compared += 1
-                heading(f"Ranks of {run}")
-                for section in (ranks_page.waiting, ranks_page.links, ranks_page.clocks, ranks_page.balance, ranks_page.kernels):
-                    section(page)
-        if not compared:
+        pages = {run: Page(opened, run, asked) for run in runs}
+        runs = [run for run, page in pages.items() if len({
+            row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in ranks_page.TIMELINE} - {None}) > 1]
+        if not runs:
             raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR shows the ranks, "
                                   "and ingest --rank-pattern reads them from unusual file names")
-        click.echo("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, "
-                   "rank_clock or rank_balance", err=True)
+        if form or output:
+            emit_page(lambda: tables_behind(opened, runs, asked, lambda _: ranks_page.SECTIONS),
+                      lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
+                      form, output, wide=wide)
+            return
+        for run in runs:
+            heading(f"Ranks of {run}")
+            for section in ranks_page.SECTIONS:
+                section(pages[run])
+        click.echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
+                        "rank_balance"), err=True)
 
 
 @command.command("runs")
-@click.argument("base")
-@click.argument("other")
+@click.argument("base", shell_complete=of_store("run"))
+@click.argument("other", shell_complete=of_store("run"))
 @click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
                                          "[default: kernel, the waterfall by family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
@@ -92,9 +103,9 @@ def runs(
     view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall) beside it.
 
     \b
-    nsightlens compare runs before after
-    nsightlens compare runs before after --by op --format json
-    nsightlens compare runs before after --output waterfall.png
+    nsightlens compare runs base fused
+    nsightlens compare runs base fused --by op --format json
+    nsightlens compare runs base fused --output waterfall.png
     """
     import nsightlens as nl
     from nsightlens.pipeline.workers import spare_pandas
@@ -102,30 +113,34 @@ def runs(
     spare_pandas()
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
-    with nl.open(store, views=views) as opened:
+    with nl.open(store, views=views) as opened, patience("comparing"):
         @cache
         def waterfall() -> pa.Table:
             return opened.view("run_waterfall", by=items, per=per, **asked)
 
-        if output is not None and output.suffix.lower() in (".png", ".svg", ".pdf"):
+        if output is not None and form is None:
+            check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
+        if output is not None and output.suffix.lower() in PICTURES:
             from nsightlens.cli.plot import gpus_of
 
             nl.plots.save(nl.plots.run_waterfall(waterfall(), gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
-        differences = opened.view("run_difference", by=by or "kernel", **asked)
-        if form in ("csv", "parquet", "table") or (output is not None and form is None and output.suffix != ".json"):
-            emit(differences, form, output, wide=wide)
-            return
-        tables = {
-            "comparability": opened.view("comparability", base=base, other=other),
-            "step": opened.view("run_difference", by="step", **asked),
-            "waterfall": waterfall(),
-            "differences": differences,
-        }
+        def differences() -> pa.Table:
+            return opened.view("run_difference", by=by or "kernel", **asked)
+
+        def behind() -> dict[str, pa.Table]:
+            return {
+                "comparability": opened.view("comparability", base=base, other=other),
+                "step": opened.view("run_difference", by="step", **asked),
+                "waterfall": waterfall(),
+                "differences": differences(),
+            }
+
         if form or output:
-            emit_json(tables, output)
+            emit_page(behind, differences, form, output, wide=wide)
             return
+        tables = behind()
         recordings = opened.view("recordings", only_run=[base, other]).to_pylist()
         if by is None:
             tables["families"] = opened.view("run_difference", by="family", **asked)

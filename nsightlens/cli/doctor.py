@@ -29,6 +29,10 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
 
     Changes nothing (what --deep records is deleted again), and exits with 0 whatever it finds. With --format or --output the
     findings are a table.
+
+    \b
+    nsightlens doctor
+    nsightlens doctor runs/base --format json
     """
     from nsightlens.doctor.fitness import verdict
 

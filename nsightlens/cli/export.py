@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen
-from nsightlens.cli.output import store_option, views_option, write
+from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
+
+_ENDINGS = {"speedscope": (".json",), "collapsed": (".txt", ".folded", ".collapsed")}
 
 
 @click.group("export")
@@ -28,7 +31,7 @@ def command() -> None:
 @command.command("perfetto")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
               help="FILE.json, or FILE.json.gz to compress it.")
-@click.option("--run", "only_run", multiple=True, metavar="NAME", help="Only this run.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
 @click.option("--step", "only_step", multiple=True, metavar="A-B", help="Only CPU work that began, and GPU work that was "
                                                                         "launched, in these steps.")
@@ -43,7 +46,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 
     \b
     nsightlens export perfetto -o trace.json.gz
-    nsightlens export perfetto --run base --rank 0-3 --step 5-6 -o steps.json.gz
+    nsightlens export perfetto --run base --rank 0-1 --step 2-3 -o steps.json.gz
     """
     import nsightlens as nl
     from nsightlens.perfetto import export
@@ -63,7 +66,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or a line per stack for flamegraph.pl and its kin.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
-@click.option("--run", "only_run", multiple=True, metavar="NAME", help="Only this run.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
 @store_option
 @views_option
@@ -79,6 +82,8 @@ def flamegraph(
     nsightlens export flamegraph -o gpu.speedscope.json
     nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
     """
+    if output is not None:
+        check_ending(output, _ENDINGS[format_])
     import nsightlens as nl
     from nsightlens.flamegraph import collapsed, speedscope, stacks
 

@@ -19,11 +19,16 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     For jobs that ended, or were killed, between the report and its export, and for machines without nsys: run it where nsys is
     installed, and ingest anywhere. Only what is missing, or was left half-written, is made. Reports of Nsight Compute need no
     export: they are read as they are. Exit code 1 where a report could not be exported.
+
+    \b
+    nsightlens export-reports runs/base
+    nsightlens export-reports runs/ --nsys /opt/nvidia/nsight-systems/2025.5.1/bin/nsys
     """
-    from nsightlens.cli.ingest import count, progress, say
+    from nsightlens.cli.ingest import count, say
+    from nsightlens.cli.progress import progress
     from nsightlens.discovery.export_reports import Done, export_reports, unexported
     from nsightlens.errors import ReadError
-    from nsightlens.pipeline.plan import Progress
+    from nsightlens.pipeline.meter import Progress
 
     reports = unexported(run_dir)
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def filter_options(function: _T) -> _T:
              "tool": "Only what this tool recorded: nsys, ncu or kineto.", "family": "Only kernels of this family."}
     for column in reversed(COLUMNS):
         metavar = "NUMBERS" if column in _NUMBERED else "NAME"
-        function = click.option(f"--{column}", f"only_{column}", multiple=True, metavar=metavar, help=helps[column])(function)
+        function = click.option(f"--{column}", f"only_{column}", multiple=True, metavar=metavar, help=helps[column],
+                                shell_complete=of_store(column))(function)
     return function
 
 

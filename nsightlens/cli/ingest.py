@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.messages import complain, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
+from nsightlens.cli.progress import progress
 
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
     from nsightlens.pipeline.executors import Kind
     from nsightlens.pipeline.ingest import Report
-    from nsightlens.pipeline.plan import Progress
     from nsightlens.store.store import Store
 
 _MOST = 12
 _FEW = 3
-_LINES = 20
 
 
 @click.command("ingest")
@@ -58,6 +57,7 @@ def command(
     from nsightlens.pipeline.executors import executor as on
     from nsightlens.pipeline.ingest import ingest
 
+    quiet = quiet or is_quiet()
     with ExitStack() as stack:
         pool = stack.enter_context(on(executor, scheduler, scheduler_file))
         report = ingest(run_dir, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=not no_materialise,
@@ -66,31 +66,13 @@ def command(
     if not quiet:
         _summarise(report)
     for error in report.refused if quiet else ():
-        click.echo(f"nsightlens: {error}", err=True)
+        complain(f"nsightlens: {error}")
     if failed:
         sys.exit(1)
 
 
 def wait(holder: str) -> None:
     click.echo(f"waiting for another ingest into this store to finish ({holder})", err=True)
-
-
-def progress(stack: ExitStack) -> Callable[[Progress], None]:
-    """Return a callback: a bar on a terminal, a line per profile elsewhere."""
-    if not sys.stderr.isatty():
-        def line(step: Progress) -> None:
-            every = max(1, step.total // _LINES)
-            if step.label and (step.done % every == 0 or step.done == step.total):
-                click.echo(f"[{step.done}/{step.total}] {step.label}", err=True)
-        return line
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    bar = stack.enter_context(Bar(TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                                  TextColumn("{task.description}", markup=False), console=Console(stderr=True), transient=True))
-    task = bar.add_task("", total=None)
-    return lambda step: bar.update(task, completed=step.done, total=step.total, description=step.label)
 
 
 def _summarise(report: Report) -> None:
@@ -245,4 +227,4 @@ def count(number: int, what: str) -> str:
 def say(text: str) -> None:
     from nsightlens.names import printable
 
-    click.echo(printable(text), err=True)
+    click.echo(hint(printable(text)), err=True)

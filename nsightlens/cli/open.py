@@ -22,6 +22,7 @@ def command(store: Path | None) -> None:
     was fetched before, and the store has not changed, nothing is transferred.
 
     \b
+    nsightlens open
     nsightlens open s3://bucket/store
     duckdb -readonly $(nsightlens open s3://bucket/store 2> /dev/null)
     """

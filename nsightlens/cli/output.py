@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from nsightlens import __version__
+from nsightlens.cli.messages import remember_store
 from nsightlens.cli.tables import ROWS, Style, output_width, render
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import printable
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("table", "csv", "json", "parquet")
+PICTURES = (".png", ".svg", ".pdf")
+FORMAT_VERSION = 1
+"""Of JSON and Parquet, in which it stands: raised where a key, or what is below it, gets another name, place or meaning."""
 _MOST = 100_000
 """Rows of a table that is written for people into a pipe or a file."""
 _T = TypeVar("_T", bound=Callable[..., Any])
@@ -38,18 +43,9 @@ class Place(click.Path):
         return path_given(value)
 
 
-def view_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of views, and what other tools call them, for the shell to complete."""
-    from nsightlens.views import registry
-
-    known = registry.known()
-    names = [*known, *(alias.name for view in known.values() for alias in view.aliases)]
-    return sorted(name for name in names if name.startswith(incomplete))
-
-
 def store_option(function: _T) -> _T:
     """Add --store."""
-    return click.option("--store", type=Place(), default=None,
+    return click.option("--store", type=Place(), default=None, callback=remember_store,
                         help="Folder or URL of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
@@ -134,10 +130,25 @@ def _text(tables: _Counted, style: Style) -> Iterator[str]:
     yield as_text(pa.concat_tables(shown), replace(style, of=tables.rows))
 
 
-def emit_json(tables: Mapping[str, pa.Table], output: Path | None) -> None:
-    """Write several tables as one JSON object, a list of rows under each name, to standard output or `output`."""
-    content = {name: _records(table) for name, table in tables.items()}
+def emit_page(
+    tables: Callable[[], Mapping[str, pa.Table]], main: Callable[[], pa.Table], form: str | None, output: Path | None, *,
+    wide: bool = False,
+) -> None:
+    """Write what is behind a page: as JSON all its tables, lists of rows under "tables", else the one that is its main.
+
+    Only what is written is computed. Raises as `emit`.
+    """
+    form = form or _by_ending(output)
+    if form != "json":
+        emit(main(), form, output, wide=wide)
+        return
+    content = {**_versions(), "tables": {name: _records(table) for name, table in tables().items()}}
     write([json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n"], output)
+
+
+def _versions() -> dict[str, object]:
+    """Return what every JSON begins with."""
+    return {"nsightlens": __version__, "format_version": FORMAT_VERSION}
 
 
 def write(texts: Iterable[str], output: Path | None) -> None:
@@ -158,6 +169,13 @@ def _harmless(text: str) -> str:
     return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
+def check_ending(output: Path, endings: Sequence[str]) -> None:
+    """Raise UsageError for a file whose extension is none of `endings` ('.png', …)."""
+    if output.suffix.lower() not in endings:
+        listed = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise UsageError(f"{output}: unknown extension; use {listed}")
+
+
 def _by_ending(output: Path | None) -> str:
     """Return the format that a file's extension sets. Raises UsageError for an unknown extension."""
     if output is None or output.suffix == ".txt":
@@ -173,10 +191,14 @@ def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None)
 
     if output is None and sys.stdout.isatty():
         raise UsageError("Parquet is binary: give --output FILE.parquet, or send standard output to a file")
+    versions = {name: str(version) for name, version in _versions().items()}
+    schema = schema.with_metadata({**(schema.metadata or {}), **versions})
     try:
         with pq.ParquetWriter(output or sys.stdout.buffer, schema) as writer:
             for table in tables:
-                writer.write_table(table)
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+    except BrokenPipeError:
+        raise
     except (OSError, pa.ArrowException) as exc:
         raise NsightlensError(f"{output or 'standard output'}: cannot be written ({exc})") from exc
 
@@ -196,13 +218,14 @@ def _csv(tables: Iterable[pa.Table]) -> Iterator[str]:
 
 
 def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
-    """Yield the text of one list with all rows."""
-    before = "["
+    """Yield the text of one object with all rows in a list under "rows"."""
+    yield f"{json.dumps(_versions(), indent=1)[:-2]},\n \"rows\": ["
+    before = ""
     for table in tables:
         for row in _records(table):
-            yield f"{before}\n{indent(json.dumps(row, indent=1, ensure_ascii=False, default=_plain), ' ')}"
+            yield f"{before}\n{indent(json.dumps(row, indent=1, ensure_ascii=False, default=_plain), '  ')}"
             before = ","
-    yield "[]\n" if before == "[" else "\n]\n"
+    yield "\n ]\n}\n" if before else "]\n}\n"
 
 
 def _records(table: pa.Table) -> list[dict[str, object]]:

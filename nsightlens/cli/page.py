@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import click
 
+from nsightlens.cli.messages import hint
 from nsightlens.cli.tables import Column
 from nsightlens.names import printable
 from nsightlens.views.figures import MISSING
@@ -124,13 +125,13 @@ def more(count: int, view: str, over: str = "") -> None:
 def paragraphs(texts: Iterable[str]) -> None:
     """Print texts, each from the page's edge and wrapped to it."""
     for text in texts:
-        click.echo("\n".join(textwrap.wrap(printable(text), page_width())))
+        click.echo("\n".join(textwrap.wrap(hint(printable(text)), page_width())))
 
 
 def lines(texts: Iterable[str], mark: str = "-") -> None:
     """Print texts as a list, wrapped to the page."""
     for text in texts:
-        wrapped = textwrap.wrap(printable(text), page_width() - len(_INDENT) - len(mark) - 1) or [""]
+        wrapped = textwrap.wrap(hint(printable(text)), page_width() - len(_INDENT) - len(mark) - 1) or [""]
         click.echo(f"{_INDENT}{mark} {wrapped[0]}")
         for rest in wrapped[1:]:
             click.echo(f"{_INDENT}{' ' * len(mark)} {rest}")

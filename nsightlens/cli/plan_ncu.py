@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 
@@ -24,7 +25,8 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 
 @click.command("plan-ncu")
 @click.argument("application", nargs=-1, type=click.UNPROCESSED)
-@click.option("--run", default=None, metavar="NAME", help="The run to plan for [default: the only one].")
+@click.option("--run", default=None, metavar="NAME", shell_complete=of_store("run"),
+              help="The run to plan for [default: the only one].")
 @click.option("--rank", default=None, type=int, help="The rank to profile [default: the lowest].")
 @click.option("--cover", default=90.0, show_default=True, metavar="PERCENT",
               help="Share of the GPU time, without collectives, to cover.")
@@ -49,7 +51,7 @@ def command(
     the NVTX ranges around each launch: ingest uses them to match the launch with the timeline.
 
     \b
-    nsightlens plan-ncu --budget 10min -- python train.py --steps 5
+    nsightlens plan-ncu --run base --budget 10min -- python train.py --steps 5
     nsightlens plan-ncu --lines > plan.sh; bash plan.sh python train.py --steps 5
     nsightlens ingest ncu-plan
     """

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.complete import pairs as completed_pairs
+from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
 from nsightlens.errors import UsageError
 from nsightlens.names import printable
 
@@ -24,8 +26,8 @@ _TOOLS = ("nsys", "kineto", "ncu")
 
 
 @click.command("plot")
-@click.argument("name", required=False)
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("name", required=False, shell_complete=plot_names)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
               help="File to write: FILE.png, .svg or .pdf.")
 @click.option("--size", type=(click.FloatRange(1, 100), click.FloatRange(1, 100)), default=None, metavar="WIDTH HEIGHT",
@@ -61,8 +63,7 @@ def command(
         raise UsageError(did_you_mean("plot", name, plots.PLOTS))
     if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
-    if output.suffix.lower().lstrip(".") not in plots.FORMATS:
-        raise UsageError(f"{output}: unknown extension; use .png, .svg or .pdf")
+    check_ending(output, PICTURES)
     with nl.open(store, views=views) as opened:
         given = parameters(pairs) | ({} if top is None else {"how_many": top})
         asked = parameters_of(name, opened.views, chosen(filters), given)

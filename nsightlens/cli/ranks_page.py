@@ -195,3 +195,6 @@ def kernels(page: Page) -> None:
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])
+
+
+SECTIONS = (waiting, links, clocks, balance, kernels)

@@ -26,7 +26,8 @@ def command(
     Each BALANCE states which parts sum to which total, row by row, or over the rows of a group:
 
     \b
-    nsightlens reconcile steps.csv "step = kernel + memcpy + memset + runtime + other"
+    nsightlens show busy_time -o busy.csv
+    nsightlens reconcile busy.csv "span_ns = busy_ns + idle_ns"
     nsightlens reconcile parts.csv "step_ns = total_ns per rank, step"
     """
     from nsightlens.errors import UsageError

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.ingest import broken, count, progress, refusals, say, wait
+from nsightlens.cli.ingest import broken, count, refusals, say, wait
+from nsightlens.cli.messages import complain, is_quiet
 from nsightlens.cli.output import executor_options, store_option
+from nsightlens.cli.progress import progress
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.executors import Kind
@@ -36,7 +38,7 @@ def command(
 
     \b
     nsightlens refresh
-    nsightlens refresh --store runs/store --jobs 4
+    nsightlens refresh --store nsightlens-store --jobs 4
     """
     from nsightlens.pipeline.workers import return_memory, spare_pandas
 
@@ -45,13 +47,14 @@ def command(
     from nsightlens.pipeline.executors import executor as on
     from nsightlens.pipeline.refresh import refresh
 
+    quiet = quiet or is_quiet()
     with ExitStack() as stack:
         pool = stack.enter_context(on(executor, scheduler, scheduler_file))
         done = refresh(store, jobs=jobs, executor=pool, on_progress=None if quiet else progress(stack), on_wait=wait)
     if not quiet:
         _summarise(done)
     for error in done.report.refused if quiet else ():
-        click.echo(f"nsightlens: {error}", err=True)
+        complain(f"nsightlens: {error}")
     if any(outcome.state == "refused" for outcome in done.report.outcomes):
         sys.exit(1)
 

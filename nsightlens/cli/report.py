@@ -8,15 +8,19 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.complete import of_store
+from nsightlens.cli.output import check_ending, store_option, views_option
+from nsightlens.cli.progress import patience
 
 
 @click.command("report")
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
               help="File to write.")
-@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.")
-@click.option("--base", metavar="NAME", help="Compare --run with this run: the report then has a tab for what changed.")
+@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.",
+              shell_complete=of_store("run"))
+@click.option("--base", metavar="NAME", shell_complete=of_store("run"),
+              help="Compare --run with this run: the report then has a tab for what changed.")
 @click.option("--max-mb", type=click.FloatRange(min=1), default=10, show_default=True,
               help="Largest size of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in the browser.")
@@ -32,13 +36,16 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     \b
     nsightlens report -o report.html --open
     nsightlens report runs/base -o base.html
-    nsightlens report --run fused --base plain -o change.html
+    nsightlens report --run fused --base base -o change.html
     """
     from nsightlens.cli.captures import opened
     from nsightlens.html_report import report
 
+    check_ending(output, (".html", ".htm"))
     with ExitStack() as stack:
-        page = report(opened([run_dir] if run_dir else [], store, views, stack), run=list(runs), base=base, max_mb=max_mb)
+        store_read = opened([run_dir] if run_dir else [], store, views, stack)
+        stack.enter_context(patience("writing the report"))
+        page = report(store_read, run=list(runs), base=base, max_mb=max_mb)
     page.save(output)
     for text in page.left_out:
         click.echo(f"left out: {text}", err=True)

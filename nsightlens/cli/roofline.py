@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.output import emit, format_options, store_option, views_option
@@ -36,7 +37,7 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 
 
 @click.command("roofline")
-@click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME",
+@click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME", shell_complete=of_store("kernel"),
               help="Part of the kernel's name, case-insensitive, or a pattern such as 'gemm*'; several: -k A -k B, or A,B "
                    "[default: all that ncu profiled].")
 @click.option("--regex", is_flag=True, help="--kernel is a regular expression, case-sensitive.")
@@ -86,7 +87,7 @@ def command(
     \b
     nsightlens roofline --kernel s16816gemm --output roofline.pdf
     nsightlens roofline --kernel s16816gemm --time nsys --output true.pdf
-    nsightlens roofline --kernel flash --level all --precision all --points flash.csv
+    nsightlens roofline --kernel gemm --level all --precision all --points gemm.csv
     """
     import nsightlens as nl
 

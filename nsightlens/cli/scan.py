@@ -27,6 +27,10 @@ def command(
 
     Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`; `unread` names the tables
     of an nsys report that hold events and that ingest does not read, with their rows.
+
+    \b
+    nsightlens scan runs/base
+    nsightlens scan runs/base -f csv
     """
     from nsightlens.pipeline.workers import spare_pandas
 

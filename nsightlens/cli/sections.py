@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 
 from nsightlens.cli import host_sections, page
-from nsightlens.cli.asked import TIMELINE, Page, Row, best
+from nsightlens.cli.asked import TIMELINE, Page, Row, Section, best
 from nsightlens.cli.findings_page import sentences
 from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
 from nsightlens.cli.tables import Column
@@ -327,7 +327,6 @@ def missing(asked: Page) -> None:
         lines(asked.missing)
 
 
-Section = Callable[[Page], None]
 FIRST: tuple[Section, ...] = (verdict, findings, captured, gpus, execution)
 LAST: tuple[Section, ...] = (missing, coverage, diagnostics)
 SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.complete import pairs as completed_pairs
+from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.output import emit_batches, output_options, store_option, view_names, views_option
+from nsightlens.cli.messages import hint
+from nsightlens.cli.output import emit_batches, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store.store import Store
     from nsightlens.views.header import View
-
-_MOST = 12
 
 
 @click.command("show")
 @click.argument("view", shell_complete=view_names)
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @filter_options
 @click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
 @click.option("--sort", default=None, metavar="NAMES", help="Sort by these columns; - before a name: largest first (-total_ns).")
@@ -56,6 +56,7 @@ def command(
     from nsightlens.pipeline.workers import spare_pandas
 
     spare_pandas()
+    from nsightlens.cli.why_empty import why_empty
     from nsightlens.schema import TABLES
     from nsightlens.views import registry
 
@@ -70,7 +71,8 @@ def command(
         shown = _limited(_arranged(tables, _names(columns, found), _order(sort, found)), limit)
         first = () if columns else found.first
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
-            _hint(opened, view, asked)
+            for line in why_empty(opened, found, asked):
+                click.echo(hint(line), err=True)
 
 
 def _names(text: str | None, view: View) -> list[str]:
@@ -108,16 +110,3 @@ def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]
             return
         yield table if most is None else table.slice(0, most)
         most = most if most is None else max(most - table.num_rows, 0)
-
-
-def _hint(store: Store, view: str, asked: dict[str, object]) -> None:
-    """Say which values there are where a filter left no row."""
-    for name in asked:
-        column = name.removeprefix("only_")
-        if column != name:
-            others = {key: value for key, value in asked.items() if not key.startswith("only_")}
-            values = sorted({str(value) for value in store.view(view, **others)[column].to_pylist()})
-            shown = ", ".join(values[:_MOST]) + (", …" if len(values) > _MOST else "")
-            given = asked[name]
-            asking = ", ".join(map(str, given)) if isinstance(given, list) else given
-            click.echo(f"{name}={asking}: the values of {column} are {shown or 'none'}", err=True)

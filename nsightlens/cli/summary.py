@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from nsightlens.cli.filters import chosen, confirm, filter_options
-from nsightlens.cli.output import store_option, views_option
+from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
+from nsightlens.cli.messages import hint
+from nsightlens.cli.output import emit_page, output_options, store_option, views_option
 
 _MOST = 3  # runs with a page each; of more, the user chooses
 _MORE = (
@@ -25,21 +26,26 @@ _MORE = (
 @filter_options
 @store_option
 @views_option
-def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, **filters: Any) -> None:
+@output_options
+def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
+            **filters: Any) -> None:
     """Print one page on each run: the verdict and its findings, what was captured, how the GPUs were used, where the steps went.
 
     FILE: captures or run directories to read instead of a store; nothing is left behind. Sections without data are not there,
     and those that the findings are about come first.
 
     Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
-    reach says so ("all ranks"). The page takes the width of the terminal, or COLUMNS.
+    reach says so ("all ranks"). The page takes the width of the terminal, or COLUMNS. --format json gives the tables behind the
+    page, of all runs; csv and parquet give that of the view findings.
 
     \b
     nsightlens summary
     nsightlens summary --run base --rank 0
     nsightlens summary report.sqlite
+    nsightlens summary --format json
     """
     from nsightlens.cli.asked import Page
+    from nsightlens.cli.behind import tables_behind
     from nsightlens.cli.captures import opened as opened_store
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import ordered
@@ -53,6 +59,10 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         confirm(opened, asked)
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
+        if form or output:
+            emit_page(lambda: tables_behind(opened, runs, asked, ordered),
+                      lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output, wide=wide)
+            return
         answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         if not asked:
             answers["profile_overview",] = overview.to_pylist()
@@ -67,4 +77,4 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         if len(runs) > _MOST:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
-        click.echo(f"More: {'; '.join(_MORE)}", err=True)
+        click.echo(f"More: {hint('; '.join(_MORE))}", err=True)

@@ -3,49 +3,160 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.output import store_option, view_names, views_option
+from nsightlens.cli.complete import view_names
+from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import terminal_width
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsightlens.views.header import View
 
 _SCOPES = {
     "profile": "its rows depend on one profile alone",
     "run": "its rows depend on several profiles: ranks, tools, counters, or runs",
     "rows": "it has as many rows as there are events",
 }
+_OWN = "Views of your own"
 
 
 @click.command("views")
 @click.argument("view", required=False, shell_complete=view_names)
+@click.option("--search", default=None, metavar="WORDS", help="Only the views that all these words occur in: in a name (that "
+              "of another tool included), the text, a column or a parameter.")
 @views_option
 @store_option
-def command(view: str | None, views: Path | None, store: Path | None) -> None:
-    """List the views; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no store.
+@output_options
+def command(
+    view: str | None, search: str | None, views: Path | None, store: Path | None, form: str | None, output: Path | None,
+    wide: bool,
+) -> None:
+    """List the views by the question that they answer; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no
+    store.
 
-    Where there is one, it also says whether the view's rows were computed at ingest.
+    VIEW may be what nsys, HTA or the TensorBoard plugin calls it. Where there is a store, VIEW also says whether its rows
+    were computed at ingest. --format json gives the same as data.
 
     \b
+    nsightlens views
+    nsightlens views --search idle
     nsightlens views busy_time
+    nsightlens views get_idle_time_breakdown
     nsightlens views --views my_views/
     """
-    from nsightlens.store.store import is_store, locate
+    from nsightlens.errors import UsageError
     from nsightlens.views import folder, registry
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
-    if view is None:
-        left = max(len(name) for name in found) + 2
-        wide = terminal_width()
-        for name, one in found.items():
-            text = f"{name:<{left}}{one.summary}"
-            click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
-        for alias, name in sorted((alias.name, one.name) for one in found.values() for alias in one.aliases):
-            click.echo(f"{alias:<{left}}= {name}")
+    if view is not None:
+        if search is not None:
+            raise UsageError("give VIEW or --search")
+        one, _ = registry.named(view, found)
+        if form or output:
+            emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide)
+        else:
+            _page(one, store)
         return
-    one, _ = registry.named(view, found)
+    if search is not None:
+        found = _having(search, found)
+    if form or output:
+        emit(_listed(found.values()), form, output, wide=wide, first=("name", "summary"))
+    elif search is not None:
+        _entries(found.values())
+    else:
+        _questions(found)
+
+
+def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
+    """Return the views that all words occur in, those first whose name has them. Raises UsageError where there is none."""
+    from nsightlens.errors import UsageError
+
+    wanted = words.lower().split()
+    names = {view.name: " ".join([view.name, *(alias.name for alias in view.aliases)]).lower() for view in views.values()}
+    texts = {view.name: " ".join([names[view.name], view.doc, *(f"{name} {doc}" for name, doc in view.columns),
+                                  *(f"{param.name} {param.doc}" for param in view.params)]).lower() for view in views.values()}
+    found = [name for name in views if all(word in texts[name] for word in wanted)]
+    if not found:
+        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; nsightlens views lists all")
+    return {name: views[name] for name in sorted(found, key=lambda name: (not all(w in names[name] for w in wanted), name))}
+
+
+def _listed(views: Iterable[View]) -> pa.Table:
+    import pyarrow as pa
+
+    from nsightlens.views.topics import START, TOPICS
+
+    names = ("name", "summary", "question", "scope", "start", "also_called", "parameters", "columns")
+    rows = [(view.name, view.summary, TOPICS.get(view.topic), view.scope, view.name in START, [a.name for a in view.aliases],
+             [param.name for param in view.params], [name for name, _ in view.columns]) for view in views]
+    types = (*[pa.string()] * 4, pa.bool_(), *[pa.list_(pa.string())] * 3)
+    return pa.table({name: pa.array([row[i] for row in rows], type_)
+                     for i, (name, type_) in enumerate(zip(names, types, strict=True))})
+
+
+def _tables(view: View) -> dict[str, pa.Table]:
+    """Return what is known of a view: a row of it, its parameters and its columns."""
+    import pyarrow as pa
+
+    text = pa.schema([("name", pa.string()), ("meaning", pa.string())])
+    params = [{"name": p.name, "meaning": p.doc, "default": None if p.default is None else str(p.default)} for p in view.params]
+    about = _listed([view]).drop_columns(["parameters", "columns"])
+    for name, value in (("doc", view.doc), ("sql", view.sql or None)):
+        about = about.append_column(name, pa.array([value], pa.string()))
+    return {
+        "view": about.append_column("assumes", pa.array([list(view.assumes)], pa.list_(pa.string()))),
+        "parameters": pa.Table.from_pylist(params, text.append(pa.field("default", pa.string()))),
+        "columns": pa.Table.from_pylist([{"name": name, "meaning": doc} for name, doc in view.columns], text),
+    }
+
+
+def _questions(views: Mapping[str, View]) -> None:
+    """Print the views to start with, then all of them by question, and what other tools call them."""
+    from nsightlens.views.topics import START, TOPICS
+
+    _title("Start with these ten")
+    _entries(views[name] for name in START)
+    for topic, question in (*TOPICS.items(), (None, _OWN)):
+        some = [one for one in views.values() if (one.topic if one.is_shipped else None) == topic]
+        if some:
+            click.echo()
+            _title(question)
+            _entries(some)
+    click.echo()
+    _title("What nsys, HTA and the TensorBoard plugin call them")
+    aliases = sorted((alias.name, one.name) for one in views.values() for alias in one.aliases)
+    left = max(len(name) for name, _ in aliases) + 2
+    for alias, name in aliases:
+        click.echo(f"  {alias:<{left}}= {name}")
+    click.echo("\nnsightlens views VIEW explains one; nsightlens views --search WORDS finds some; nsightlens show VIEW prints it",
+               err=True)
+
+
+def _title(text: str) -> None:
+    click.echo(click.style(text, bold=True))
+
+
+def _entries(views: Iterable[View]) -> None:
+    """Print names with what they are beside them."""
+    listed = list(views)
+    left = max(len(view.name) for view in listed) + 4
+    wide = terminal_width()
+    for view in listed:
+        text = f"  {view.name:<{left - 2}}{view.summary}"
+        click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
+
+
+def _page(one: View, store: Path | None) -> None:
+    """Print the documentation of a view."""
+    from nsightlens.store.store import is_store, locate
+
     width = page_width()
     click.echo(click.style(one.name, bold=True) + "\n")
     click.echo(textwrap.fill(one.doc, width))
@@ -54,10 +165,7 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
         click.echo(f"{click.style('Also called', bold=True)}: {', '.join(map(str, one.aliases))}")
     if one.scope == "profile" and is_store(locate(store)):
         click.echo(_kept(locate(store), one.name))
-    if one.assumes:
-        click.echo(click.style("\nAssumes", bold=True))
-        for text in one.assumes:
-            click.echo(textwrap.fill(text, width, initial_indent="- ", subsequent_indent="  "))
+    _conditions(one, width)
     if one.params:
         click.echo(click.style("\nParameters", bold=True))
         _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
@@ -65,6 +173,18 @@ def command(view: str | None, views: Path | None, store: Path | None) -> None:
     _list(one.columns, width)
     click.echo(click.style("\nDefinition", bold=True))
     click.echo(one.sql.strip() or f"Computed in Python: {one.place}")
+
+
+def _conditions(one: View, width: int) -> None:
+    """Print where a view is empty, and what it assumes."""
+    from nsightlens.views.needs import NEEDS
+
+    empty = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in one.needs]
+    for title, texts in (("Empty where", empty), ("Assumes", one.assumes)):
+        if texts:
+            click.echo(click.style(f"\n{title}", bold=True))
+        for text in texts:
+            click.echo(textwrap.fill(text, width, initial_indent="- ", subsequent_indent="  "))
 
 
 def _kept(path: Path, view: str) -> str:

@@ -21,6 +21,9 @@ def command(folder: Path, force: bool) -> None:
 
     They need bash, Python's standard library and, where they use it, torch; they do not need nsightlens. Existing files that
     differ (you edited them) are kept and the command exits with 1, unless --force is given.
+
+    \b
+    nsightlens wrappers my_wrappers
     """
     folder_of_ours = source()
     files = sorted(p for p in folder_of_ours.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))

@@ -15,7 +15,8 @@ import duckdb
 from nsightlens.columns.row_templates import templates_of
 from nsightlens.errors import UsageError
 from nsightlens.pipeline import executors, workers
-from nsightlens.pipeline.plan import OnProgress, Progress, Resources
+from nsightlens.pipeline.meter import OnProgress, Progress
+from nsightlens.pipeline.plan import Resources
 from nsightlens.schema import TABLES
 from nsightlens.store import answers
 from nsightlens.store.answers import EVENTS

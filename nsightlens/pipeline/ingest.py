@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +25,8 @@ from nsightlens.errors import ReadError, StoreError, UnknownFormatError
 from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
-from nsightlens.pipeline.plan import OnProgress, Plan, Resources, Task, read_profile
+from nsightlens.pipeline.meter import OnProgress
+from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES
@@ -32,6 +34,7 @@ from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, locate
 from nsightlens.store.writer import Known, Writing
 
+_LOG = logging.getLogger(__name__)
 _WARNINGS = ("same_launches_differ", "merge_is_doubtful", "files_gone", "windows_overlap")
 State = Literal["new", "replaced", "unchanged", "refused"]
 
@@ -86,6 +89,9 @@ def ingest(
                              f"Rebuild it from its captures first: nsightlens refresh --store {writing.store}")
         looks = Looks(writing.path)
         found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
+        _LOG.info("%d files found; %d of them are captures", len(found), sum(f.tool is not None for f in found))
+        for file in found:
+            _LOG.debug("%s: %s, %d bytes", file.path, file.refused or file.kind, file.bytes)
         known.patterns |= {f.run: rank_pattern for f in found if rank_pattern}
         runs, seen = {f.run for f in found}, {path_text(f.path) for f in found}
         others = (row for row in known.files if row["run"] in runs and is_at_its_path(row) and row["path"] not in seen)
@@ -96,6 +102,7 @@ def ingest(
         if (known.files or report.outcomes or report.refused) and is_needed(change, known):
             workers.give_back()
             writing.commit(change)
+            _LOG.info("committed to %s", writing.store)
         if (writing.path / CATALOG).is_file():
             looks.save()
     return report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import secrets
 import shutil
 from collections import defaultdict
@@ -20,25 +21,16 @@ from nsightlens.discovery.profiles import Group, profile_id
 from nsightlens.discovery.remote import path_of
 from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
 from nsightlens.pipeline import executors, workers
+from nsightlens.pipeline.meter import Meter, OnProgress, counter
 from nsightlens.pipeline.profile import write_parts
 from nsightlens.pipeline.recorded import Profile
+from nsightlens.readers.measure import count_into
 from nsightlens.store import rules
 from nsightlens.store.writer import Known, Writing
 
+_LOG = logging.getLogger(__name__)
 _HOLDS_ROWS = ("read", "partial", "missing", "replaced")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A step of an ingest: `done` of `total` profiles are read, and what was the last one."""
-
-    done: int
-    total: int
-    label: str
-
-
-OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +104,20 @@ class Plan:
 
     def read(self, resources: Resources) -> None:
         """Read the profiles that wait; afterwards new ones may wait, made of what could not be read as one."""
-        jobs, executor, on_progress = resources.jobs, resources.executor, resources.on_progress
-        waiting = self.waiting()
-        if on_progress:
-            on_progress(Progress(0, len(waiting), ""))
-        if executor is None and (jobs == 1 or len(waiting) <= 1):
-            for done, name in enumerate(waiting):
-                self._finish(name, _Now(read_profile, self._task(name), jobs), done + 1, len(waiting), on_progress)
-            return
+        jobs, executor, waiting = resources.jobs, resources.executor, self.waiting()
+        sizes = {name: (self.groups[name].first.path.name, sum(f.bytes for f in self.groups[name].files)) for name in waiting}
         with ExitStack() as stack:
+            meter = stack.enter_context(Meter(self.writing.staging, sizes, resources.on_progress))
+            if executor is None and (jobs == 1 or len(waiting) <= 1):
+                for name in waiting:
+                    self._finish(name, _Now(read_profile, self._task(name), jobs), meter)
+                return
             pool = executor or stack.enter_context(workers.Pool(min(jobs, len(waiting))))
             share = max(1, jobs // len(waiting))
             futures = {pool.submit(read_profile, self._task(name), share): name for name in waiting}
             stack.callback(_end, futures)
-            for done, future in enumerate(as_completed(futures)):
-                self._finish(futures[future], future, done + 1, len(waiting), on_progress)
+            for future in as_completed(futures):
+                self._finish(futures[future], future, meter)
 
     def _split(self, name: str) -> None:
         """Make a profile of each window: they overlap, so they are not windows of one process."""
@@ -149,10 +140,11 @@ class Plan:
             export = (self.writing.path / "converted" / export).absolute()
         return Task(profile, self.folder(name).absolute(), report, export)
 
-    def _finish(self, name: str, future: Future[Any] | _Now, done: int, total: int, on_progress: OnProgress | None) -> None:
+    def _finish(self, name: str, future: Future[Any] | _Now, meter: Meter) -> None:
         path = self.groups[name].first.path
         try:
             self.written[name] = future.result()
+            _LOG.info("read %s: %s", ", ".join(str(file.path) for file in self.groups[name].files), _said(self.written[name]))
         except ReadError as exc:
             self.errors[name] = exc
         except OverlapError:
@@ -165,8 +157,12 @@ class Plan:
                                  "was before. Free space there, or choose another place with --store") from exc
             self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc
-        if on_progress:
-            on_progress(Progress(done, total, path.name))
+        meter.finished(name, path.name)
+
+
+def _said(rows: dict[str, int]) -> str:
+    """Return the parts of a profile that have rows, with how many."""
+    return ", ".join(f"{count:,} {part}" for part, count in rows.items() if count and not part.startswith("_"))
 
 
 def _died(path: Path) -> ReadError:
@@ -216,7 +212,8 @@ def read_profile(task: Task, jobs: int) -> dict[str, int]:
     if task.report and task.export:
         export = convert(task.report, profile.windows[0][0], draft / task.export)
         profile = replace(profile, windows=((export,),))
-    rows = write_parts(profile, draft, jobs=jobs)
+    with count_into(counter(task.folder.parent, profile.profile_id)):
+        rows = write_parts(profile, draft, jobs=jobs)
     try:
         draft.rename(task.folder)
     except OSError:

@@ -15,7 +15,8 @@ from nsightlens.pipeline import workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
 from nsightlens.pipeline.kept import is_at_its_path
-from nsightlens.pipeline.plan import OnProgress, Resources
+from nsightlens.pipeline.meter import OnProgress
+from nsightlens.pipeline.plan import Resources
 from nsightlens.store import rules
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import is_store, locate

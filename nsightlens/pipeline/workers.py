@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -47,15 +48,22 @@ class Pool(ProcessPoolExecutor):
 def _without_main() -> Iterator[None]:
     main: Any = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
+    held = hasattr(signal, "pthread_sigmask")  # Ctrl-C reaches a process that starts once it can end without a word
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if held else set()
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        if held:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _follow_parent(parent: int) -> None:
     """Prepare a worker; among others, start the thread that ends it once its parent has died: a pool does not notice that."""
-
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return_memory()
     spare_pandas()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import html
+import logging
 import os
 import re
 import shlex
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +29,7 @@ from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
 from nsightlens.views.html_table import html_table
 
+_LOG = logging.getLogger(__name__)
 CATALOG = remote.CATALOG
 DEFAULT = "nsightlens-store"
 VARIABLE = "NSIGHTLENS_STORE"
@@ -77,6 +80,7 @@ class Store:
 
     def _connect(self) -> None:
         self.catalog = where = remote.fetched(self.path) / CATALOG
+        _LOG.info("store %s", self.path)
         if not where.is_file():
             raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
         self._inode = where.stat().st_ino
@@ -143,7 +147,9 @@ class Store:
             raise StoreError(self._why_files_only())
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
+        began = time.monotonic()
         table = self._answer(view, asked)
+        _LOG.info("view %s %s: %d rows in %.3f s", view.name, asked or "", table.num_rows, time.monotonic() - began)
         self._check_books(view, asked, table)
         return table
 
@@ -236,6 +242,7 @@ class Store:
         return self._run(query, parameters)
 
     def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+        _LOG.debug("SQL: %s %s", query, parameters or "")
         try:
             relation = self._connection.sql(query, params=parameters or None)
             return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())

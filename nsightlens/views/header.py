@@ -4,6 +4,8 @@ Each .sql file holds one statement under a header of comments:
 
     -- What a row is, in a sentence or two.
     -- @scope profile
+    -- @topic ranks     (an analysis only: the question that it is listed under, nsightlens/views/topics.py; SQL is in its folder)
+    -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/needs.py)
     -- @requires other_view, third_view
     -- @optional an_analysis   (what an analysis asks, with all that it requires, where it is there)
     -- @param  how_many   What it changes.
@@ -38,6 +40,8 @@ from typing import get_args
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.views.balance import Balance, parse_balance
+from nsightlens.views.needs import NEEDS
+from nsightlens.views.topics import TOPICS
 
 Literal = int | float | str | bool | None
 Scope = OneOf["profile", "run", "rows"]
@@ -46,7 +50,7 @@ NO_FILE = Path("view")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes")
+_TAGS = ("scope", "topic", "needs", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 
@@ -78,7 +82,8 @@ class View:
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
     optional: the analyses that it asks where they are there: features that may be taken out.
-    first: the columns that are asked for first.
+    first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
+    topic: the question that it is listed under (a name of TOPICS, or the user's folder).
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
 
@@ -98,6 +103,8 @@ class View:
     aliases: tuple[Alias, ...] = ()
     first: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    topic: str = ""
 
     @property
     def summary(self) -> str:
@@ -188,8 +195,26 @@ class _Header:
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
             aliases=tuple(self._alias(*tag, {param.name for param in params}) for tag in self._tags["alias"]),
-            first=self._first({name for name, _ in columns}),
+            first=self._first({name for name, _ in columns}), needs=self._needs(),
+            topic=self._topic(),
         )
+
+    def _topic(self) -> str:
+        """Return the topic: that of the tag, else the folder. Raises ViewError for one that TOPICS does not have."""
+        for number, text in self._tags["topic"]:
+            if text not in TOPICS:
+                raise ViewError(self._file, number, f"@topic {text}: there are {', '.join(TOPICS)}")
+            return text
+        return self._file.parent.name
+
+    def _needs(self) -> tuple[str, ...]:
+        """Return what a capture must hold. Raises ViewError for what NEEDS does not have."""
+        found: list[str] = []
+        for number, text in self._tags["needs"]:
+            found += [word for word in re.split(r"[,\s]+", text) if word]
+            if unknown := set(found) - NEEDS.keys():
+                raise ViewError(self._file, number, f"@needs {', '.join(sorted(unknown))}: there are {', '.join(NEEDS)}")
+        return tuple(found)
 
     def _first(self, columns: set[str]) -> tuple[str, ...]:
         """Return the columns that are asked for first. Raises ViewError for one that the view does not have."""
@@ -257,6 +282,8 @@ def section(view: View) -> list[str]:
     lines = [f"## {view.name}", "", view.doc, "", f"Scope: {view.scope}.", ""]
     if view.aliases:
         lines += [f"Also called: {', '.join(f'`{alias}`' for alias in view.aliases)}.", ""]
+    if view.needs:
+        lines += ["Empty where:", "", *(f"- {NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs), ""]
     if view.assumes:
         lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
     if view.params:

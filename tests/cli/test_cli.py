@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from nsightlens.cli.views import command as list_views
 from nsightlens.views import registry
+from nsightlens.views.topics import START, TOPICS
 from tests.captures import kineto
 from tests.cli.command_line import run
 
@@ -36,7 +38,7 @@ def test_scan_tells_rank_and_source_and_writes_nothing(store: Path) -> None:
     base = store.parent / "base"
     before = sorted(base.parent.rglob("*"))
     done = run("scan", base, "--format", "json")
-    rows = {row["path"]: row for row in json.loads(done.stdout)}
+    rows = {row["path"]: row for row in json.loads(done.stdout)["rows"]}
     assert (rows["rank1.json"]["kind"], rows["rank1.json"]["rank"]) == ("kineto json G5", 1)
     assert rows["rank1.json"]["rank_source"] in ("content:distributedInfo", "filename")
     assert rows["broken.json"]["problem"]
@@ -48,16 +50,16 @@ def test_show_in_every_format(store: Path, tmp_path: Path) -> None:
     assert "gemm_kernel" in text.stdout and "\x1b" not in text.stdout
     rows = list(csv.DictReader(io.StringIO(run("show", "kernel_summary", "--store", store, "-f", "csv").stdout)))
     assert [(r["instances"], r["total_ns"]) for r in rows] == [("2", "10000"), ("2", "2000")]
-    assert json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)[0]["total_ns"] == 10000
+    assert json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)["rows"][0]["total_ns"] == 10000
     assert run("show", "kernel_summary", "--store", store, "-o", tmp_path / "x.parquet").returncode == 0
     assert pq.read_table(tmp_path / "x.parquet")["total_ns"].to_pylist() == [10000, 2000]
 
 
 def test_parameters_and_filters(store: Path) -> None:
-    rows = json.loads(run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)
+    rows = json.loads(run("show", "top_kernels", "how_many=1", "--store", store, "-f", "json").stdout)["rows"]
     assert len(rows) == 1
     done = run("show", "kernel_by_rank", "only_rank=1", "--store", store, "-f", "json")
-    assert {row["rank"] for row in json.loads(done.stdout)} == {1}
+    assert {row["rank"] for row in json.loads(done.stdout)["rows"]} == {1}
 
 
 @pytest.mark.parametrize(("arguments", "hint"), [
@@ -96,15 +98,15 @@ def test_a_closed_pipe_is_no_error(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("query", "told"), [
-    ("FROM straggler()", "nsightlens show straggler --output straggler.parquet"),
-    ("SELECT * FROM critical_path", "nsightlens show critical_path --output critical_path.parquet"),
+    ("FROM straggler()", "nsightlens show --store {} straggler --output straggler.parquet"),
+    ("SELECT * FROM critical_path", "nsightlens show --store {} critical_path --output critical_path.parquet"),
     ("FROM top_kernels", "top_kernels has parameters: FROM top_kernels()"),
     ("FROM timeline_kernels()", "timeline_kernels has no parameters: FROM timeline_kernels"),
     ("FROM kernel", 'DuckDB: Catalog Error: Table with name kernel does not exist!\nDid you mean "kernels"?'),
 ])
 def test_sql_says_how_to_ask_for_a_view(store: Path, query: str, told: str) -> None:
     done = run("sql", query, "--store", store)
-    assert done.returncode == 2 and told in done.stderr
+    assert done.returncode == 2 and told.replace("{}", str(store)) in done.stderr
 
 
 def test_a_view_of_python_goes_on_in_sql(store: Path, tmp_path: Path) -> None:
@@ -113,25 +115,61 @@ def test_a_view_of_python_goes_on_in_sql(store: Path, tmp_path: Path) -> None:
     assert run("sql", query, "--allow-files", "--store", store, "-f", "csv").stdout == "n\n2\n"
 
 
-def _listed() -> list[str]:
-    """Return the names that `views` lists: the views, then what other tools call them."""
+def _named(listed: str) -> list[str]:
+    """Return what stands before a text or an = in the indented lines of the list, sorted."""
+    return sorted(re.findall(r"^  (\w+)  ", listed, re.MULTILINE))
+
+
+def _known() -> list[str]:
+    """Return what `views` lists: the views, those to start with twice, and what other tools call them."""
     known = registry.known()
-    return [*known, *sorted(alias.name for view in known.values() for alias in view.aliases)]
+    return sorted([*known, *START, *(alias.name for view in known.values() for alias in view.aliases)])
 
 
-def test_views_lists_and_explains() -> None:
+def test_views_lists_by_question_and_explains() -> None:
     listed = run("views").stdout
-    assert "kernel_summary" in listed and "\n_" not in listed
+    assert listed.startswith("Start with these ten\n  findings ") and _named(listed) == _known() and len(START) == 10
+    places = [listed.index(f"\n\n{question}\n") for question in TOPICS.values()]
+    assert places == sorted(places)
     one = run("views", "top_kernels").stdout
     assert "how_many := 20" in one and "CREATE MACRO" in one
     assert "nsightlens/analyses/" in run("views", "straggler").stdout
-    assert "\nAssumes\n- A name is a kernel" in one and [line.split()[0] for line in listed.splitlines()] == _listed()
+    assert "\nAssumes\n- A name is a kernel" in one
+    assert "\nEmpty where\n- no modules were recorded: record with" in run("views", "module_summary").stdout
 
 
-def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsightlens.cli.views.terminal_width", lambda: 80)
-    listed = CliRunner().invoke(list_views).stdout.splitlines()
-    assert max(map(len, listed)) <= 80 and [line.split()[0] for line in listed if line[0] != " "] == _listed()
+@pytest.mark.parametrize("width", [80, 120])
+def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr("nsightlens.cli.views.terminal_width", lambda: width)
+    listed = CliRunner().invoke(list_views).stdout
+    assert max(map(len, listed.splitlines())) <= width and _named(listed) == _known()
+
+
+@pytest.mark.parametrize(("words", "first", "also"), [
+    ("idle", "gpu_gaps", "idle_causes"), ("get_idle_time", "idle_breakdown", None), ("IDLE thread", "idle_causes", None),
+    ("message_bytes", "collective_match", None),
+])
+def test_views_are_found_by_words(words: str, first: str, also: str | None) -> None:
+    names = [row["name"] for row in json.loads(run("views", "--search", words, "-f", "json").stdout)["rows"]]
+    text = run("views", "--search", words).stdout
+    assert names and _named(text) == sorted(names) and first in names and (also is None or also in names)
+
+
+def test_a_word_that_no_view_has() -> None:
+    done = run("views", "--search", "xylophone")
+    assert done.returncode == 2 and "no view has the words 'xylophone'" in done.stderr
+
+
+def test_a_view_as_data() -> None:
+    tables = json.loads(run("views", "cuda_gpu_sum", "-f", "json").stdout)["tables"]
+    view = registry.known()["cuda_work_summary"]
+    assert tables["view"][0]["name"] == view.name and tables["view"][0]["sql"] == view.sql
+    assert [(row["name"], row["meaning"]) for row in tables["columns"]] == list(view.columns)
+    assert {row["name"]: row["default"] for row in tables["parameters"]} == {"with_calls": "True"}
+    assert run("views", "cuda_gpu_sum", "-f", "csv").stdout.startswith("name,meaning\n")
+    every = json.loads(run("views", "-f", "json").stdout)["rows"]
+    assert [row["name"] for row in every] == list(registry.known()) and sum(row["start"] for row in every) == 10
+    assert all(row["question"] for row in every)
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

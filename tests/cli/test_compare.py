@@ -168,14 +168,14 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
                               env={"COLUMNS": "160"})
     line = next(line for line in done.stdout.splitlines() if "2 more: " in line)
     words = shlex.split(line.partition("nsightlens show ")[2])
-    assert words == ["run_difference", "by=key", "base=be fore", "other=after"]
-    shown = CliRunner().invoke(show, [*words, "--store", str(tmp_path / "store"), "--format", "csv"])
+    assert words == ["--store", str(tmp_path / "store"), "run_difference", "by=key", "base=be fore", "other=after"]
+    shown = CliRunner().invoke(show, [*words, "--format", "csv"])
     assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15
 
 
 def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two), "--format", "json"])
-    tables = json.loads(done.stdout)
+    tables = json.loads(done.stdout)["tables"]
     assert list(tables) == ["comparability", "step", "waterfall", "differences"]
     assert {row["item"]: (row["verdict"], row["in_recordings"]) for row in tables["differences"]} == {
         "gemm": ("undecided", "longer"), "same": ("undecided", "alike")}
@@ -217,7 +217,7 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1).close()
     asked = ["runs", "base", "other", "--store", str(tmp_path / "store")]
     page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
-    tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)
+    tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]
     change = tables["waterfall"][0]["change_ns"]
     assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
     assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 and 1 recordings, 7 and 7 steps" in page

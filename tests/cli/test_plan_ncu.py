@@ -64,7 +64,7 @@ def test_the_page_ends_in_the_lines(store: Path) -> None:
 
 
 def test_json_holds_the_lines(store: Path) -> None:
-    rows = json.loads(asked(store, "--format", "json", "--rank", "1", "--cover", "20").stdout)
+    rows = json.loads(asked(store, "--format", "json", "--rank", "1", "--cover", "20").stdout)["rows"]
     assert [row["start"] for row in rows] == list(range(1, len(rows) + 1)) and all(row["rank"] == 1 for row in rows)
     assert all("--ranks 1 " in row["line"] and row["line"].endswith('"$@"') for row in rows)
 

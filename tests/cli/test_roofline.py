@@ -295,10 +295,10 @@ def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:
 
 def test_worse_grades_must_be_asked_for(timed: Path) -> None:
     refused_ = ask(timed, "--time", "kineto", "--kernel", "volta", "--format", "json")
-    assert json.loads(refused_.stdout)[0]["gflop_per_s"] is None
+    assert json.loads(refused_.stdout)["rows"][0]["gflop_per_s"] is None
     assert "kineto timed this kernel only with another grid or block (grade key, 1 launches)" in refused_.stderr
     taken = ask(timed, "--time", "kineto", "--kernel", "volta", "--grade", "key", "--format", "json")
-    assert json.loads(taken.stdout)[0]["grade"] == "key, all ranks" and "timed with another grid or block" in taken.stderr
+    assert json.loads(taken.stdout)["rows"][0]["grade"] == "key, all ranks" and "timed with another grid or block" in taken.stderr
 
 
 def test_a_true_roofline_is_drawn_and_its_points_written(timed: Path, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path)
     asked = ("--time", "kineto", "--kernel", "64x65", "--format", "json", "--output", tmp_path / "x.svg")
     assert "no datasheet for NVIDIA A100: --gpu NAME --force-gpu" in refused(shaped, *asked)
     done = ask(shaped, *asked, "--gpu", "A100 SXM4 40GB", "--force-gpu")
-    (row,) = json.loads(done.stdout)
+    (row,) = json.loads(done.stdout)["rows"]
     assert (row["work"], row["time"], row["grade"], row["precision"]) == ("shapes", "kineto", "launch, all ranks", "tensor_fp16")
     assert row["gflop_per_s"] == pytest.approx(2 * 65 * 64 * 32 / 11e3)
     assert row["flop_per_byte"] == pytest.approx(2 * 65 * 64 * 32 / (2 * (65 * 64 + 64 * 32 + 65 * 32)))
@@ -357,7 +357,7 @@ def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path)
 
 def test_of_many_kernels_from_shapes_the_longest_are_shown(shaped: Path) -> None:
     done = ask(shaped, "--time", "kineto", "--format", "json")
-    shown = [row["duration_us"] for row in json.loads(done.stdout)]
+    shown = [row["duration_us"] for row in json.loads(done.stdout)["rows"]]
     assert shown == [30.0 - i for i in range(20)], "the shortest is left out"
     assert "1 more kernels from shapes with less time: --kernel NAME shows them" in done.stderr
 

@@ -21,7 +21,7 @@ def show(store: Path, *arguments: str, columns: int = 120) -> Result:
 def test_columns_order_and_limit(bundled_store: Path) -> None:
     asked = ["kernel_summary", "--tool", "nsys", "--columns", "name,total_ns", "--sort=-total_ns", "--limit", "3"]
     rows = list(csv.DictReader(show(bundled_store, *asked, "-f", "csv").stdout.splitlines()))
-    every = json.loads(show(bundled_store, "kernel_summary", "--tool", "nsys", "-f", "json").stdout)
+    every = json.loads(show(bundled_store, "kernel_summary", "--tool", "nsys", "-f", "json").stdout)["rows"]
     longest = sorted((row["total_ns"] for row in every), reverse=True)[:3]
     assert [list(row) for row in rows] == [["name", "total_ns"]] * 3 and [int(row["total_ns"]) for row in rows] == longest
     table = show(bundled_store, *asked).stdout.splitlines()

@@ -97,7 +97,7 @@ def test_scan_shows_the_rank_and_ingest_groups_the_ranks(tmp_path: Path) -> None
     kineto(tmp_path / "run/torch/rank0000.pt.trace.json")
     run = CliRunner().invoke
     shown = run(command_line, ["scan", str(tmp_path / "run"), "--format", "json"])
-    rows = [row for row in json.loads(shown.stdout) if row["verdict"] == "refused"]
+    rows = [row for row in json.loads(shown.stdout)["rows"] if row["verdict"] == "refused"]
     assert [(row["rank"], row["rank_source"]) for row in rows] == [(rank, "sidecar") for rank in range(5)]
     done = run(command_line, ["ingest", str(tmp_path / "run"), "--store", str(tmp_path / "store"), "--no-answers"])
     lines = [line for line in done.stderr.splitlines() if "refused  " in line]

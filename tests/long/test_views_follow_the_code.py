@@ -29,7 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def _show(version: OtherVersion, view: str, store: Path, *more: str) -> list[dict[str, Any]]:
     done = version.run("show", view, *more, "--store", store, "--format", "json")
     assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
     return rows
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli.output import view_names
+from nsightlens.cli.complete import view_names
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.views import header, registry
 from tests.captures import kineto
@@ -18,6 +18,7 @@ from tests.cli.command_line import run
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "nsys_reports.md").read_text(encoding="utf-8").partition("## The timeline")[0]
+OTHERS = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8").partition("## Their names")[2]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| `")]
 ALIASES = {alias.name: (view, dict(alias.parameters)) for view in registry.known().values() for alias in view.aliases}
 
@@ -44,12 +45,12 @@ def test_a_view_answers_by_both_names(store: Path) -> None:
 
 def test_show_and_views_know_them(store: Path) -> None:
     ours = run("show", "kernel_summary", "--store", store, "-f", "json").stdout
-    assert json.loads(ours) and run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout == ours
-    shares = json.loads(run("show", "cuda_gpu_sum", "--store", store, "-f", "json").stdout)
+    assert json.loads(ours)["rows"] and run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout == ours
+    shares = json.loads(run("show", "cuda_gpu_sum", "--store", store, "-f", "json").stdout)["rows"]
     assert {row["category"] for row in shares} == {"kernel"}
-    again = json.loads(run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout)
-    assert {row["category"] for row in again} == {"kernel", "call"}
-    assert re.search(r"^cuda_gpu_kern_sum +(= kernel_summary)$", run("views").stdout, re.MULTILINE)
+    again = run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout
+    assert {row["category"] for row in json.loads(again)["rows"]} == {"kernel", "call"}
+    assert re.search(r"^  cuda_gpu_kern_sum +(= kernel_summary)$", run("views").stdout, re.MULTILINE)
     page = run("views", "cuda_gpu_sum").stdout
     assert page.startswith("cuda_work_summary") and "cuda_gpu_sum (with_calls=false)" in page
 
@@ -57,8 +58,9 @@ def test_show_and_views_know_them(store: Path) -> None:
 def test_the_shell_completes_them() -> None:
     argument = click.Argument(["view"])
     found = view_names(click.Context(click.Command("show")), argument, "cuda_gpu_kern")
-    assert found == ["cuda_gpu_kern_gb_sum", "cuda_gpu_kern_sum"]
-    assert "kernel_summary" in view_names(click.Context(click.Command("show")), argument, "kernel_s")
+    assert [(one.value, one.help) for one in found] == [
+        ("cuda_gpu_kern_gb_sum", "= kernel_by_config"), ("cuda_gpu_kern_sum", "= kernel_summary")]
+    assert [one.value for one in view_names(click.Context(click.Command("show")), argument, "kernel_s")] == ["kernel_summary"]
 
 
 def test_options_behind_a_colon_and_wrong_names_are_told_about(store: Path) -> None:
@@ -98,4 +100,6 @@ def test_each_counterpart_of_the_page_exists(row: list[str]) -> None:
 
 def test_every_alias_stands_on_the_page() -> None:
     listed = {name for row in ROWS for name in re.findall(r"`([^`]+)`", row[0])}
-    assert set(ALIASES) <= listed
+    theirs = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", OTHERS, re.MULTILINE))
+    assert set(ALIASES) == (listed & set(ALIASES)) | set(theirs)
+    assert theirs == {name: ALIASES[name][0].name for name in theirs}

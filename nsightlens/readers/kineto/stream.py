@@ -16,6 +16,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 
 from nsightlens.readers.kineto.salvage import NEXT_EVENT
+from nsightlens.readers.measure import counted
 
 GZIP = b"\x1f\x8b"
 BLOCK = 1 << 20
@@ -90,6 +91,13 @@ def read_at(file: BinaryIO, at: int, size: int) -> bytes:
     return data
 
 
+def _more(file: BinaryIO, size: int) -> bytes:
+    """Return the next bytes of the file, which count as read."""
+    data = file.read(size)
+    counted(len(data))
+    return data
+
+
 class Source:
     """A file opened for reading: plain or gzip, whatever its name says."""
 
@@ -101,7 +109,7 @@ class Source:
         self.in_order = self.zipped or not isinstance(self.file, io.FileIO)  # from afar, to go back costs a request
         self.file.seek(0)
         self.problems: list[Problem] = []
-        self._blocks = self._members() if self.zipped else iter(lambda: self.file.read(BLOCK), b"")
+        self._blocks = self._members() if self.zipped else iter(lambda: _more(self.file, BLOCK), b"")
 
     def close(self) -> None:
         """Close the file."""
@@ -122,8 +130,10 @@ class Source:
     def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
         while at + size < self.size:
             end = self._plain_cut(at, size)
+            counted(end - at)
             yield Piece(at, end - at, False)
             at = end
+        counted(max(0, self.size - at))
         yield Piece(at, max(0, self.size - at), True)
 
     def _plain_cut(self, at: int, size: int) -> int:
@@ -151,10 +161,10 @@ class Source:
 
     def _members(self) -> Iterator[bytes]:
         """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
-        data = self.file.read(_COMPRESSED)
+        data = _more(self.file, _COMPRESSED)
         while True:
             header = self._header_size(data)
-            while header is None and (more := self.file.read(_COMPRESSED)):
+            while header is None and (more := _more(self.file, _COMPRESSED)):
                 data += more
                 header = self._header_size(data)
             if header is None:
@@ -172,7 +182,7 @@ class Source:
             if data[:8] != member.trailer():
                 message = "the checksum of the gzip data does not fit the content: the file was damaged; all of it was kept"
                 self.problems.append(Problem("checksum_mismatch", message))
-            data = data[8:].lstrip(b"\0") or self.file.read(_COMPRESSED).lstrip(b"\0")
+            data = data[8:].lstrip(b"\0") or _more(self.file, _COMPRESSED).lstrip(b"\0")
             if not data:
                 return
             if not data.startswith(GZIP):
@@ -212,7 +222,7 @@ class _Member:
 
     def blocks(self) -> Iterator[bytes]:
         engine = isal_zlib.decompressobj(wbits=-15)
-        data = self.rest or self._file.read(_COMPRESSED)
+        data = self.rest or _more(self._file, _COMPRESSED)
         self.rest = b""
         while data and not engine.eof:
             try:
@@ -224,12 +234,12 @@ class _Member:
             self._size += len(block)
             if block:
                 yield block
-            data = engine.unconsumed_tail or (b"" if engine.eof else self._file.read(_COMPRESSED))
+            data = engine.unconsumed_tail or (b"" if engine.eof else _more(self._file, _COMPRESSED))
         if not engine.eof:
             yield from filter(None, [engine.flush()])
         else:
             self.rest = engine.unused_data
-            while len(self.rest) < 8 and (more := self._file.read(_COMPRESSED)):
+            while len(self.rest) < 8 and (more := _more(self._file, _COMPRESSED)):
                 self.rest += more
 
     def trailer(self) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsightlens.errors import ReadError
+from nsightlens.readers.measure import counted
 from nsightlens.readers.ncu.notes import Notes
 
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -56,7 +57,7 @@ def blocks(path: Path, notes: Notes) -> Iterator[Block]:
     try:
         with path.open("rb") as file:
             start = file.read(_BLOCK)
-            chunks: Iterator[bytes] = chain([start], iter(partial(file.read, _BLOCK), b""))
+            chunks: Iterator[bytes] = _counted(chain([start], iter(partial(file.read, _BLOCK), b"")))
             zipped = start[:2] == _GZIP
             chunks = _gunzipped(chunks, notes) if zipped else chunks
             start = next(chunks, b"")
@@ -68,6 +69,12 @@ def blocks(path: Path, notes: Notes) -> Iterator[Block]:
                 yield Block(data, offset if len(data) == len(raw) and encoding == "utf-8" and not zipped else None)
     except OSError as exc:
         raise ReadError(path, exc.strerror or "cannot be opened", "Check the path and its permissions.") from exc
+
+
+def _counted(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        counted(len(chunk))
+        yield chunk
 
 
 def _whole_lines(chunks: Iterator[bytes], offset: int, notes: Notes) -> Iterator[tuple[bytes, int]]:

@@ -7,6 +7,8 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from nsightlens.readers.measure import counted
+
 MAGIC = b"NVR\0"
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _CHUNK = 1 << 20
@@ -56,6 +58,7 @@ class Stream:
         """Return the next `size` bytes, or those that are left."""
         if self._packed is None:
             found = self._file.read(min(size, self.size))
+            counted(len(found))
             self.offset += len(found)
             return found
         parts = []

@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nsightlens.readers.measure import counted
+
 Int = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
@@ -145,6 +147,7 @@ class Pages:
             part = view[begin * self._size:end * self._size]
             done = os.preadv(self._file, [part], (int(numbers[begin]) - 1) * self._size)
             part[done:] = bytes(len(part) - done)
+            counted(done)
         return data
 
     def _cells(self, data: Bytes, pages: int, kind: int) -> tuple[Int, Int] | None:

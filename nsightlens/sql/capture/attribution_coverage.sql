@@ -2,6 +2,7 @@
 -- call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of their
 -- durations, not busy time. Kernels that a tool hid inside a graph are not among them. Without ncu, which records no calls.
 -- @scope profile
+-- @needs timeline
 -- @requires _bounded_kernels
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes What lies around the start of the launching call, on its thread, caused the work.

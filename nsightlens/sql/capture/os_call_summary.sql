@@ -1,6 +1,7 @@
 -- Calls of operating-system libraries by function, per run: the numbers of `nsys stats osrt_sum`, plus who made them.
 -- All ranks, processes and threads of a run are pooled. Threads wait side by side: the totals are no wall time.
 -- @scope run
+-- @needs os_calls
 -- @alias osrt_sum
 -- @assumes nsys recorded them (--trace=osrt), and calls below its threshold of 1 us matter to nobody: they are in no capture.
 -- @column run        Run (one workload in one configuration).

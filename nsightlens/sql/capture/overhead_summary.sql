@@ -1,6 +1,7 @@
 -- What the profiler took of the threads for itself, and CUDA for loading, compiling and waiting for room, per run.
 -- It is in no row of api_calls; a call during which it happened is longer by it.
 -- @scope run
+-- @needs overheads
 -- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
 -- @assumes Threads are held up side by side: the totals are no wall time.
 -- @column run        Run (one workload in one configuration).

@@ -1,6 +1,7 @@
 -- How much of a capture is the profiler's own: the time in which it held up a thread of the process, and CUDA for loading and
 -- compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two executions.
 -- @scope profile
+-- @needs overheads
 -- @requires overheads, api_calls, processes
 -- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
 -- @column run                Run (one workload in one configuration).

@@ -2,6 +2,7 @@
 -- A row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline and no row.
 -- busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
 -- @scope profile
+-- @needs gpu_work
 -- @requires _gpu_states
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

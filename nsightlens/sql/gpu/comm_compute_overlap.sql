@@ -1,6 +1,8 @@
 -- How much of the communication ran while kernels computed, per GPU (or process) and capture window: unions of intervals,
 -- exact to the ns. HTA's communication computation overlap. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_comm_comp_overlap
+-- @needs gpu_work
 -- @requires busy_time
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.

@@ -1,6 +1,7 @@
 -- Each kernel, copy and set on the GPUs, in order: the rows of `nsys stats cuda_gpu_trace`, without green contexts.
 -- Rates are exact, where nsys rounds the bytes per second of each ns down. ncu has no timeline and no row.
 -- @scope rows
+-- @needs gpu_work
 -- @requires kernels, memory_ops
 -- @assumes A row is what the tool recorded: CUDA graphs that it recorded whole are in `graph_executions`, not here.
 -- @column run             Run (one workload in one configuration).

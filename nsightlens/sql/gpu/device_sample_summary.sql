@@ -1,5 +1,6 @@
 -- What was sampled of each GPU over the whole capture: clocks, activity, throughput, by metric.
 -- @scope profile
+-- @needs device_samples
 -- @assumes Samples are equally spaced, so that their mean is the mean over time. What any process did on the GPU is in them.
 -- @assumes No public capture with such samples was found: files made after the documented tables test this view.
 -- @column run         Run (one workload in one configuration).

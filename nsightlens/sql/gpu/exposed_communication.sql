@@ -2,6 +2,7 @@
 -- window. Kernels that communicate at the same time count each for itself: their union stands in comm_compute_overlap.
 -- ncu has no timeline and no row.
 -- @scope profile
+-- @needs collectives
 -- @requires _overlap_by_name, processes
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Only kernels hide communication: copies and CUDA graphs of unknown kernels do not, which may overstate exposure.

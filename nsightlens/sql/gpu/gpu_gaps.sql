@@ -2,6 +2,7 @@
 -- 500 ms (min_gap_ns := 500000000) and which looks at each process alone (per := 'process_device').
 -- With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
 -- @scope rows
+-- @needs gpu_work
 -- @requires _gpu_work
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 -- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.

@@ -5,6 +5,7 @@
 -- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
 -- ends with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
 -- @scope run
+-- @needs gpu_work
 -- @requires _gpu_load, _kernel_time, _tensor_core_counters, devices, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.

@@ -2,6 +2,7 @@
 -- to the last work of a process on a device is cut into equal chunks; neighbours below the limit are one row. Work that runs at
 -- once is added up, as nsys does, so that a chunk may be above 100 %; busy_time has the union.
 -- @scope profile
+-- @needs gpu_work
 -- @requires _gpu_work, processes
 -- @param  chunks     Chunks that the time of each process and device is cut into, from 1 to 1000.
 -- @param  below_pct  Chunks that work less than this, in %, are listed.

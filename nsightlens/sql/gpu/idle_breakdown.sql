@@ -4,6 +4,8 @@
 -- where the launching call was not recorded. A gap ends with the next work of the stream, device or process; work that
 -- overlaps leaves no gap. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_idle_time_breakdown
+-- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes A launch in time, and a gap below kernel_wait_below_ns, is the GPU's own overhead: the limit is HTA's, no measurement.

@@ -1,5 +1,6 @@
 -- What was sampled of a GPU while each kernel ran on it: its clock, the activity of SMs and tensor cores, memory throughput.
 -- @scope profile
+-- @needs device_samples
 -- @assumes A sample belongs to the kernel that began last before it, if that still ran: kernels side by side share the GPU.
 -- @assumes A sample is the mean of the stretch before it. Of kernels shorter than that it says mostly what ran before them.
 -- @assumes No public capture with such samples was found: files made after the documented tables test this view.

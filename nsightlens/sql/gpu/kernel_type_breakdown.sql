@@ -2,6 +2,7 @@
 -- memory, CUDA graphs whose kernels are unknown, and idle, per capture window. The nine rows of a window sum to its span;
 -- a class that did not occur has 0 ns. HTA's kernel type table, exact to the ns. ncu has no timeline and no row.
 -- @scope profile
+-- @needs gpu_work
 -- @requires _gpu_states
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

@@ -1,6 +1,7 @@
 -- Waits for the GPU by what each was for and by the call that waited, per run. The time of a wait is a part of the time of its call.
 -- A stream_wait_event takes the host no longer than the call: it is the stream that waits, and how long is not recorded.
 -- @scope run
+-- @needs waits
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
 -- @assumes Threads wait side by side: the totals are no wall time.
 -- @column run        Run (one workload in one configuration).

@@ -1,5 +1,6 @@
 -- Each wait for the GPU, in order: which call waited, for which stream or event, and where and when that event was recorded.
 -- @scope rows
+-- @needs waits
 -- @requires _waits, processes
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
 -- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.

@@ -2,6 +2,8 @@
 -- ns. Compute is the union of the kernels that do not communicate; non-compute is what communication and memory operations
 -- add to it where no kernel computes. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_temporal_breakdown
+-- @needs gpu_work
 -- @requires _gpu_states
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

@@ -2,6 +2,7 @@
 -- All ranks, processes and threads of a run are pooled. Calls nest (a runtime call makes driver calls) and threads
 -- run side by side: the totals are no wall time. Calls without a duration count as calls only.
 -- @scope run
+-- @needs api_calls
 -- @alias cuda_api_sum
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
 -- @assumes A call's time holds what it waits for (cudaStreamSynchronize, a full launch queue) and what the tool adds to it.

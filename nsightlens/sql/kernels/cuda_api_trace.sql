@@ -1,5 +1,6 @@
 -- Each API call, in order: the rows of `nsys stats cuda_api_trace`, without the priority of the thread.
 -- @scope rows
+-- @needs api_calls
 -- @requires api_calls, processes
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset.
 -- @column run            Run (one workload in one configuration).

@@ -2,6 +2,7 @@
 -- and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a run are pooled. Calls wait for the
 -- work beside which they stand, so that the totals are no wall time.
 -- @scope run
+-- @needs gpu_work
 -- @alias cuda_api_gpu_sum
 -- @alias cuda_gpu_sum with_calls=false
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.

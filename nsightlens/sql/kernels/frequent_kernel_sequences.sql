@@ -3,6 +3,8 @@
 -- range_text and that lies in no other such range of its thread; its sequence is what was launched inside it on that
 -- thread, in order of start. What NVTX of PyTorch appends to a name (", seq = 12") is cut off. Empty range_text: outermost.
 -- @scope profile
+-- @alias get_frequent_cuda_kernel_sequences
+-- @needs gpu_work
 -- @requires _stream_work, ranges, api_calls
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes Equal names in equal order are the same sequence: grids, shapes and streams are not compared.

@@ -2,6 +2,8 @@
 -- summed, so that work which ran at the same time counts each for itself. The names after the first how_many of a kind are
 -- one row without a name. ncu has no row: its durations are those of replays.
 -- @scope profile
+-- @alias get_gpu_kernel_breakdown
+-- @needs gpu_work
 -- @requires _bounded_kernels
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.

@@ -2,6 +2,7 @@
 -- plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that were not recorded are
 -- missing, so the kernel totals can be below those of kernel_summary.
 -- @scope run
+-- @needs gpu_work
 -- @alias cuda_kern_exec_sum
 -- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

@@ -3,6 +3,7 @@
 -- for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was not
 -- recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline and no row.
 -- @scope rows
+-- @needs gpu_work
 -- @alias cuda_kern_exec_trace
 -- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

@@ -2,6 +2,7 @@
 -- of a process. Means of blocks and occupancy are weighted by duration, over the calls that have the figure (the plugin
 -- takes a missing one as 0); NULL where none has. Tensor cores: by ncu's counters where the run has some, else by name.
 -- @scope run
+-- @alias gpu_kernel_view
 -- @requires _occupied_kernels
 -- @assumes Tensor cores follow from the name where the run has no counter of the kernel_key; NULL where it does not show it.
 -- @assumes Blocks per SM are as recorded, else grid / SMs of the GPU; occupancy is what Kineto estimates, and nsys records none.

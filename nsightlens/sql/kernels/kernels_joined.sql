@@ -4,6 +4,7 @@
 -- Kineto's first where the very launch is matched: NVTX ranges may show an outer one. A launch that nobody else knows keeps its
 -- row. metrics repeats the counters of a configuration in each of its launches: leave the column out where the run is long.
 -- @scope rows
+-- @needs timeline
 -- @requires timeline_kernels _kineto_known _ncu_known ncu_by_config
 -- @assumes The tools of a run saw the same program with the same inputs.
 -- @assumes Below grade launch, launches of one kernel key, grid and block do the same.

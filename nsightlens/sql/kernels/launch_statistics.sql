@@ -3,6 +3,8 @@
 -- longer than the cutoff, work shorter than its own call, long delays. A graph launch is one launch. Calls that launched
 -- nothing that was recorded are left out. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_cuda_kernel_launch_stats
+-- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes Calls last as long under the profiler as without it: they do not, and the overhead of the tool is in every figure.

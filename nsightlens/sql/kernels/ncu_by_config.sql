@@ -1,6 +1,7 @@
 -- What ncu measured of each kernel and launch configuration, joined over passes and reports:
 -- the median of every counter, with its spread.
 -- @scope run
+-- @needs counters
 -- @requires _ncu_by_config _ncu_metric
 -- @assumes Launches of one kernel_key, grid and block do the same work: counters of several launches and reports may be joined.
 -- @assumes Clock and cache settings are kept apart where a report has them; where none does, they are assumed equal.

@@ -1,6 +1,7 @@
 -- Every ncu counter, one row per launch and metric, in ncu's base units (ns, byte, hz, cycle, %).
 -- One metric of one launch is shorter to write: SELECT metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'.
 -- @scope rows
+-- @needs counters
 -- @assumes Counters of one launch come from several replays of it, and hold only together if each replay did the same.
 -- @column run        Run (one workload in one configuration).
 -- @column rank       Rank of the process; NULL where unknown.

@@ -2,6 +2,8 @@
 -- figures (point_*) weigh each change alike, however long it lasted. Rules of counting: queue_length_series. A sweep over the
 -- launches and starts; how often and how long each length was there is all that the figures need.
 -- @scope profile
+-- @alias get_queue_length_summary
+-- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes A stream's queue holds 1024 launches (full_length): CUDA does not document it.
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

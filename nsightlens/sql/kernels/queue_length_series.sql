@@ -2,6 +2,8 @@
 -- call adds one when it begins; the start of the first work that it launched there takes one away, so that a graph launch
 -- counts once. Below 0 where a tool saw work begin before its call. Work whose call was not recorded is left out.
 -- @scope rows
+-- @alias get_queue_length_time_series
+-- @needs gpu_work
 -- @requires _stream_work
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes A launch leaves the queue when its first work starts: launches of one stream are taken in any order.

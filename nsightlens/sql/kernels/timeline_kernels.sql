@@ -1,6 +1,7 @@
 -- The kernels of the best undisturbed tool of each run: nsys where it recorded kernels, else Kineto; never ncu.
 -- Start here for questions about time: here each launch stands once. Columns are those of `kernels`.
 -- @scope rows
+-- @needs timeline
 -- @requires _timeline_tools
 -- @assumes nsys disturbs a run less than Kineto, and recorded all of it: where it has kernels, those of Kineto are left out.
 -- @columns kernels

@@ -1,5 +1,6 @@
 -- Page faults of unified memory on the CPU, by the function that met them, per run: the rows of `nsys stats um_cpu_page_faults_sum`.
 -- @scope run
+-- @needs page_faults
 -- @alias um_cpu_page_faults_sum
 -- @assumes nsys recorded page faults (--cuda-um-cpu-page-faults). No public capture with them was found: made files test this view.
 -- @column run          Run (one workload in one configuration).

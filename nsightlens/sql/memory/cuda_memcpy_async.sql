@@ -1,6 +1,7 @@
 -- Asynchronous copies from or to pageable memory, the longest first: the rule `nsys analyze -r cuda_memcpy_async`. CUDA stages such
 -- a copy through pinned memory, and the call may hold up its thread: pin the memory (cudaHostAlloc, pin_memory=True).
 -- @scope rows
+-- @needs api_calls, memory_ops
 -- @requires memory_ops, api_calls
 -- @assumes The call of an operation is the one with the same correlation id in the process; an operation without one is not here.
 -- @assumes Memory is pageable where the tool says so: managed and unknown memory are not.

@@ -1,6 +1,7 @@
 -- Sets of pinned or managed memory by calls without Async, the longest first: the rule `nsys analyze -r cuda_memset_sync`. Only for such
 -- memory does the call wait until the set is done.
 -- @scope rows
+-- @needs api_calls, memory_ops
 -- @requires memory_ops, api_calls
 -- @assumes The call of an operation is the one with the same correlation id in the process; an operation without one is not here.
 -- @assumes The tool recorded which memory was set; where it did not, the set is not here.

@@ -3,6 +3,8 @@
 -- of what ran at once, each change alike, those to 0 left out. Operations without bytes count in `operations` and nowhere
 -- else. ncu has no timeline and no row.
 -- @scope profile
+-- @alias get_memory_bw_summary
+-- @needs memory_ops
 -- @requires memory_bandwidth_series
 -- @assumes An operation moves its bytes evenly over its duration, and no other traffic is counted: kernels move data as well.
 -- @assumes The bytes are those that the tool recorded; unified-memory migrations count where nsys traced them.

@@ -2,6 +2,8 @@
 -- next row. Each operation moves its bytes evenly over its duration; operations at the same time add up. Operations without
 -- bytes or without duration have no bandwidth and are left out. ncu has no timeline and no row.
 -- @scope rows
+-- @alias get_memory_bw_time_series
+-- @needs memory_ops
 -- @requires memory_ops
 -- @assumes An operation moves its bytes evenly over its duration.
 -- @assumes Only copies, sets and migrations are known: what kernels read and write is in no series.

@@ -2,6 +2,8 @@
 -- the allocations and releases inside the operator and in none of the operators inside it, total those too. A release
 -- counts for the operator in which it happened, which need not be the one that allocated.
 -- @scope profile
+-- @alias memory_view
+-- @needs allocations
 -- @requires allocations, ranges, processes
 -- @assumes The trace was recorded with profile_memory=True, the only source: no other capture has a row.
 -- @assumes The operator around an allocation, on its thread, caused it. Memory outside PyTorch's allocator is not seen.

@@ -1,6 +1,7 @@
 -- Memory over time, per process and device: a row per allocation or release that the PyTorch profiler recorded, in order.
 -- Totals are the allocator's own, as recorded (NULL in traces before PyTorch 1.10); net_bytes counts from the first event.
 -- @scope rows
+-- @needs allocations
 -- @requires allocations, processes
 -- @assumes The trace was recorded with profile_memory=True, the only source: no other capture has a row.
 -- @assumes PyTorch's allocator manages the memory: CUDA contexts, NCCL buffers and other libraries' memory are not in it.

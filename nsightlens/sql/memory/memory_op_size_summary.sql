@@ -2,6 +2,7 @@
 -- `nsys stats cuda_gpu_mem_size_sum` (which prints MB of 1,000,000 bytes), plus percentiles.
 -- All ranks, devices and processes of a run are pooled. Where no size was recorded, the sizes are NULL.
 -- @scope run
+-- @needs memory_ops
 -- @alias cuda_gpu_mem_size_sum
 -- @assumes The tool recorded the bytes of each operation; ranks and devices of a run are alike enough to be pooled.
 -- @column run           Run (one workload in one configuration).

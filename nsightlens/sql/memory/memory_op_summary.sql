@@ -1,5 +1,6 @@
 -- Memory copies, sets and unified-memory migrations, per run and tool: time and bytes by kind and direction.
 -- @scope run
+-- @needs memory_ops
 -- @alias cuda_gpu_mem_time_sum
 -- @assumes Durations are those of the copy engines as recorded: operations at once count each, so that totals are no wall time.
 -- @assumes Rates are bytes over time of the operations that have both.

@@ -1,6 +1,7 @@
 -- Peak memory per process and device: the greatest total that the allocator recorded, when, and in which operator; as a
 -- share of the device's memory where that is known. NULL where the trace holds no totals (before PyTorch 1.10).
 -- @scope profile
+-- @needs allocations
 -- @requires memory_curve, allocations, ranges, devices
 -- @assumes The peak lies within the captured window: what was allocated and released before it is not seen.
 -- @assumes PyTorch's allocator manages the memory: CUDA contexts, NCCL buffers and other libraries' memory are not in it.

@@ -1,6 +1,7 @@
 -- What unified memory moved and met, by virtual address, per run: the numbers of `nsys stats um_sum`, all rows, those first to which the
 -- host gave the most bytes.
 -- @scope run
+-- @needs migrations
 -- @alias um_sum
 -- @assumes Migrations of one address are of the same pages: their sizes may differ. Processes of a run share no addresses.
 -- @assumes Page faults are recorded where nsys was asked for them. No public capture with page faults was found: made files test it.

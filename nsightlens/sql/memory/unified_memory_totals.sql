@@ -1,5 +1,6 @@
 -- What unified memory moved and met in all, per run: the numbers of `nsys stats um_total_sum`.
 -- @scope run
+-- @needs migrations
 -- @alias um_total_sum
 -- @assumes Page faults are recorded where nsys was asked for them. No public capture with page faults was found: made files test it.
 -- @column run              Run (one workload in one configuration).

@@ -2,6 +2,8 @@
 -- on the GPU track, from the first to the last kernel launched inside. HTA's user annotation breakdown. Annotations nest:
 -- the totals of different names overlap. Kineto only; NVTX ranges stand in nvtx_summary. Ranges never closed have no row.
 -- @scope profile
+-- @alias get_gpu_user_annotation_breakdown
+-- @needs annotations
 -- @requires ranges
 -- @assumes Kineto drew the GPU track rightly: gpu_annotation repeats it. Traces without that track have CPU rows only.
 -- @assumes Equal names are one annotation, whatever the thread; annotations of equal name inside each other count each.

@@ -2,6 +2,7 @@
 -- of nvtx_startend_sum. Shares are of the ranges of that style. Names are without the numbers (op_id, seq, sizes) that PyTorch
 -- writes into NVTX texts: nsys has a row for each of those texts.
 -- @scope run
+-- @needs nvtx
 -- @alias nvtx_pushpop_sum
 -- @alias nvtx_startend_sum style=start_end
 -- @assumes Names without their numbers name the same thing: ranges that differ in seq, op_id or sizes only are one row.

@@ -4,6 +4,7 @@
 -- lets it last to the end of the capture). nsys prints the range as domain:name. Names are without the numbers (op_id,
 -- seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 -- @scope run
+-- @needs ranges
 -- @alias nvtx_sum
 -- @assumes Names without their numbers name the same thing: ranges that differ in seq, op_id or sizes only are one row.
 -- @column run        Run (one workload in one configuration).

@@ -3,6 +3,8 @@
 -- of kernel durations (those that run at once count each), backward kernels included: they belong to the module whose
 -- forward operators they stem from; backward_ns is their part. A call inside several modules counts for each of these names once.
 -- @scope profile
+-- @alias module_view
+-- @needs modules
 -- @requires ranges, processes, _module_work
 -- @assumes The capture names modules: Kineto with with_stack=True, nsys with NVTX ranges `nn.Module: NAME`. Others have no row.
 -- @assumes A backward kernel belongs to the module of the forward operator with the same autograd sequence number.

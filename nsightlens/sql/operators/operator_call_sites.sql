@@ -1,6 +1,7 @@
 -- Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator with one stack of
 -- Python frames, per process. Operators inside other operators are left out, as their time is a part of those.
 -- @scope run
+-- @needs frames
 -- @requires _operators, ranges, frames, processes
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
 -- @assumes A backward operator belongs to the call site of the forward operator with its sequence number.

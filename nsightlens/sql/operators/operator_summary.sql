@@ -6,6 +6,8 @@
 -- data loader. GPU figures are NULL where no GPU work of the process has a known operator. Eligible for tensor cores: by the
 -- plugin's list and newer operators (attention, scaled products), because an operator inside is, or because it used them.
 -- @scope run
+-- @alias operator_view
+-- @needs operators
 -- @requires _operators, processes
 -- @assumes The capture has operators: Kineto's cpu_op, or NVTX ranges as PyTorch's emit_nvtx writes them.
 -- @assumes What was launched inside an operator on its thread is its work; a CUDA graph belongs to the operator that replays it.

@@ -3,6 +3,7 @@
 -- a function that calls itself counts once. Two rows more per process hold the GPU work that belongs to no frame. GPU time is
 -- a sum of durations of kernels and memory operations: those that run at once count each.
 -- @scope profile
+-- @needs frames
 -- @requires frames, stack_tree
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.

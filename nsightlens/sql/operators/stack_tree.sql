@@ -3,6 +3,7 @@
 -- one row. GPU time is a sum of durations of kernels and memory operations: those that run at once count each. Two rows more
 -- per process hold the GPU work that belongs to no frame, so that self times sum to all GPU work.
 -- @scope profile
+-- @needs frames
 -- @requires frames, processes, _stack_work
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.

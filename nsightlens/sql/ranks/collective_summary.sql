@@ -6,6 +6,7 @@
 -- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
 -- times the payload) allgather, else 1.
 -- @scope run
+-- @needs collectives
 -- @requires _collectives, _collective_latencies, _collective_unions
 -- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
 -- @assumes The fastest rank of a matched call waited for nobody, so that its duration is the time of the data.

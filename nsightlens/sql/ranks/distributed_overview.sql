@@ -5,6 +5,8 @@
 -- collective kernels that began in the step, split into data transfer (as long as the fastest process needed for the same
 -- collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot be matched.
 -- @scope run
+-- @alias distributed_view
+-- @needs timeline
 -- @requires _step_overlap, _collective_waits, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

@@ -1,5 +1,6 @@
 -- MPI events by function, per run: the numbers of `nsys stats mpi_event_sum`. A call that ends several requests is an event for each.
 -- @scope run
+-- @needs mpi
 -- @alias mpi_event_sum
 -- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
 -- @assumes Ranks call side by side: the totals are no wall time. All ranks of the run are pooled.

@@ -1,5 +1,6 @@
 -- Each MPI event, in order: the rows of `nsys stats mpi_event_trace`.
 -- @scope rows
+-- @needs mpi
 -- @alias mpi_event_trace
 -- @requires mpi_calls processes
 -- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.

@@ -4,6 +4,7 @@
 -- have it. The time of communication includes waiting: whoever has most of it waited longest, and is not the slow rank
 -- (see straggler); communication_pct says how much of an item is communication.
 -- @scope run
+-- @needs ranks
 -- @requires _bounded_kernels
 -- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.

@@ -1,5 +1,6 @@
 -- The roofline: work, traffic, performance and roofs of every kernel that ncu measured, per memory level and precision.
 -- @scope run
+-- @needs counters
 -- @requires _roofline_point _gpu_peak _datasheet _datasheet_misfit
 -- @assumes Launches of one kernel_key, grid and block do the same work; counters of their replays may be joined.
 -- @assumes Work is what is counted: integer, conversion and special-function instructions of the CUDA cores are none.

@@ -2,6 +2,7 @@
 -- A row is one grade and reason for one pair of tools and rank; the launches and times of a tool, other tool and rank sum
 -- to all of its launches. Grades and reasons as in tool_match.
 -- @scope run
+-- @needs two_tools
 -- @requires tool_match
 -- @assumes Both tools saw the same program with the same inputs. What one did not record on request is unmatched, and not wrong.
 -- @column run           Run.

@@ -3,6 +3,7 @@
 -- others are distinguished by time: a profile that begins over a second after all before it have ended, and of whose ranks one
 -- was there already (an unknown rank counts as one), is of another execution. Unknown times distinguish nothing.
 -- @scope run
+-- @needs timeline
 -- @requires profiles, processes
 -- @assumes Captures of one rank at different times are of different executions, unless a profile holds both as its windows.
 -- @assumes Profiles without a sidecar belong to the only execution that sidecars of their run and tool name, if they name one.

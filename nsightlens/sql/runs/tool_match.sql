@@ -8,6 +8,7 @@
 -- that it has are others: dropped, or never launched there); order not certain (some that it has could be this one); another
 -- configuration; another variant (of the same base name).
 -- @scope rows
+-- @needs two_tools
 -- @requires _matchable, _match_tools, _match_partners, _match_candidates, _match_open
 -- @assumes Both tools saw the same program with the same inputs.
 -- @assumes Processes of equal rank stand for each other, and launch in the same order but for what one side lacks.

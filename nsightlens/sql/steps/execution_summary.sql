@@ -2,6 +2,8 @@
 -- capture window, in the plugin's order of priority. Categories are exclusive and sum to the steps: step_breakdown has
 -- what each means, where it differs from the plugin and when it is NULL. Steps have equal weight, none is left out.
 -- @scope profile
+-- @alias overview_view
+-- @needs timeline
 -- @requires step_breakdown
 -- @assumes The steps of a window are alike: a warm-up step in it weighs as much as the others.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.

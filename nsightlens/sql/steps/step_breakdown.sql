@@ -9,6 +9,7 @@
 -- dropped; the plugin drops a last step whose GPU work is missing. Where the capture holds no GPU work of the process at all, or
 -- no API call, those figures are NULL.
 -- @scope profile
+-- @needs timeline
 -- @requires _step_states, _gpu_work, api_calls, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

@@ -1,6 +1,7 @@
 -- How long a step takes, as the workload itself wrote down (rank0003.steps.json), without a profiler and under each.
 -- A row is a segment of steps (warmup, measure) of one process. Under a profiler it shows the profiling overhead.
 -- @scope run
+-- @needs step_times
 -- @assumes The workload waited for the device at both ends of a segment, as ours do: only step_ns is then the device's time too.
 -- @assumes The workload's clock ran evenly: adjustments of the system clock during a segment are in its length.
 -- @column run             Run (one workload in one configuration).

@@ -2,6 +2,7 @@
 -- work or a range that was there during the step; times are relative to the step's start, and may begin before it or end
 -- after it. A process without steps has its whole capture. Marks and ranges without an end have no row.
 -- @scope rows
+-- @needs timeline
 -- @requires _steps, kernels, memory_ops, graph_executions, api_calls, ranges, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes The middle step is an ordinary one, where none is asked for.

@@ -1,0 +1,49 @@
+"""The tables behind a page: what its sections ask, for programs instead of people."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nsightlens.cli.asked import Page, Row, Section
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsightlens.store.store import Store
+
+
+@dataclass(slots=True)
+class _Noting(Page):
+    """A page that keeps the tables of the views that are asked whole."""
+
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+
+    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
+        """Return what Page.ask returns."""
+        key = (view, *parameters.items())
+        if not only and key not in self.answers:
+            columns = dict(self.store.views[view].columns)
+            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+            self.tables[view] = self.store.view(view, **asked | parameters)
+            self.answers[key] = self.tables[view].to_pylist()
+        return Page.ask(self, view, only, **parameters)
+
+
+def tables_behind(
+    store: Store, runs: Iterable[str], filters: dict[str, list[object]], sections: Callable[[Page], Iterable[Section]],
+) -> dict[str, pa.Table]:
+    """Return {view: its rows} for the views that the sections of these runs ask whole, in the order of the page.
+
+    sections: those of a page.
+    """
+    page = _Noting(store, "", filters)
+    with redirect_stdout(io.StringIO()):
+        for run in runs:
+            page.run = run
+            for section in sections(page):
+                section(page)
+    return page.tables

@@ -1,0 +1,115 @@
+"""What the shell completes: views, parameters and plots, and the runs, ranks, tools, families, steps and kernels of the store.
+
+Each function takes what click gives it (the context so far, the parameter, the word begun) and returns the words that fit. A
+store that cannot be opened completes nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from nsightlens.errors import NsightlensError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from nsightlens.views.header import View
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[str] | list[CompletionItem]"]
+_MOST = 200
+_VALUES = {
+    "run": "SELECT DISTINCT run FROM profiles", "tool": "SELECT DISTINCT tool FROM profiles",
+    "rank": "SELECT DISTINCT rank FROM processes WHERE rank IS NOT NULL",
+    "step": "SELECT DISTINCT step FROM ranges WHERE step IS NOT NULL",
+    "family": "SELECT DISTINCT family FROM kernels WHERE family IS NOT NULL",
+    "kernel": "SELECT short_name FROM kernels WHERE short_name IS NOT NULL GROUP BY ALL ORDER BY sum(duration_ns) DESC",
+}
+
+
+def of_store(what: str) -> Complete:
+    """Return the function that completes a value of the store: run, tool, rank, step, family or kernel."""
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        return _beginning(begun, _asked(context, what))
+
+    return complete
+
+
+def view_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the views, and what other tools call them, each with its first sentence."""
+    from click.shell_completion import CompletionItem
+
+    known = _views(context)
+    texts = {**{name: view.summary for name, view in known.items()},
+             **{alias.name: f"= {view.name}" for view in known.values() for alias in view.aliases}}
+    return [CompletionItem(name, help=texts[name]) for name in sorted(texts) if name.startswith(begun)]
+
+
+def plot_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the views that can be drawn."""
+    import nsightlens as nl
+
+    return _beginning(begun, nl.plots.PLOTS)
+
+
+def pairs(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return KEY= of the parameters and columns of the view, and behind KEY= the values that the store has.
+
+    bash breaks words at =, so that what was typed may come as two words, KEY and =, before the value.
+    """
+    from click.shell_completion import CompletionItem
+
+    from nsightlens.views import registry
+
+    name = context.params.get("view") or context.params.get("name")
+    try:
+        view, _ = registry.named(str(name), _views(context))
+    except NsightlensError:
+        return []
+    broken = _key_before([*(context.params.get("pairs") or ())])
+    key, equals, value = (broken, "=", begun) if broken else begun.partition("=")
+    if not equals:
+        texts = {**{f"{param.name}=": param.doc for param in view.params}, **{f"only_{name}=": doc for name, doc in view.columns}}
+        return [CompletionItem(name, help=text) for name, text in texts.items() if name.startswith(begun)]
+    values = _beginning(value, _asked(context, key.removeprefix("only_").removeprefix("which_")))
+    return [CompletionItem(one if broken else f"{key}={one}") for one in values]
+
+
+def _key_before(words: list[str]) -> str | None:
+    """Return the KEY whose value is typed now, where the words before are KEY = or KEY, which click leaves of them; else None."""
+    if words[-1:] == ["="]:
+        return words[-2] if len(words) > 1 else None
+    return words[-1] if words and "=" not in words[-1] and words[-2:-1] != ["="] else None
+
+
+def _views(context: click.Context) -> dict[str, View]:
+    """Return the views of nsightlens and of the user's folder."""
+    from nsightlens.views import folder, registry
+
+    try:
+        return {**registry.known(), **registry.public(folder.load(folder.locate(context.params.get("views"))))}
+    except NsightlensError:
+        return registry.known()
+
+
+def _asked(context: click.Context, what: str) -> list[str]:
+    """Return the values of the store of this command line, those of a number in its order."""
+    import nsightlens as nl
+
+    if what not in _VALUES:
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with nl.open(context.params.get("store")) as store:
+                found = store.sql(_VALUES[what]).column(0).to_pylist()
+    except NsightlensError:
+        return []
+    return [str(one) for one in (found if what == "kernel" else sorted(found))]
+
+
+def _beginning(begun: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(begun)][:_MOST]

@@ -1,0 +1,30 @@
+"""nsightlens completion: what makes a shell complete commands, options and values."""
+
+from __future__ import annotations
+
+import click
+
+_WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/nsightlens.fish"}
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_WHERE)))
+def command(shell: str) -> None:
+    """Print what makes SHELL complete nsightlens: commands and options, views and their parameters, plots, and the runs, ranks,
+    tools, steps, families and kernels of the store.
+
+    For this shell alone, or for all (bash 4.4 or later; zsh needs `autoload -Uz compinit && compinit` before it):
+
+    \b
+    eval "$(nsightlens completion bash)"
+    nsightlens completion bash >> ~/.bashrc
+    nsightlens completion zsh >> ~/.zshrc
+    nsightlens completion fish > ~/.config/fish/completions/nsightlens.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from nsightlens.cli import root
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source())

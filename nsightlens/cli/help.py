@@ -1,0 +1,117 @@
+"""nsightlens help: a command, a view, or a topic explained."""
+
+from __future__ import annotations
+
+import shlex
+from difflib import get_close_matches
+
+import click
+
+_TOPICS = {
+    "start": """The first ten minutes
+
+nsightlens scan RUN_DIR           what there is, and what ingest will read
+nsightlens ingest RUN_DIR         read it into ./nsightlens-store
+nsightlens summary                the verdict, what to look at, and the figures behind it
+nsightlens report --open          the same, and more, as a page in the browser
+nsightlens views                  the questions that can be asked, and the ten views to start with
+nsightlens show step_breakdown    one of them""",
+    "filters": """Filters: --run, --rank, --step, --tool, --family
+
+They select rows of an answer, so that shares still refer to the whole run. Ranks and steps are numbers, lists or
+ranges: 3, 0,2 or 0-7. Each may come several times. nsightlens show also takes only_COLUMN=VALUE for every column of the
+view. A run, tool or rank that the store does not have is an error that names those that it has; another filter that
+leaves no row says what it could have been.
+
+nsightlens show kernel_by_rank --rank 0-3 --tool nsys
+nsightlens show busy_time only_device=0""",
+    "output": """Output
+
+Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
+format from its extension. Tables for people have units (--exact: ns and bytes), take the width of the terminal or
+COLUMNS, and name what they leave out (--wide: nothing). csv, json and parquet are always exact.
+
+nsightlens show top_kernels -f json | jq '.rows[].name'
+nsightlens --quiet summary -f json > summary.json""",
+    "store": """The store
+
+A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. It is what --store
+names, else NSIGHTLENS_STORE, else ./nsightlens-store; that may be a URL (s3://…). Ingesting the same files again reads
+nothing; a changed file replaces its own rows only. Ctrl-C leaves the store as it was.
+
+nsightlens ingest runs/base runs/fused --store store
+nsightlens sql --store store "SELECT run, tool, count(*) FROM kernels GROUP BY ALL\"""",
+    "environment": """Environment variables
+
+NSIGHTLENS_STORE            the store, where --store is not given
+NSIGHTLENS_VIEWS            the folder with views of your own, where --views is not given
+NSIGHTLENS_SQLITE_DECODER   off: let SQLite read all of an nsys export
+XDG_CACHE_HOME              what can be made again lies in its nsightlens/ (nsightlens cache)
+COLUMNS                     the width of tables and pages""",
+    "exit-codes": """Exit codes
+
+0   done, also where an answer has no rows
+1   could not be done
+2   the request was wrong; the message names what there is
+130 interrupted; the store is as it was""",
+}
+
+
+def _topics(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    from nsightlens.cli import COMMANDS
+
+    return [name for name in (*_TOPICS, *COMMANDS) if name.startswith(begun)]
+
+
+@click.command("help")
+@click.argument("topic", nargs=-1, shell_complete=_topics)
+@click.pass_context
+def command(context: click.Context, topic: tuple[str, ...]) -> None:
+    """Explain TOPIC: a command, a view, or one of start, filters, output, store, environment, exit-codes.
+
+    \b
+    nsightlens help
+    nsightlens help start
+    nsightlens help compare runs
+    nsightlens help busy_time
+    """
+    from nsightlens.cli import COMMANDS, root
+    from nsightlens.errors import UsageError
+    from nsightlens.views.registry import known
+
+    if not topic:
+        click.echo(root.get_help(context.find_root()))
+        click.echo(f"\nTopics: nsightlens help {', '.join(_TOPICS)}, a command or a view")
+        return
+    name = topic[0]
+    if name in _TOPICS:
+        click.echo(_TOPICS[name])
+    elif name in COMMANDS:
+        _of_command(topic)
+    else:
+        views = known()
+        names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
+        if name not in names:
+            near = get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3)
+            others = (f"there are {', '.join(_TOPICS)}, the commands and the views (nsightlens views --search "
+                      f"{shlex.quote(name)})")
+            meant = f"did you mean {' or '.join(near)}?"
+            raise UsageError(f"there is no topic {name}; {meant if near else others}")
+        root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
+
+
+def _of_command(words: tuple[str, ...]) -> None:
+    """Print what --help prints of a command. Raises UsageError for a part that it does not have."""
+    from nsightlens.cli import root
+    from nsightlens.errors import UsageError
+    from nsightlens.views.registry import did_you_mean
+
+    context = click.Context(root, info_name="nsightlens")
+    found: click.Command = root
+    for word in words:
+        inner = found.get_command(context, word) if isinstance(found, click.Group) else None
+        if inner is None:
+            known = found.list_commands(context) if isinstance(found, click.Group) else []
+            raise UsageError(did_you_mean(f"topic {context.command_path}", word, known))
+        found, context = inner, click.Context(inner, info_name=word, parent=context)
+    click.echo(found.get_help(context))

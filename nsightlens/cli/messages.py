@@ -1,0 +1,146 @@
+"""What is said beside the data: how much of it (--quiet, --verbose, --debug), into which log, and with which --store."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+import click
+
+from nsightlens import __version__
+
+_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|hta|plan-ncu|"
+                       r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
+_PACKAGES = ("duckdb", "pyarrow", "numpy", "scipy", "click", "pandas", "matplotlib")
+
+
+class _State:
+    """What the options of the command line say; each command begins afresh."""
+
+    store: str | None = None
+    stderr: TextIO | None = None
+    debug = False
+
+
+def begin() -> None:
+    """Forget what an earlier command of this process set."""
+    _State.store, _State.stderr, _State.debug = None, None, False
+
+
+def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """Keep the --store that was given, for the hints (the callback of that option)."""
+    _State.store = None if value is None else str(value)
+    return value
+
+
+def hint(text: str) -> str:
+    """Return a text whose nsightlens commands name the store, where one was given by --store."""
+    if _State.store is None or "--store" in text:
+        return text
+    import shlex
+
+    option = f" --store {shlex.quote(_State.store)}"
+    return _COMMANDS.sub(lambda found: found[0] + option, f"{text} ")[:-1]
+
+
+def complain(text: str) -> None:
+    """Print an error, --quiet or not."""
+    click.echo(text, file=_State.stderr or sys.stderr)
+
+
+def is_quiet() -> bool:
+    """Return whether `nsightlens --quiet` was given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("quiet"))
+
+
+def listen(context: click.Context, *, quiet: bool, verbose: bool, debug: bool, log_file: Path | None) -> None:
+    """Let the rest of a command say as much as is asked for. Raises NsightlensError where the log cannot be written."""
+    _State.stderr = sys.stderr
+    if verbose or debug or log_file:
+        context.with_resource(_logging(verbose=verbose or debug, debug=debug, log_file=log_file))
+    if debug:
+        _State.debug = True
+        complain(_versions())
+    if quiet:
+        context.with_resource(contextlib.redirect_stderr(io.StringIO()))
+
+
+@contextlib.contextmanager
+def _logging(*, verbose: bool, debug: bool, log_file: Path | None) -> Iterator[None]:
+    """Send what the package logs to standard error and to a file, for as long as the command runs."""
+    import logging
+
+    from nsightlens.discovery.secrets import without_secrets
+    from nsightlens.errors import NsightlensError
+
+    log, began = logging.getLogger("nsightlens"), time.monotonic()
+    handlers: list[logging.Handler] = []
+    if verbose:
+        handlers.append(logging.StreamHandler(_State.stderr))
+        handlers[-1].setFormatter(logging.Formatter("%(relativeCreated)7.0f ms  %(message)s"))
+        handlers[-1].setLevel(logging.DEBUG if debug else logging.INFO)
+    if log_file:
+        try:
+            handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
+        except OSError as exc:
+            raise NsightlensError(f"{log_file}: the log cannot be written ({exc.strerror})") from exc
+        handlers[-1].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def strike(record: logging.LogRecord) -> bool:
+        record.msg, record.args = without_secrets(record.getMessage()), ()
+        return True
+
+    level = log.level
+    log.setLevel(logging.DEBUG)
+    for handler in handlers:
+        handler.addFilter(strike)
+        log.addHandler(handler)
+    try:
+        log.info("nsightlens %s: %s", __version__, " ".join(sys.argv[1:]))
+        yield
+    except NsightlensError as exc:
+        log.error("%s", exc)
+        raise
+    finally:
+        log.info("done after %.2f s", time.monotonic() - began)
+        log.setLevel(level)
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
+
+
+def explain(error: BaseException) -> None:
+    """Print an error raised on purpose; with --debug, how it came about as well."""
+    if _State.debug:
+        complain("".join(traceback.format_exception(error)).rstrip())
+    complain(f"nsightlens: {hint(str(error))}")
+
+
+def defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print what nobody foresaw, and how to report it: the hook of the interpreter."""
+    traceback.print_exception(kind, error, trace)
+    if not _State.debug:
+        complain("nsightlens: this is a defect of nsightlens. Please report it with what this prints: nsightlens --debug and the "
+                 "same arguments")
+
+
+def _versions() -> str:
+    """Return what a report from the field needs: versions of nsightlens, Python, the system and the packages."""
+    import platform
+    from importlib import metadata
+
+    found = []
+    for name in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    return (f"nsightlens {__version__}, Python {platform.python_version()}, {platform.platform()}, {platform.machine()}; "
+            + ", ".join(found))

@@ -1,0 +1,96 @@
+"""Why an answer has no rows: what no capture holds, or which filter leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from nsightlens.views.figures import spans
+from nsightlens.views.needs import NEEDS
+
+if TYPE_CHECKING:
+    from nsightlens.store.store import Store
+    from nsightlens.views.header import View
+
+_MOST = 12
+_FEW_RUNS = 3
+_PLURALS = {"step": "steps", "rank": "ranks", "device": "devices", "stream": "streams", "window_index": "windows"}
+_ONE = "which_"
+
+
+def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str]:
+    """Return the lines that say why `view` has no rows with these parameters.
+
+    asked: the view's own parameters, and only_<column> -> a value or several.
+    """
+    missing = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs if not _is_there(store, name, asked)]
+    if missing:
+        return [f"{view.name} is empty: {text}" for text in missing]
+    filters = {name.removeprefix("only_"): _several(value) for name, value in asked.items()
+               if name.startswith("only_") and value is not None}
+    others = {name: value for name, value in asked.items() if not name.startswith("only_")}
+    alone = [line for name, value in others.items() if name.startswith(_ONE) and value is not None
+             for line in _not_there(store, name.removeprefix(_ONE), _several(value), filters.get("run"))]
+    if alone or not filters:
+        return alone or [f"{view.name} is empty: nothing in these captures is what it lists. {view.summary}"]
+    rows = _values(store, view, others, filters)
+    if not rows:
+        return [f"{view.name} is empty without the filters, too: nothing in these captures is what it lists. {view.summary}"]
+    said = [line for column, wanted in filters.items() if column != "run"
+            for line in _none_of(column, wanted, _of_runs(rows, filters.get("run")))]
+    shown = ", ".join(f"{column} {', '.join(sorted(wanted))}" for column, wanted in filters.items())
+    return said or [f"{view.name} has no row with {shown} together; it has rows with each alone"]
+
+
+def _is_there(store: Store, need: str, asked: Mapping[str, object]) -> bool:
+    """Return whether some capture of the runs that are asked for holds what is needed."""
+    runs = sorted(_several(asked["only_run"])) if asked.get("only_run") is not None else None
+    query = f"SELECT count(*) AS n FROM (FROM {NEEDS[need].rows}) WHERE $runs IS NULL OR list_contains($runs, run)"
+    return bool(store.sql(query, {"runs": runs}).column(0)[0].as_py())
+
+
+def _several(value: object) -> set[str]:
+    """Return a value, or several, as texts."""
+    return {str(one) for one in value} if isinstance(value, (list, tuple, set, frozenset)) else {str(value)}
+
+
+def _values(store: Store, view: View, others: Mapping[str, object], filters: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Return the distinct values of the filtered columns in the view without the filters."""
+    columns = [name for name, _ in view.columns if name in filters or name == "run"]
+    found: dict[tuple[object, ...], None] = {}
+    for batch in store.batches(view.name, **others):
+        found |= dict.fromkeys(zip(*(column.to_pylist() for column in batch.select(columns).columns), strict=True))
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+def _of_runs(rows: list[dict[str, Any]], runs: set[str] | None) -> list[dict[str, Any]]:
+    return [row for row in rows if runs is None or str(row.get("run")) in runs]
+
+
+def _not_there(store: Store, column: str, wanted: set[str], runs: set[str] | None) -> Iterator[str]:
+    """Yield a line per run for a single value that no step of it has; of `step` and `rank` alone it is known which there are."""
+    if column in ("step", "rank", "run"):
+        yield from _none_of(column, wanted, _of_runs(store.view("step_breakdown").select(["run", column]).to_pylist(), runs))
+
+
+def _none_of(column: str, wanted: set[str], rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what there is of a column, per run, where none of the rows has a value that is wanted."""
+    if any(str(row[column]) in wanted for row in rows):
+        return
+    by_run: dict[str, list[Any]] = {}
+    for row in rows:
+        by_run.setdefault(str(row.get("run", "the store")), []).append(row[column])
+    for run, values in list(by_run.items())[:_FEW_RUNS]:
+        yield f"{run} has {_listed(column, [value for value in values if value is not None])}, not {', '.join(sorted(wanted))}"
+    if not by_run:
+        yield f"no row has {column} {', '.join(sorted(wanted))}"
+
+
+def _listed(column: str, values: list[Any]) -> str:
+    """Return the values of a column as people say them: steps 5 to 10; tool kineto, nsys."""
+    if not values:
+        return f"no {column}"
+    if all(isinstance(value, int) for value in values) and column in _PLURALS:
+        return f"{_PLURALS[column]} {spans(map(str, values)).replace('-', ' to ')}"
+    texts = sorted(set(map(str, values)))
+    return f"{column} {', '.join(texts[:_MOST])}{', …' if len(texts) > _MOST else ''}"

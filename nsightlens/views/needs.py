@@ -1,0 +1,60 @@
+"""What a view needs of a capture (`@needs`), how to see in a store whether it is there, and how to record it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """rows: what has rows where it was recorded (a table, with a condition). missing: what to say. remedy: how to record it."""
+
+    rows: str
+    missing: str
+    remedy: str
+
+
+NEEDS = {
+    "timeline": Need("profiles WHERE tool IN ('nsys', 'kineto')", "no timeline was captured",
+                     "record with nsys or the PyTorch profiler: ncu does not say when a kernel ran"),
+    "gpu_work": Need("(SELECT run FROM kernels WHERE tool <> 'ncu' UNION ALL SELECT run FROM memory_ops "
+                     "UNION ALL SELECT run FROM graph_executions)", "no GPU work is on the timeline",
+                     "record with nsys --trace=cuda, or the PyTorch profiler with ProfilerActivity.CUDA"),
+    "counters": Need("kernels WHERE tool = 'ncu'", "no counters were captured",
+                     "record with ncu (nsightlens plan-ncu chooses the launches)"),
+    "two_tools": Need("matches", "no launch was seen by two tools",
+                      "capture the same workload with a second tool, and ingest both under one --run"),
+    "modules": Need("ranges WHERE kind = 'module'", "no modules were recorded",
+                    "record with the PyTorch profiler and with_stack=True, or open NVTX ranges named 'nn.Module: …'"),
+    "frames": Need("frames", "no Python stacks were recorded", "record with the PyTorch profiler and with_stack=True"),
+    "shapes": Need("ranges WHERE shapes IS NOT NULL", "no input shapes were recorded",
+                   "record with the PyTorch profiler and record_shapes=True"),
+    "allocations": Need("allocations", "no allocations were recorded",
+                        "record with the PyTorch profiler and profile_memory=True"),
+    "annotations": Need("ranges WHERE kind IN ('annotation', 'gpu_annotation')", "no annotations were recorded",
+                        "open torch.profiler.record_function ranges under the PyTorch profiler"),
+    "operators": Need("ranges WHERE kind = 'operator'", "no operators were recorded",
+                      "record with the PyTorch profiler, or with nsys --trace=nvtx under torch.autograd.profiler.emit_nvtx()"),
+    "nvtx": Need("ranges WHERE tool = 'nsys'", "no NVTX ranges were recorded",
+                 "record with nsys --trace=cuda,nvtx, and open ranges in the program"),
+    "ranges": Need("ranges", "no ranges were recorded", "record with nsys --trace=cuda,nvtx or the PyTorch profiler"),
+    "api_calls": Need("api_calls", "no CUDA API calls were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
+    "memory_ops": Need("memory_ops", "no copies or sets were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
+    "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later)"),
+    "os_calls": Need("os_calls", "no OS calls were recorded", "record with nsys --trace=cuda,osrt"),
+    "overheads": Need("overheads", "the profiler recorded nothing of its own overhead",
+                      "nsys does where it had to hold up threads"),
+    "page_faults": Need("page_faults", "no page faults of unified memory were recorded",
+                        "record with nsys --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"),
+    "migrations": Need("memory_ops WHERE kind = 'migration'", "unified memory did not migrate, or it was not recorded",
+                       "record with nsys: it sees migrations of cudaMallocManaged memory"),
+    "mpi": Need("mpi_calls", "no MPI calls were recorded", "record with nsys --trace=cuda,mpi"),
+    "device_samples": Need("device_samples", "no GPU metrics were sampled", "record with nsys --gpu-metrics-devices=all"),
+    "step_times": Need("step_times", "the workload did not time its steps",
+                       "have it write rankNNNN.steps.json (docs/formats.md), as those of nsightlens wrappers do"),
+    "ranks": Need("(SELECT run FROM processes GROUP BY run HAVING count(DISTINCT rank) > 1)", "only one rank is known",
+                  "capture every rank (nsightlens wrappers), or say where the rank stands in file names: ingest --rank-pattern"),
+    "collectives": Need("kernels WHERE family = 'collective' AND tool <> 'ncu'", "no communication kernels were captured",
+                        "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels"),
+}
+"""All that a view may need, the commonest first."""

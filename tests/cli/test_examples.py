@@ -1,0 +1,86 @@
+"""Every command's help has examples, and they run: on two runs, base and fused, with their captures in runs/."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import nsightlens as nl
+from nsightlens.cli import COMMANDS
+from tests.cli.command_line import run
+from tests.conftest import Shared
+from tests.places import ROOT
+
+FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
+NEEDS_MORE = ("s3://", "--executor", "my_views", "/opt/nvidia", "ncu-plan", "parts.csv", "nsightlens hta base\n", "; bash")
+"""What tells examples that need a URL, a cluster, a vendor's tool, HTA, or files that no example here makes."""
+
+
+def _leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for part, one in command.commands.items():
+            yield from _leaves(one, f"{name} {part}")
+    else:
+        yield name, command
+
+
+def _examples() -> dict[str, list[str]]:
+    """Return {command: the lines of its help that are examples}."""
+    found = {}
+    for name in COMMANDS:
+        module = importlib.import_module(f"nsightlens.cli.{name.replace('-', '_')}")
+        for path, command in _leaves(module.command, name):
+            blocks = [block.partition("\n\n")[0] for block in (command.help or "").split("\b\n")[1:]]
+            found[path] = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    return found
+
+
+EXAMPLES = _examples()
+
+
+def _runnable(line: str) -> bool:
+    return line.startswith("nsightlens ") and not any(word in f"{line}\n" for word in NEEDS_MORE)
+
+
+def _two_runs(folder: Path) -> None:
+    for name in ("base", "fused"):
+        nl.ingest(FIXTURE, store=folder, run=name, jobs=1).close()
+
+
+@pytest.fixture
+def place(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the examples have it, as the current one."""
+    shutil.copytree(shared("base-and-fused", _two_runs), tmp_path / "nsightlens-store")
+    (tmp_path / "runs").mkdir()
+    for name in ("base", "fused"):
+        (tmp_path / "runs" / name).symlink_to(FIXTURE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NSIGHTLENS_STORE", raising=False)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_command_has_an_example_that_can_run(name: str) -> None:
+    lines = EXAMPLES[name]
+    assert any(_runnable(line) and line.startswith(f"nsightlens {name}") for line in lines), f"nsightlens/cli: {name}: {lines}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_run(place: Path, name: str) -> None:
+    for line in filter(_runnable, EXAMPLES[name]):
+        words = shlex.split(re.split(r" (?:>>|>|\||2>) ", line)[0])
+        done = run(*words[1:])
+        assert done.returncode == 0, f"$ {line}\n{done.stdout[-500:]}{done.stderr}"
+        if "-o" in words or "--output" in words:
+            written = words[words.index("-o" if "-o" in words else "--output") + 1]
+            assert (place / written).stat().st_size > 0

@@ -1,0 +1,70 @@
+"""--quiet, --verbose, --log-file, --debug, and hints that repeat --store."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nsightlens.cli import messages
+from tests.captures import kineto
+from tests.cli.command_line import run
+
+
+def test_quiet_leaves_data_and_errors(bundled_store: Path) -> None:
+    empty: list[str | Path] = ["show", "kernel_overruns", "--store", bundled_store, "-f", "csv"]
+    loud, quiet = run(*empty), run("--quiet", *empty)
+    assert loud.stderr and not quiet.stderr and quiet.stdout == loud.stdout
+    assert "did you mean kernel_overruns" in run("--quiet", "show", "kernel_overrun", "--store", bundled_store).stderr
+
+
+def test_a_quiet_ingest_names_what_is_refused(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "a.json")
+    (tmp_path / "run" / "b.json").write_text("{")
+    done = run("--quiet", "ingest", tmp_path / "run", "--store", tmp_path / "store")
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1 and "b.json" in done.stderr
+
+
+def test_verbose_says_what_was_read_and_computed(tmp_path: Path) -> None:
+    kineto(tmp_path / "run" / "a.json")
+    asked: list[str | Path] = ["ingest", tmp_path / "run", "--store", tmp_path / "store", "--jobs", "1"]
+    said = run("--verbose", "--log-file", tmp_path / "log", *asked).stderr
+    assert f"read {tmp_path / 'run' / 'a.json'}: " in said
+    assert "1 files found; 1 of them are captures" in said and " ms  done" in said
+    shown = run("--verbose", "show", "busy_time", "--store", tmp_path / "store").stderr
+    assert "view busy_time : 1 rows in " in shown and "read " not in shown, "an earlier command's log is closed"
+    assert "SQL:" not in shown and "a.json: kineto" in (tmp_path / "log").read_text()
+
+
+def test_debug_says_versions_and_where_an_error_came_from(bundled_store: Path) -> None:
+    said = run("--debug", "show", "nothing", "--store", bundled_store).stderr
+    assert "Python 3." in said and "duckdb " in said and "Traceback" in said and "there is no view nothing" in said
+    assert "Traceback" not in run("show", "nothing", "--store", bundled_store).stderr
+
+
+def test_no_secret_reaches_the_log(bundled_store: Path, tmp_path: Path) -> None:
+    run("--log-file", tmp_path / "log", "sql", "SELECT 'https://me:hunter2@host/'", "--store", bundled_store)
+    assert "SELECT" in (tmp_path / "log").read_text() and "hunter2" not in (tmp_path / "log").read_text()
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    done = run("--log-file", tmp_path / "none" / "log", "views")
+    assert done.returncode == 1 and "the log cannot be written (No such file or directory)" in done.stderr
+
+
+@pytest.mark.parametrize(("text", "hinted"), [
+    ("nsightlens show straggler, or nsightlens compare ranks", "nsightlens show{} straggler, or nsightlens compare ranks{}"),
+    ("nsightlens views NAME; nsightlens scan DIR", "nsightlens views NAME; nsightlens scan DIR"),
+    ("nsightlens refresh --store other", "nsightlens refresh --store other"),
+])
+def test_hints_repeat_the_store(bundled_store: Path, text: str, hinted: str) -> None:
+    run("sql", "SELECT 1", "--store", bundled_store)
+    assert messages.hint(text) == hinted.format(*[f" --store {shlex.quote(str(bundled_store))}"] * 2)
+    messages.begin()
+    assert messages.hint(text) == text
+
+
+def test_the_page_repeats_the_store(bundled_store: Path) -> None:
+    done = run("summary", "--store", bundled_store)
+    assert f"nsightlens show --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())

@@ -1,0 +1,67 @@
+"""An answer without rows is no error, and says why it is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+from nsightlens.cli.why_empty import why_empty
+from nsightlens.errors import ViewError
+from nsightlens.views import header, registry
+from nsightlens.views.needs import NEEDS
+from tests.captures import kineto
+from tests.cli.command_line import run
+from tests.conftest import Shared
+
+RUN = "simulated_resnet18_ddp"
+
+
+@pytest.fixture(scope="module")
+def plain(shared: Shared) -> Path:
+    """A store of one PyTorch trace with two kernels and nothing else."""
+    def make(folder: Path) -> None:
+        kineto(folder / "base" / "trace.json")
+        nl.ingest(folder / "base", store=folder / "store", jobs=1).close()
+    return shared("one-plain-trace", make) / "store"
+
+
+@pytest.mark.parametrize(("asked", "why"), [
+    (["module_summary"], "module_summary is empty: no modules were recorded: record with the PyTorch profiler and with_stack="),
+    (["memory_curve"], "no allocations were recorded: record with the PyTorch profiler and profile_memory=True"),
+    (["roofline"], "roofline is empty: no counters were captured: record with ncu"),
+    (["straggler"], "straggler is empty: only one rank is known"),
+    (["kernel_overruns"], "nothing in these captures is what it lists. Kernels whose duration cannot be true"),
+])
+def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
+    done = run("show", *asked, "--store", plain)
+    assert done.returncode == 0 and why in done.stderr
+
+
+@pytest.mark.parametrize(("asked", "why"), [
+    (["step_breakdown", "--step", "16"], f"{RUN} has steps 0 to 4, not 16"),
+    (["step_breakdown", "only_step=16", "--run", RUN], f"{RUN} has steps 0 to 4, not 16"),
+    (["step_timeline", "which_step=16"], f"{RUN} has steps 0 to 4, not 16"),
+    (["kernel_by_rank", "--family", "gemmm"], f"{RUN} has family collective, convolution, elementwise, gemm"),
+    (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
+])
+def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why: str) -> None:
+    done = run("show", *asked, "--store", bundled_store, "-f", "csv")
+    assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
+
+
+def test_where_there_are_rows_every_need_is_met(bundled_store: Path) -> None:
+    """So no need is named that a view does not have: its rows would be there without."""
+    with nl.open(bundled_store) as store:
+        for need in NEEDS:
+            store.sql(f"SELECT run FROM (FROM {NEEDS[need].rows}) LIMIT 0")
+        for name in ("module_summary", "roofline", "straggler", "true_roofline", "nvtx_style_summary", "shape_agreement"):
+            view = registry.known()[name]
+            assert view.needs and not any("is empty: no" in line for line in why_empty(store, view, {"only_run": RUN})), name
+
+
+def test_every_need_is_one_that_is_known_and_asked_for() -> None:
+    with pytest.raises(ViewError, match="@needs magic: there are timeline"):
+        header.parse("-- Doc.\n-- @scope run\n-- @needs magic\n-- @column a  A.\nCREATE VIEW v AS SELECT 1 AS a;")
+    assert {need for view in registry.known().values() for need in view.needs} == set(NEEDS)
