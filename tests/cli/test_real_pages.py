@@ -72,7 +72,7 @@ def test_the_waterfall_in_the_readme_is_that_of_the_real_pair(tmp_path: Path) ->
         name = f"pytorch__kineto__tb_plugin__resnet50_num_workers_{workers}__worker0.{recording}.pt.trace.json.gz"
         nl.ingest(DATA / "kineto" / name, store=tmp_path / "store", run=f"w{workers}", jobs=1).close()
     done = CliRunner().invoke(compare, ["runs", "w0", "w4", "--store", str(tmp_path / "store")], env={"COLUMNS": "100"})
-    block = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    block = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "commands.md").read_text(), re.DOTALL)
     assert block and block[1] in done.stdout
 
 
