@@ -166,8 +166,8 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
     nl.ingest([tmp_path / run for run in ("be fore", "after", "third")], store=tmp_path / "store", jobs=1).close()
     done = CliRunner().invoke(command, ["runs", "be fore", "after", "--by", "key", "--store", str(tmp_path / "store")],
                               env={"COLUMNS": "160"})
-    line = next(line for line in done.stdout.splitlines() if "2 more: " in line)
-    words = shlex.split(line.partition("nsightlens show ")[2])
+    more = " ".join(done.stdout.split()).partition("2 more: ")[2].partition("nsightlens show ")[2]
+    words = shlex.split(more.partition("other=after")[0] + "other=after")
     assert words == ["--store", str(tmp_path / "store"), "run_difference", "by=key", "base=be fore", "other=after"]
     shown = CliRunner().invoke(show, [*words, "--format", "csv"])
     assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15

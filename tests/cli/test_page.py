@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.cli.messages import begin
 from nsightlens.cli.page import more, outliers, spread
 from nsightlens.views.figures import share
 from tests.captures import kineto
@@ -44,6 +45,7 @@ def test_the_histogram_reaches_from_the_least_to_the_most() -> None:
 
 
 def test_what_is_left_out_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    begin()  # no --store of an earlier command
     more(0, "busy_time", "idle all 0 ns")
     assert capsys.readouterr().out == ""
     more(1200, "busy_time", "idle all 0 ns")

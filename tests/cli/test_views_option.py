@@ -20,7 +20,7 @@ _ASKING = {
 }
 # these ask no view of a store
 _OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "compact", "cache", "scan", "views", "reconcile",
-           "hta"}
+           "hta", "help", "completion"}
 
 
 def _leaves() -> dict[str, click.Command]:

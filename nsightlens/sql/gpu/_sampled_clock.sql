@@ -1,6 +1,6 @@
 -- The SM clock while each kernel ran, as the tool sampled it: the mean of the samples whose stretches cover the kernel. These are the samples
 -- within it and the first one after it, where that lies no further behind its end than samples are usually apart.
--- @scope profile
+-- @scope rows
 -- @requires device_samples, kernels
 -- @assumes A sample is the mean of the stretch before it.
 -- @column kernel_id     The kernel.
