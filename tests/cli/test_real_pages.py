@@ -111,6 +111,6 @@ def test_two_functions_of_one_process_are_no_two_processes(tmp_path: Path) -> No
     nl.ingest(DATA / "nsys" / "PolPuigPuy__OpenACC_Project_PolPuig__report2.sqlite", store=tmp_path, jobs=1).close()
     done = CliRunner().invoke(command, ["--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "160"})
     said = " ".join(done.stdout.split())
-    assert "api call (nsys; 24.92 ms of 115.3 ms; 21.6 %; limit 10 %; confidence high): the GPU idles during cuMemHostAlloc" in said
-    assert "api call (nsys; 13.12 ms of 115.3 ms; 11.4 %; limit 10 %; confidence high): the GPU idles during cuMemAlloc" in said
+    assert "(nsys; 24.92 ms of 115.3 ms; 21.6 %; limit 10 %; confidence high): the GPU idles during cuMemHostAlloc" in said
+    assert "(nsys; 13.12 ms of 115.3 ms; 11.4 %; limit 10 %; confidence high): the GPU idles during cuMemAlloc" in said
     assert "2 processes" not in said
