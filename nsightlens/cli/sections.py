@@ -334,7 +334,10 @@ SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
     (communication, ("communication",)),
     (step_times, ("warm_up", "profiler")),
     (operators, ("data_loader",)),
-    (kernels, ("tensor_cores", "fusion", "headroom")),
+    (kernels, (
+        "tensor_cores", "fusion",
+        "headroom",
+    )),
     (host_sections.copies, ("copies",)),
     (host_sections.api_calls, ("api_call", "tiny_kernels", "host")),
     (host_sections.mpi, ()),

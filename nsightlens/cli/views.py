@@ -26,6 +26,13 @@ _SCOPES = {
 }
 _OWN = "Views of your own"
 
+START = (
+    "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary", "module_summary",
+    "exposed_communication", "straggler",
+    "headroom",
+)
+"""The views to begin with."""
+
 
 @click.command("views")
 @click.argument("view", required=False, shell_complete=view_names)
@@ -91,7 +98,7 @@ def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
 def _listed(views: Iterable[View]) -> pa.Table:
     import pyarrow as pa
 
-    from nsightlens.views.topics import START, TOPICS
+    from nsightlens.views.topics import TOPICS
 
     names = ("name", "summary", "question", "scope", "start", "also_called", "parameters", "columns")
     rows = [(view.name, view.summary, TOPICS.get(view.topic), view.scope, view.name in START, [a.name for a in view.aliases],
@@ -119,9 +126,9 @@ def _tables(view: View) -> dict[str, pa.Table]:
 
 def _questions(views: Mapping[str, View]) -> None:
     """Print the views to start with, then all of them by question, and what other tools call them."""
-    from nsightlens.views.topics import START, TOPICS
+    from nsightlens.views.topics import TOPICS
 
-    _title("Start with these ten")
+    _title(f"Start with these {len(START)}")
     _entries(views[name] for name in START)
     for topic, question in (*TOPICS.items(), (None, _OWN)):
         some = [one for one in views.values() if (one.topic if one.is_shipped else None) == topic]

@@ -15,7 +15,3 @@ TOPICS = {
     "capture": "What was captured, lost or guessed?",
 }
 """The folders of sql/, in the order in which people ask."""
-
-START = ("findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary", "module_summary",
-         "exposed_communication", "straggler", "headroom")
-"""The views to begin with."""

@@ -56,7 +56,11 @@ def test_where_there_are_rows_every_need_is_met(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
         for need in NEEDS:
             store.sql(f"SELECT run FROM (FROM {NEEDS[need].rows}) LIMIT 0")
-        for name in ("module_summary", "roofline", "straggler", "true_roofline", "nvtx_style_summary", "shape_agreement"):
+        for name in (
+            "module_summary", "straggler", "nvtx_style_summary",
+            "roofline", "true_roofline",
+            "shape_agreement",
+        ):
             view = registry.known()[name]
             assert view.needs and not any("is empty: no" in line for line in why_empty(store, view, {"only_run": RUN})), name
 
