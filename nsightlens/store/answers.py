@@ -116,7 +116,6 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
         made = Path(folder) / target.name
         with _over_parts(made, sources, only, MEMORY) as connection:
             connection.execute(f"SET threads = {threads}")
-            connection.execute("SET checkpoint_threshold = '16MB'")  # most views have few rows: no rewriting of the file for each
             rows = swept.sweep(connection, {} if only else _of_one_profile(sources))
             for name, view in _of_profiles().items():
                 if name in names or name in MEANWHILE:
@@ -192,7 +191,10 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | 
     table = _TABLE.format(view.name)
     asked = f"{view.name}()" if view.is_macro else view.name
     if rows is not None:
-        connection.execute(f"CREATE TABLE {table} AS SELECT *, 0::BIGINT AS _place FROM {asked} LIMIT 0")
+        # Not AS SELECT … LIMIT 0: DuckDB 2.0 with several threads then finds no row of more than a row group in this transaction.
+        columns = connection.execute(f"DESCRIBE FROM {asked}").fetchall()
+        listed = ", ".join(f'"{name}" {type_}' for name, type_, *_ in columns)
+        connection.execute(f"CREATE TABLE {table} ({listed}, _place BIGINT)")
         connection.register("incoming", rows)
         connection.execute(f"INSERT INTO {table} BY NAME SELECT *, row_number() OVER () AS _place FROM incoming")
         connection.unregister("incoming")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import nsightlens as nl
-from nsightlens.store import answers
+from nsightlens.store import answers, swept
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.views import registry
 from tests.captures import kineto
@@ -216,6 +217,28 @@ def test_small_stores_compute_and_large_ones_keep(tmp_path: Path, monkeypatch: p
         assert not store.kept("queue_length"), "seldom asked for, and dear"
     with nl.ingest(trace, store=tmp_path / "large", answers=True) as store:
         assert store.kept("queue_length")
+
+
+def test_rows_of_a_sweep_are_read_by_the_views_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are more than a row group of DuckDB (122,880 rows)."""
+    count = 361_010
+    places = pa.array(range(count), pa.int64())
+    same = {"run": "r", "tool": "nsys", "profile_id": "P", "process_id": "P:0", "window_index": 0, "gpu_activities": 1,
+            "total_ns": 5, **dict.fromkeys(swept._STATES, False)}
+    starts = pc.multiply(places, 10)
+    states = {"step_id": places, "step": places, "start_ns": starts, "end_ns": pc.add(starts, 5),
+              **{name: pa.array([value] * count) for name, value in same.items()}}
+    steps = {name: values for name, values in states.items() if name not in (*swept._STATES, "total_ns")}
+    swept_rows = {"_step_states": pa.table(states), "_steps": pa.table(steps | {"host_start_ns": places, "host_end_ns": places})}
+    monkeypatch.setattr(swept, "sweep", lambda *_: swept_rows)
+    monkeypatch.setattr(answers, "_show_parts",
+                        lambda made, *_: made.execute("INSERT INTO profiles BY NAME SELECT 'P' AS profile_id"))
+    answers.compute({}, {"_steps", "step_breakdown"}, tmp_path / "answers.duckdb", 2, None)
+    with closing(duckdb.connect(tmp_path / "answers.duckdb", read_only=True)) as made:
+        found = made.execute("SELECT count(*), sum(other_ns), count(DISTINCT step_id) FROM _answer_step_breakdown").fetchall()
+        noted = made.execute("SELECT view_name, row_count FROM _answers ORDER BY ALL").fetchall()
+    assert found == [(count, 5 * count, count)]
+    assert noted == [("_steps", count), ("step_breakdown", count)]
 
 
 def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
