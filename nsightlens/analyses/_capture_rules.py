@@ -75,16 +75,17 @@ WHERE p.rank IS NOT NULL GROUP BY ALL HAVING max(p.world_size) > count(DISTINCT 
 """
 
 
-def rules(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
-    """Yield what the capture itself says about its figures."""
+def rules(ask: Ask, processes: Sequence[Process], few: Sequence[Process]) -> Iterator[Row]:
+    """Yield what the capture itself says about its figures. few: the processes each of whose kernels can be looked at."""
     if not processes:
         return
-    profiles = sorted({process.row["profile_id"] for process in processes})
     yield from _warm_up(ask, processes)
-    ranks = _slower(ask(_OF_RANKS, [profiles, _FEWEST_RANKS]).to_pylist())
-    yield from _clock(processes, ranks, "of the same kernels on the median rank: its GPU is slower")
-    thirds = _slower(ask(_OF_THIRDS, [profiles]).to_pylist())
-    yield from _clock(processes, thirds, "in the last third of the capture of what they took in the first: the GPU slows down")
+    if few:
+        profiles = sorted({process.row["profile_id"] for process in few})
+        ranks = _slower(ask(_OF_RANKS, [profiles, _FEWEST_RANKS]).to_pylist())
+        yield from _clock(few, ranks, "of the same kernels on the median rank: its GPU is slower")
+        thirds = _slower(ask(_OF_THIRDS, [profiles]).to_pylist())
+        yield from _clock(few, thirds, "in the last third of the capture of what they took in the first: the GPU slows down")
     yield from _profiler(ask, processes)
     yield from _capture(ask, processes)
 

@@ -22,8 +22,8 @@ from nsightlens.views import registry
 
 _INTERVAL_NS = 100_000
 """Longest time from one launch of a thread to its next in which the host does nothing but launch."""
-_LAUNCHES = 200_000
-"""Kernels of a run up to which headroom is asked."""
+LAUNCHES = 200_000
+"""Kernels of a run up to which rules look at each of them."""
 _FAR_PCT = 50
 """Share of its roof below which a kernel is far from it."""
 _LABEL = 60
@@ -89,11 +89,17 @@ WHERE tool <> 'ncu' AND k.profile_id IN (SELECT unnest($1)) AND family IN ('gemm
         'nhwctonchw|combine|decode|paged|[dz]gemm|zcgemm|double|f64')
 ORDER BY k.kernel_id
 """
-_COUNT = "SELECT count(*) AS launches FROM timeline_kernels"
+_COUNT = "SELECT run, tool, count(*) AS launches FROM kernels WHERE tool <> 'ncu' GROUP BY ALL"
+
+
+def few(ask: Ask, processes: Sequence[Process]) -> list[Process]:
+    """Return the processes of runs that have so few kernels that each can be looked at."""
+    launches = {(row["run"], row["tool"]): row["launches"] for row in ask(_COUNT, []).to_pylist()}
+    return [process for process in processes if launches.get(process.run, 0) <= LAUNCHES]
 
 
 def rules(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
-    """Yield what kernels themselves could give back."""
+    """Yield what kernels themselves could give back. processes: as `few` returns them."""
     if processes:
         path = _OnPath(ask)
         yield from _fusion(ask, processes, path)
@@ -129,6 +135,8 @@ def tiny(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:
 
     idle_ns is no more than what the GPU waits for the host in the process's steps.
     """
+    if not processes:
+        return {}
     table = ask(_TINY, [sorted({process.row["profile_id"] for process in processes}), _INTERVAL_NS])
     found = {key(row): row for row in table.to_pylist()}
     return {process.key: row | {"idle_ns": min(row["idle_ns"], process.waits_for_host)}
@@ -175,8 +183,8 @@ def _most(kernels: Sequence[Row], lengths: Sequence[float]) -> str:
 
 def _headroom(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     """Yield the kernels that run at less than half of their roof, as far as that makes the process longer."""
-    ((launches,),) = (row.values() for row in ask(_COUNT, []).to_pylist())
-    if launches > _LAUNCHES or "headroom" not in registry.analyses():  # a feature that may have been taken out
+    everything = sum(row["launches"] for row in ask(_COUNT, []).to_pylist())  # headroom looks at all runs
+    if everything > LAUNCHES or "headroom" not in registry.analyses():  # a feature that may have been taken out
         return
     lengths: dict[tuple[Any, ...], list[Process]] = defaultdict(list)
     for process in processes:

@@ -11,7 +11,7 @@ idles until the next launch, of a kernel shorter than the at most 0.1 ms from la
 none of these explains it. Of kernels, at most their time on the critical path to the last GPU work: fusion (15 %): elementwise,
 normalization and reduction kernels that follow one another in a stream, without the longest of each chain. tensor_cores (10 %):
 products and convolutions on CUDA cores, less what tensor cores of the GPU would take by the datasheet. headroom (5 %): kernels
-below half of their roof, by headroom; of runs of at most 200,000 launches. Of the capture: warm_up (5 %): first steps of 1.5
+below half of their roof, by headroom. Of the capture: warm_up (5 %): first steps of 1.5
 times the median or more, of at least four. clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank
 of three or more, or in the last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up threads
 (profiler_share), or steps take longer under it (profiler_overhead). capture: what was lost, or ranks that are missing, so that
@@ -27,6 +27,7 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
+@assumes Rules of single kernels (tiny_kernels, fusion, tensor_cores, headroom, clock) judge runs of at most 200,000 kernels.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other (straggler).
 @first rule, who, what, total_ns, share_pct
 @column run           Run (one workload in one configuration).
@@ -114,11 +115,12 @@ def analyse(ask: Ask) -> pa.Table:
     worked = {key(row) for row in ask(_WORKED, []).to_pylist()}
     processes = [Process(row, row["steps_ns"], dict(row["parts"])) for row in ask(_PARTS, []).to_pylist()
                  if row["steps_ns"] and key(row) in worked]
+    few = _kernel_rules.few(ask, processes)
     crossing = _matched(ask, processes)
     late, waited = _stragglers(crossing, processes)
     rows = [*late, *_slow_links(crossing, processes), *_communication(processes, waited), *_copies(ask, processes),
-            *_data_loader(processes), *_host(ask, processes), *_kernel_rules.rules(ask, processes),
-            *_capture_rules.rules(ask, processes), *_of_plugin(ask)]
+            *_data_loader(processes), *_host(ask, processes, few), *_kernel_rules.rules(ask, few),
+            *_capture_rules.rules(ask, processes, few), *_of_plugin(ask)]
     found = {(row["run"], row["tool"]) for row in rows if row["rule"] != "capture"}
     doubtful = {(row["run"], row["tool"]) for row in rows if row["rule"] == "capture"}
     rows += [_nothing(run, [process for process in processes if process.run == run], run in doubtful)
@@ -261,7 +263,7 @@ def _data_loader(processes: list[Process]) -> Iterator[Row]:
                           process.parts["data_loader"])
 
 
-def _host(ask: Ask, processes: list[Process]) -> Iterator[Row]:
+def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Row]:
     """Yield what the host did while the GPU idled: one function of the API, launches of tiny kernels, else the rest."""
     calling = [p for p in processes if exceeds(p, "api_call", p.parts["runtime"])]
     profiles = [sorted({p.row["profile_id"] for p in calling})]
@@ -269,7 +271,7 @@ def _host(ask: Ask, processes: list[Process]) -> Iterator[Row]:
     for row in ask(_CALLS, profiles).to_pylist() if calling else ():
         calls[key(row)].append(row)
     waited = {(key(row), row["name"]): row["kinds"] for row in (ask(_WAITED, profiles).to_pylist() if calling else ())}
-    tiny = _kernel_rules.tiny(ask, [p for p in processes if exceeds(p, "tiny_kernels", p.waits_for_host)])
+    tiny = _kernel_rules.tiny(ask, [p for p in few if exceeds(p, "tiny_kernels", p.waits_for_host)])
     for process in processes:
         slow = tiny.get(process.key)
         between = slow["idle_ns"] if slow and exceeds(process, "tiny_kernels", slow["idle_ns"]) else 0

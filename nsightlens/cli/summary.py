@@ -41,7 +41,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     \b
     nsightlens summary
     nsightlens summary --run base --rank 0
-    nsightlens summary report.sqlite
+    nsightlens summary runs/base
     nsightlens summary --format json
     """
     from nsightlens.cli.asked import Page

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nsightlens.analyses import _kernel_rules
 from tests.analyses.test_findings import WHERE, WHERE_OF_DEVICE, WHERE_OF_PROCESS, of
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -128,3 +129,9 @@ def test_what_a_thread_does_after_the_last_work_takes_nothing_off_the_gain() -> 
 def test_of_a_gpu_without_a_datasheet_the_whole_time_is_the_bound() -> None:
     rows = queued((SGEMM, "gemm", 1000), tensor_cores=False) | {"devices": [H100 | {"name": "NVIDIA Z900"}]}
     assert rules(rows)["tensor_cores"]["total_ns"] == 1000
+
+
+@pytest.mark.parametrize(("most", "fires"), [(20, True), (19, False)])
+def test_single_kernels_are_judged_where_a_run_has_few(most: int, fires: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_kernel_rules, "LAUNCHES", most)
+    assert ("tiny_kernels" in rules(launched(20, 2_000, 10_000))) is fires
