@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nsightlens.views import registry
 from nsightlens.views.figures import spans
 from nsightlens.views.needs import NEEDS
 
@@ -57,10 +58,14 @@ def _several(value: object) -> set[str]:
 def _values(store: Store, view: View, others: Mapping[str, object], filters: Mapping[str, object]) -> list[dict[str, Any]]:
     """Return the distinct values of the filtered columns in the view without the filters."""
     columns = [name for name, _ in view.columns if name in filters or name == "run"]
-    found: dict[tuple[object, ...], None] = {}
-    for batch in store.batches(view.name, **others):
-        found |= dict.fromkeys(zip(*(column.to_pylist() for column in batch.select(columns).columns), strict=True))
-    return [dict(zip(columns, row, strict=True)) for row in found]
+    if view.sql and view.scope == "rows":  # as many rows as events: none of them is fetched
+        query, values = registry.query(view, others)
+        listed = ", ".join(f'"{name}"' for name in columns)
+        found = store.sql(f"SELECT DISTINCT {listed} FROM ({query})", values)
+    else:
+        found = store.view(view.name, **others).select(columns).group_by(columns).aggregate([])
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
 
 
 def _of_runs(rows: list[dict[str, Any]], runs: set[str] | None) -> list[dict[str, Any]]:

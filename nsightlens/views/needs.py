@@ -40,10 +40,11 @@ NEEDS = {
     "ranges": Need("ranges", "no ranges were recorded", "record with nsys --trace=cuda,nvtx or the PyTorch profiler"),
     "api_calls": Need("api_calls", "no CUDA API calls were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
     "memory_ops": Need("memory_ops", "no copies or sets were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
-    "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later)"),
+    "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later), or the PyTorch profiler with "
+                  "experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"),
     "os_calls": Need("os_calls", "no OS calls were recorded", "record with nsys --trace=cuda,osrt"),
     "overheads": Need("overheads", "the profiler recorded nothing of its own overhead",
-                      "nsys does where it had to hold up threads"),
+                      "nsys and the PyTorch profiler do where they had to hold up threads"),
     "page_faults": Need("page_faults", "no page faults of unified memory were recorded",
                         "record with nsys --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"),
     "migrations": Need("memory_ops WHERE kind = 'migration'", "unified memory did not migrate, or it was not recorded",

@@ -42,6 +42,7 @@ def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
 @pytest.mark.parametrize(("asked", "why"), [
     (["step_breakdown", "--step", "16"], f"{RUN} has steps 0 to 4, not 16"),
     (["step_breakdown", "only_step=16", "--run", RUN], f"{RUN} has steps 0 to 4, not 16"),
+    (["cuda_gpu_trace", "only_name=nothing"], f"{RUN} has name Memcpy DtoH ("),
     (["step_timeline", "which_step=16"], f"{RUN} has steps 0 to 4, not 16"),
     (["kernel_by_rank", "--family", "gemmm"], f"{RUN} has family collective, convolution, elementwise, gemm"),
     (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
