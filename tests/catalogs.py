@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from nsightlens import schema
 from nsightlens.views import registry
+from nsightlens.views.connection import connect
 from nsightlens.views.header import PACKAGE
 
 _number = count(1)
@@ -28,7 +29,7 @@ _number = count(1)
 def catalog(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB with all tables of the schema, those rows in them, and the views."""
     blank = _blank()
-    connection = duckdb.connect(shutil.copyfile(blank, blank.with_stem(f"catalog{next(_number)}")))
+    connection = connect(shutil.copyfile(blank, blank.with_stem(f"catalog{next(_number)}")))
     connection.begin()
     fill(connection, **tables)
     connection.commit()
@@ -41,7 +42,7 @@ def _blank() -> Path:
     folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     atexit.register(folder.cleanup)
     path = Path(folder.name) / "blank.duckdb"
-    with duckdb.connect(path) as connection:
+    with connect(path) as connection:
         tables_without_rows(connection)
         registry.create(connection)
     return path

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import duckdb
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, shape_work
+from nsightlens.views.connection import connect
 
 DEFINITION = "from shapes: every operand once"
 """The level_definition of these rows: no bytes that anything counted."""
@@ -117,9 +115,7 @@ def rows(
         "sheets": ask(_SHEETS, [assume_gpu, force_gpu]),
         "launched": ask(_LAUNCHED, [time, kernel, kernel, kernel, kernel_regex, kernel_regex, kernel_regex]),
     }
-    with duckdb.connect() as connection:
-        with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where there is no bar
-            connection.execute("SET enable_progress_bar = false")  # it would stand among the rows on standard output
+    with connect() as connection:
         for name, table in tables.items():
             connection.register(name, table)
         found = connection.sql(_PLACED, params={"each": each, "definition": DEFINITION}).to_arrow_table()

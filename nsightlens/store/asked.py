@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nsightlens import analyses
-from nsightlens.store import answers, catalog, user_cache
+from nsightlens.store import answers, user_cache
 from nsightlens.views import registry
+from nsightlens.views.connection import connect
 from nsightlens.views.header import View
 from nsightlens.views.signature import digest
 
@@ -60,7 +61,7 @@ def rows(connection: duckdb.DuckDBPyConnection, root: Path, view: View, paramete
                              promote_options="permissive")
     found = analyses.select(found, selected)
     order = ", ".join(f'"{name}"' for name in answers.BY if name in found.column_names)
-    with contextlib.closing(catalog.connect()) as own:
+    with contextlib.closing(connect()) as own:
         own.register("found", found)
         return own.sql(f"SELECT * EXCLUDE ({answers.PLACE}) FROM found ORDER BY {order}").to_arrow_table()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from nsightlens.store.bundle import Bundle, Part
 from nsightlens.store.checks import CONFLICTS
 from nsightlens.store.lock import has_locks
 from nsightlens.views import registry
+from nsightlens.views.connection import connect
 from nsightlens.views.header import PACKAGE
 from nsightlens.views.signature import digest
 
@@ -75,15 +76,6 @@ class Change:
     def runs_to_match(self) -> set[str]:
         """Return the runs whose matches must be made again."""
         return {run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
-
-
-def connect() -> duckdb.DuckDBPyConnection:
-    """Return a connection to nothing yet: it downloads nothing, and writes no progress bar among the rows on standard output."""
-    connection = duckdb.connect()
-    connection.execute("SET autoinstall_known_extensions = false")
-    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where there is no bar
-        connection.execute("SET enable_progress_bar = false")
-    return connection
 
 
 def attach(path: Path) -> duckdb.DuckDBPyConnection:
