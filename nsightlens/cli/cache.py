@@ -12,8 +12,9 @@ from nsightlens.cli.ingest import count, say
 def command(action: str) -> None:
     """Say what lies in the user's cache, or delete it: nsightlens cache clear.
 
-    The cache holds what can be made again at any time: blank catalogs for new stores, and rows of views that were asked of large
-    profiles with other parameters than the default ones. Stores are not in it.
+    The cache holds what can be made again at any time: blank catalogs for new stores, rows of views that were asked of large
+    profiles with other parameters than the default ones, and rows of analyses over several profiles, such as findings. Stores
+    are not in it.
 
     \b
     nsightlens cache

@@ -22,7 +22,7 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.names import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, part_files, remote, rules
+from nsightlens.store import answers, asked, catalog, damage, kept_analyses, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -83,7 +83,7 @@ class Store:
         _LOG.info("store %s", self.path)
         if not where.is_file():
             raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
-        self._inode = where.stat().st_ino
+        self._file = where.stat()
         self._connection = catalog.attach(where)
         if self._memory is not None:
             self._connection.execute(f"SET memory_limit = {catalog.literal(self._memory)}")
@@ -196,7 +196,9 @@ class Store:
             if rows is not None:
                 return rows
         if not view.sql and not self._is_kept(view, parameters):
-            return analyses.run(view, parameters, self._run)
+            if not view.is_shipped or view.scope != "run":
+                return analyses.run(view, parameters, self._run)
+            return kept_analyses.rows(self._file, view, parameters, lambda: analyses.run(view, parameters, self._run))
         query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
         try:
             return self._run(query, values)
@@ -276,7 +278,7 @@ class Store:
         part = damage.of_part(self.path, error)
         if part is None:
             return None
-        if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._inode:
+        if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:
             return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]

@@ -1,0 +1,57 @@
+"""Rows of analyses over all profiles that took long: kept in the user's cache for the next question to the same catalog.
+
+A file per catalog, analysis and parameters, named by a digest of all that the rows follow from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens.store import user_cache
+from nsightlens.views import registry
+from nsightlens.views.header import View
+from nsightlens.views.signature import digest, signatures
+
+WORTH_IT = 0.2
+"""Seconds: what takes less is computed each time."""
+_MOST_FILES, _MOST_BYTES = 1024, 1 << 28
+
+
+def rows(catalog: os.stat_result, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
+    """Return the rows of an analysis: those that are kept, else those that `compute` returns.
+
+    catalog: of the file that is open, which an ingest replaces by another and never changes.
+    """
+    kept = _place(catalog, view, parameters)
+    if kept is not None:
+        with contextlib.suppress(OSError, pa.ArrowException), pa.OSFile(str(kept)) as file:  # not there, or damaged
+            return pa.ipc.open_file(file).read_all()
+    began = time.perf_counter()
+    found = compute()
+    if kept is not None and time.perf_counter() - began >= WORTH_IT:
+        with contextlib.suppress(OSError, pa.ArrowException):
+            user_cache.keep(kept, lambda path: _write(found, path), _MOST_FILES, _MOST_BYTES)
+    return found
+
+
+def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]) -> Path | None:
+    folder = user_cache.folder()
+    if folder is None:
+        return None
+    file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns]
+    signature = signatures({**registry.load(), view.name: view})[view.name]
+    code = digest([signature, duckdb.__version__, json.dumps([file, parameters], sort_keys=True, default=str)])
+    return folder / "analyses" / f"{view.name}-{code}.arrow"
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

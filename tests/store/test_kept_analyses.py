@@ -1,0 +1,88 @@
+"""Rows of analyses over all profiles are kept in the user's cache, for as long as the catalog and the code are the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import nsightlens as nl
+from nsightlens import analyses
+from nsightlens.store import kept_analyses
+from nsightlens.views.header import View
+
+
+@pytest.fixture
+def computed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each analysis is added as it is computed; its time counts as long."""
+    names: list[str] = []
+    run = analyses.run
+
+    def noted(view: View, parameters: Mapping[str, object], ask: analyses.Ask) -> pa.Table:
+        names.append(view.name)
+        return run(view, parameters, ask)
+
+    monkeypatch.setattr(analyses, "run", noted)
+    monkeypatch.setattr(kept_analyses, "WORTH_IT", 0.0)
+    return names
+
+
+def _kept(cache: Path) -> list[Path]:
+    return sorted((cache / "nsightlens" / "analyses").glob("*.arrow"))
+
+
+def test_the_second_question_reads_what_the_first_computed(bundled_store: Path, computed: list[str], cache: Path) -> None:
+    asked = [nl.open(bundled_store).view("straggler") for _ in range(2)]
+    assert computed == ["straggler"] and len(_kept(cache)) == 1
+    assert asked[0].num_rows > 0 and asked[1].equals(asked[0], check_metadata=True)
+
+
+def test_other_parameters_and_filters_are_computed(bundled_store: Path, computed: list[str], cache: Path) -> None:
+    with nl.open(bundled_store) as store:
+        every, one = store.view("straggler"), store.view("straggler", only_rank=0)
+    assert computed == ["straggler"] * 2 and len(_kept(cache)) == 2
+    assert 0 < one.num_rows < every.num_rows
+
+
+def test_another_catalog_at_the_same_place_is_computed_anew(bundled_store: Path, computed: list[str], tmp_path: Path) -> None:
+    for _ in range(2):  # the same rows: only the file tells them apart
+        shutil.rmtree(tmp_path / "store", ignore_errors=True)
+        shutil.copytree(bundled_store, tmp_path / "store")
+        nl.open(tmp_path / "store").view("straggler")
+    assert computed == ["straggler"] * 2
+
+
+def test_a_store_that_stays_open_while_its_catalog_is_replaced_keeps_its_own_rows(
+    bundled_store: Path, computed: list[str], tmp_path: Path,
+) -> None:
+    shutil.copytree(bundled_store, tmp_path / "store")
+    before = nl.open(tmp_path / "store")
+    Path(shutil.copy2(before.catalog, tmp_path / "fresh.duckdb")).replace(before.catalog)
+    before.view("straggler")
+    nl.open(tmp_path / "store").view("straggler")
+    assert computed == ["straggler"] * 2
+
+
+def test_what_is_damaged_is_computed_again(bundled_store: Path, computed: list[str], cache: Path) -> None:
+    first = nl.open(bundled_store).view("straggler")
+    _kept(cache)[0].write_bytes(b"ARROW1\0\0 cut")
+    assert nl.open(bundled_store).view("straggler").equals(first)
+    assert computed == ["straggler"] * 2
+
+
+def test_what_is_quick_is_not_kept(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_analyses, "WORTH_IT", 3600.0)
+    assert isinstance(nl.open(bundled_store).view("straggler"), pa.Table)
+    assert computed == ["straggler"] and _kept(cache) == []
+
+
+def test_without_a_cache_rows_are_computed(bundled_store: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
+    for _ in range(2):
+        assert nl.open(bundled_store).view("straggler").num_rows > 0
+    assert computed == ["straggler"] * 2
