@@ -94,7 +94,7 @@ def answers(setting: Setting) -> Iterator[Table]:
     """Yield the table of ingest and `summary` with and without kept answers."""
     made = inputs.nsys(setting.folder, setting.sizes.nsys_kernels, setting.sizes.names)
     with tempfile.TemporaryDirectory(dir=setting.folder) as scratch:
-        plain, kept = Path(scratch) / "plain", Path(scratch) / "kept"
+        plain, kept, cache = (Path(scratch) / name for name in ("bare", "kept", "cache"))  # hints on the page name the store
         pages: dict[Path, str] = {}
 
         def ingest(name: str, store: Path, *options: str) -> Candidate:
@@ -103,11 +103,12 @@ def answers(setting: Setting) -> Iterator[Table]:
 
         def summary(name: str, store: Path) -> Candidate:
             def check(run: Run) -> None:
-                pages[store] = run.output
+                pages[store] = run.output.replace(store.name, "")
                 if len(set(pages.values())) > 1:
                     raise WrongResultError(f"{name}: another page than from the other store")
 
-            return Candidate(name, [sys.executable, "-m", "nsightlens", "summary", "--store", str(store)], check=check)
+            return Candidate(name, [*_python(ROOT, cache), "-m", "nsightlens", "summary", "--store", str(store)],
+                             lambda: shutil.rmtree(cache, ignore_errors=True), check)
 
         programs = [
             ingest("ingest --no-answers", plain, "--no-answers"), ingest("ingest --answers", kept, "--answers"),
