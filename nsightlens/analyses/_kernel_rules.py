@@ -101,10 +101,24 @@ def few(ask: Ask, processes: Sequence[Process]) -> list[Process]:
 def rules(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     """Yield what kernels themselves could give back. processes: as `few` returns them."""
     if processes:
+        ask = _once(ask)  # two critical paths are walked over the same rows
         path = _OnPath(ask)
         yield from _fusion(ask, processes, path)
         yield from _tensor_cores(ask, processes, path)
         yield from _headroom(ask, processes)
+
+
+def _once(ask: Ask) -> Ask:
+    """Return an `ask` that keeps what it was answered."""
+    answers: dict[str, pa.Table] = {}
+
+    def asked(query: str, values: Sequence[object]) -> pa.Table:
+        question = f"{query} {values!r}"
+        if question not in answers:
+            answers[question] = ask(query, values)
+        return answers[question]
+
+    return asked
 
 
 class _OnPath:

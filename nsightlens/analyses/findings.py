@@ -97,9 +97,9 @@ FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL
 GROUP BY ALL
 """
 _WAITED_FOR = {"event": "an event", "stream": "a stream", "context": "all work of the device"}
-_OF_PLUGIN = """
+_OF_PLUGIN = f"""
 SELECT * FROM _plugin_rules
-WHERE rule IN (SELECT unnest(?)) ORDER BY ALL
+WHERE rule IN ({", ".join(f"'{rule}'" for rule in PLUGIN)}) ORDER BY ALL
 """
 _CAUSES: Mapping[str, Callable[[Process], int]] = {
     "its host is late, and its GPU idles": lambda process: process.waits_for_host,
@@ -303,7 +303,7 @@ def _call(process: Process, row: Row, idle: int, kinds: str) -> Iterator[Row]:
 
 
 def _of_plugin(ask: Ask) -> Iterator[Row]:
-    for row in ask(_OF_PLUGIN, [list(PLUGIN)]).to_pylist():
+    for row in ask(_OF_PLUGIN, []).to_pylist():
         advice = PLUGIN[row["rule"]]
         yield {name: row[name] for name in ("run", "tool", "rule", "rank", "profile_id", "process_id", "window_index")} | {
             "who": row["subject"] or who(row), "what": advice.what, "why": row["advice"], "total_ns": None, "of_ns": None,

@@ -1,6 +1,6 @@
 -- The rules of the TensorBoard plugin: what recommendations has of them, and findings. The texts are there.
 -- @scope run
--- @requires execution_summary, gpu_summary, memory_peak, _operators, processes, ranges
+-- @requires execution_summary, _gpu_load, gpu_summary, memory_peak, _operators, processes, ranges
 -- @column run           Run.
 -- @column tool          nsys or kineto.
 -- @column rank          Rank of the process; NULL where unknown.
@@ -16,7 +16,7 @@ CREATE VIEW _plugin_rules AS
 WITH shares AS (
     SELECT run, tool, rank, profile_id, process_id, window_index, category, 100.0 * total_ns / nullif(steps_ns, 0) AS value
     FROM execution_summary()
-), gpus AS MATERIALIZED (
+), gpus AS (
     SELECT *, coalesce('GPU ' || device, device_id) AS subject FROM gpu_summary
 ), eligible AS (
     SELECT profile_id, process_id, 100.0 * sum(eligible_ns) / nullif(sum(kernel_self_ns), 0) AS value
@@ -26,7 +26,7 @@ WITH shares AS (
         bool_or(name = 'DistributedDataParallel.forward') AS ddp, bool_or(starts_with(name, 'nccl:') OR domain = 'NCCL') AS nccl
     FROM ranges GROUP BY run, tool, profile_id, process_id
 ), used AS (
-    SELECT profile_id, process_id, count(DISTINCT device_id) AS gpus FROM gpus GROUP BY profile_id, process_id
+    SELECT profile_id, process_id, count(DISTINCT device_id) AS gpus FROM _gpu_load GROUP BY profile_id, process_id
 ), fired AS (
     SELECT run, tool, rank, profile_id, process_id, window_index, category AS rule, NULL AS subject, value,
         CASE category WHEN 'data_loader' THEN 5 ELSE 10 END AS threshold,
