@@ -30,6 +30,7 @@ def catalog(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB with all tables of the schema, those rows in them, and the views."""
     blank = _blank()
     connection = connect(shutil.copyfile(blank, blank.with_stem(f"catalog{next(_number)}")))
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody opens the file again
     connection.begin()
     fill(connection, **tables)
     connection.commit()
