@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import Question
-from nsightlens.html_report.timeline import Step, steps
+from nsightlens.html_report.timeline import FINEST, Step, steps
 from nsightlens.views.palette import CATEGORIES, SLICES
 
 if TYPE_CHECKING:
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
 _ANSWERS = ("profile_overview", "diagnostic_summary", "findings", "busy_time", "step_breakdown")
 """Views whose rows the static part of the page has too."""
-_COARSER = (4000, 1000, 250)
+_COARSER = (FINEST, 1000, 250)
 """Stretches per step into which short slices are merged, where all of them are too many."""
 _MOST_STEPS = 64
+_MOST_ROWS = 1_000_000
+"""Rows of a table with a row per event that are worth packing: more do not fit, and are not fetched."""
 
 
 class Contents:
@@ -51,17 +54,23 @@ class Contents:
                 "categories": CATEGORIES}
 
     def _add_table(self, question: Question) -> None:
+        if question.is_long and (rows := question.count(self._store, self._runs)) > _MOST_ROWS:
+            self._leave_out(question, rows)
+            return
         table = question.ask(self._store, self._runs)
         if question.name in _ANSWERS:
             self.answers[question.name] = table.to_pylist()
         if not table.num_rows:
             return
-        command = question.command(self._store, self._runs)
         if self._put(question.name, pack(table)):
             docs = dict(self._store.views[question.view].columns)
-            self._tables[question.name] = {"command": command, "docs": {name: docs[name] for name in table.column_names}}
+            self._tables[question.name] = {"command": question.command(self._store, self._runs),
+                                           "docs": {name: docs[name] for name in table.column_names}}
         else:
-            self.left_out.append(f"{table.num_rows:,} rows of {question.view}: {command}")
+            self._leave_out(question, table.num_rows)
+
+    def _leave_out(self, question: Question, rows: int) -> None:
+        self.left_out.append(f"{rows:,} rows of {question.view}: {question.command(self._store, self._runs)}")
 
     def _put(self, name: str, packed: str) -> bool:
         """Keep a packed table; return False where it does not fit."""
@@ -101,7 +110,7 @@ class Contents:
         drawn = step.merged(bins) if bins else step
         name = f"step{len(self._steps)}"
         if self._put(name, pack(drawn.slices, self._words)):
-            merged = step.slices.num_rows - drawn.slices.num_rows
+            merged = pc.sum(step.slices["pieces"]).as_py() - drawn.slices.num_rows
             self._steps.append(step.keys | {"table": name, "lanes": step.lanes, "role": role, "merged": merged})
 
     def _longest(self) -> set[tuple[int, tuple[str, int]]]:
@@ -122,7 +131,7 @@ class Contents:
         if here < len(all_steps):
             self.left_out.append(f"{len(all_steps) - here:,} of {len(all_steps):,} steps of the timeline: "
                                  "nsightlens export perfetto -o trace.json.gz")
-        if bins:
-            merged = sum(step["merged"] for step in self._steps)
+        merged = sum(step["merged"] for step in self._steps)
+        if merged:
             self.left_out.append(f"{merged:,} slices of the timeline, merged with their neighbours where shorter than a "
-                                 f"{bins:,}th of the step: nsightlens export perfetto -o trace.json.gz")
+                                 f"{bins or FINEST:,}th of the step: nsightlens export perfetto -o trace.json.gz")

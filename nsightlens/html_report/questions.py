@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nsightlens.views import registry
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -43,11 +45,21 @@ class Question:
         """Return the runs that its rows must be of; none where all are meant, or where the view has no column for them."""
         return list(runs) if "run" in dict(store.views[self.view].columns) else []
 
+    def count(self, store: Store, runs: Sequence[str]) -> int:
+        """Return how many rows there are for these runs, without fetching those of a view in SQL."""
+        view, only = store.views[self.view], self._only(store, runs)
+        if not view.sql:
+            return int(store.view(self.view, **self.parameters, **only).num_rows)
+        query, values = registry.query(view, {**self.parameters, **only})
+        return int(store.sql(f"SELECT count(*) AS rows FROM ({query})", values)["rows"][0].as_py())
+
+    def _only(self, store: Store, runs: Sequence[str]) -> dict[str, object]:
+        asked = self._filter(store, runs)
+        return {"only_run": asked} if asked else {}
+
     def ask(self, store: Store, runs: Sequence[str]) -> pa.Table:
         """Return the rows for these runs (none: all)."""
-        asked = self._filter(store, runs)
-        only = {"only_run": asked} if asked else {}
-        table = store.view(self.view, **self.parameters, **only)
+        table = store.view(self.view, **self.parameters, **self._only(store, runs))
         names = self.columns or tuple(name for name in table.column_names if name in _IDS or not name.endswith("_id"))
         return (table.filter(table[self.only]) if self.only else table).select(names)
 

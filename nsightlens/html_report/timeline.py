@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.names.process_label import process_label
+from nsightlens.views import registry
 from nsightlens.views.palette import SLICES, slice_kind
 
 if TYPE_CHECKING:
@@ -23,6 +24,21 @@ _LANE = ("device_id", "stream", "thread", "kind", "depth")
 _KINDS = tuple(SLICES)
 _DEEPEST = 12
 _KNOWN = ("op", "op_shapes", "launch_id")
+MOST = 500_000
+"""Slices of the steps of a store that are read one by one."""
+FINEST = 4000
+"""Stretches per step into which the store itself merges short slices, where there are more."""
+_EVENTS = "SELECT (SELECT count(*) FROM kernels) + (SELECT count(*) FROM api_calls) + (SELECT count(*) FROM ranges) AS events"
+_MERGED = """
+WITH slices AS (SELECT *, greatest(1, step_ns // {bins}) AS length FROM ({steps}))
+SELECT run, tool, rank, process_id, window_index, step, step_ns, device_id, stream, thread, kind, family, depth,
+    CASE WHEN count(*) = 1 THEN min(name) END AS name, CASE WHEN count(*) = 1 THEN min(event_id) END AS event_id,
+    min(start_ns) AS start_ns, max(start_ns + duration_ns) - min(start_ns) AS duration_ns, count(*) AS pieces
+FROM slices
+GROUP BY run, tool, rank, process_id, window_index, step, step_ns, device_id, stream, thread, kind, family, depth,
+    start_ns // length, CASE WHEN duration_ns >= length THEN event_id END
+ORDER BY run, tool, rank, process_id, window_index, step
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +59,12 @@ class Step:
 
 
 def steps(store: Store, runs: Sequence[str], which_step: int | None = None) -> Iterator[Step]:
-    """Yield one step of each process: number `which_step`, or the middle one."""
+    """Yield one step of each process: number `which_step`, or the middle one.
+
+    Of more than MOST slices in all, those shorter than a FINEST-th of their step come merged with neighbours of their kind.
+    """
     only = {"only_run": list(runs)} if runs else {}
-    table = store.view("step_timeline", **({} if which_step is None else {"which_step": which_step}), **only)
+    table = _slices(store, {**({} if which_step is None else {"which_step": which_step}), **only})
     known = _launches(store, _where(table, "kernel"))
     keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
     among = {key["process_id"] for key in keys}
@@ -53,6 +72,16 @@ def steps(store: Store, runs: Sequence[str], which_step: int | None = None) -> I
         rows = table.filter(_is_of(table, key))
         label = {} if key["process_id"] is None else {"process": process_label(key["process_id"], among)}
         yield _step(key | label, rows, known)
+
+
+def _slices(store: Store, parameters: dict[str, object]) -> pa.Table:
+    """Return rows of `step_timeline` with `pieces`: how many slices each is."""
+    if store.sql(_EVENTS)["events"][0].as_py() > MOST:
+        query, values = registry.query(store.views["step_timeline"], parameters)
+        if store.sql(f"SELECT count(*) AS slices FROM ({query})", values)["slices"][0].as_py() > MOST:
+            return store.sql(_MERGED.format(steps=query, bins=FINEST), values)
+    table = store.view("step_timeline", **parameters)
+    return table.append_column("pieces", pa.array(np.ones(table.num_rows, np.int64)))
 
 
 def _launches(store: Store, kernels: pa.ChunkedArray) -> pa.Table:
@@ -76,6 +105,7 @@ def _step(key: dict[str, Any], rows: pa.Table, known: pa.Table) -> Step:
     table = pa.table({
         "lane": pa.array(numbers, pa.int64()), "start_ns": rows["start_ns"], "duration_ns": rows["duration_ns"],
         "kind": pa.array([_KINDS.index(kind) for kind in kinds], pa.int64()), "name": rows["name"],
+        "pieces": rows["pieces"],
         "event_id": rows["event_id"], "kernel_id": _where(rows, "kernel"), "launch_id": _where(rows, "api_call"),
     }).sort_by([("lane", "ascending"), ("start_ns", "ascending"), ("duration_ns", "descending"), ("event_id", "ascending")])
     return Step(key, tuple(lanes), _joined(table, known))
@@ -117,8 +147,7 @@ def _joined(table: pa.Table, known: pa.Table) -> pa.Table:
     calls = pa.array(np.flatnonzero(launches.is_valid()))
     launched_by = calls.take(pc.index_in(found["launch_id"], value_set=launches.drop_null(), skip_nulls=True))
     rows = {"launched_by": launched_by, "op": found["op"], "shapes": found["op_shapes"]}
-    ones = pa.array(np.ones(table.num_rows, dtype=np.int64))
-    return pa.table({**{name: table[name] for name in table.column_names if not name.endswith("_id")}, **rows, "pieces": ones})
+    return pa.table({**{name: table[name] for name in table.column_names if not name.endswith("_id")}, **rows})
 
 
 def _merged(table: pa.Table, length: int) -> pa.Table:
@@ -130,7 +159,7 @@ def _merged(table: pa.Table, length: int) -> pa.Table:
     new = np.ones(len(lane), dtype=bool)
     new[1:] = (np.diff(lane) != 0) | (np.diff(stretch) != 0) | (np.diff(kind) != 0) | alone[1:] | alone[:-1]
     first = np.flatnonzero(new)
-    pieces = np.diff(np.append(first, len(lane)))
+    pieces = np.add.reduceat(table["pieces"].to_numpy(), first)
     ends = np.maximum.reduceat(start + duration, first)
     found = table.take(pa.array(first))
     is_one = pa.array(pieces == 1)

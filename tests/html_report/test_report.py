@@ -10,11 +10,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import nsightlens as nl
 from nsightlens.errors import UsageError
-from nsightlens.html_report import assets
+from nsightlens.html_report import assets, contents, timeline
 from nsightlens.html_report.report import report
 from tests.captures import kineto, ncu
 from tests.cli.command_line import run
@@ -118,6 +120,40 @@ def test_beyond_its_size_steps_are_merged_and_the_page_says_so(tmp_path: Path) -
     step = facts(small.html)["steps"][0]
     found = unpack(packed(small.html, step["table"]), unpack(packed(small.html, "words"))["word"])
     assert sum(found["pieces"]) == 60_000 and step["merged"] == 60_000 - len(found["pieces"]) > 0
+
+
+def test_of_a_large_store_slices_are_merged_as_they_are_read(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with nl.open(bundled_store) as store:
+        whole = list(timeline.steps(store, []))
+        monkeypatch.setattr(timeline, "MOST", 100)
+        monkeypatch.setattr(timeline, "FINEST", 50)
+        merged = list(timeline.steps(store, []))
+    assert [step.keys for step in merged] == [step.keys for step in whole]
+    for few, all_ in zip(merged, whole, strict=True):
+        assert few.lanes == all_.lanes and few.slices.num_rows < all_.slices.num_rows
+        assert sum(few.slices["pieces"].to_pylist()) == all_.slices.num_rows
+        for lane in range(len(few.lanes)):
+            rows, of = (step.slices.filter(pc.equal(step.slices["lane"], lane)) for step in (few, all_))
+            assert _span(rows) == _span(of)
+            long = pc.greater_equal(of["duration_ns"], few.keys["step_ns"] // 50)
+            assert {*zip(*_whole(of.filter(long)), strict=True)} <= {*zip(*_whole(rows), strict=True)}
+
+
+def _span(rows: pa.Table) -> tuple[int, int]:
+    return pc.min(rows["start_ns"]).as_py(), pc.max(pc.add(rows["start_ns"], rows["duration_ns"])).as_py()
+
+
+def _whole(rows: pa.Table) -> list[list[object]]:
+    return [rows[name].to_pylist() for name in ("start_ns", "duration_ns", "kind", "name", "op", "pieces")]
+
+
+def test_tables_of_too_many_rows_are_named_and_not_fetched(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_MOST_ROWS", 100)
+    with nl.open(bundled_store) as store:
+        rows = store.view("timeline_kernels").num_rows
+        made = report(store)
+    assert f"{rows:,} rows of timeline_kernels: nsightlens show timeline_kernels" in made.left_out
+    assert "timeline_kernels" not in facts(made.html)["tables"] and "kernel_summary" in facts(made.html)["tables"]
 
 
 def test_counters_alone_make_a_page(tmp_path: Path) -> None:
