@@ -40,16 +40,17 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def _chains(path: Path) -> dict[object, Path_]:
-    """Return the frames of each sample: functions, [modules] for addresses, once where one follows another."""
+    """Return the frames of each sample: functions, [modules] for addresses and empty names, once where one follows another."""
     found: dict[object, list[str]] = defaultdict(list)
     for id_, symbol, module, unresolved in _ask(
             path, "SELECT c.id, s.value, m.value, c.unresolved FROM SAMPLING_CALLCHAINS AS c LEFT JOIN StringIds AS s "
                   "ON s.id = c.symbol LEFT JOIN StringIds AS m ON m.id = c.module ORDER BY c.id, c.stackDepth DESC"):
         file = str(module).rsplit("/", 1)[-1]
         frame = str(symbol)
-        if unresolved:
+        unnamed = unresolved or not symbol
+        if unnamed:
             frame = file if file.startswith("[") else f"[{file}]"
-        if not (unresolved and found[id_] and found[id_][-1] == frame):
+        if not (unnamed and found[id_] and found[id_][-1] == frame):
             found[id_].append(frame)
     return {id_: tuple(frames) for id_, frames in found.items()}
 
