@@ -405,7 +405,8 @@ CPU_SAMPLES = Table(
         *_WHERE_FROM,
         _c("thread", INT64, "reader", "OS thread id of the thread that ran."),
         _c("at_ns", INT64, "reader", "Time, relative to profiles.origin_epoch_ns.", "ns"),
-        _c("sampled_frame_id", INT64, "ingest", "Innermost frame of its call stack; key of `sampled_frames`; NULL without a stack."),
+        _c("sampled_frame_id", INT64, "ingest", "Innermost frame of its call stack; key of `sampled_frames`; NULL without a "
+           "stack."),
     ),
     varying=("at_ns",),
 )
@@ -752,7 +753,8 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS, RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
+        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS,
+        RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
         METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }

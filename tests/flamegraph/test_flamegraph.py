@@ -38,7 +38,8 @@ def test_a_line_is_a_stack_and_its_own_weight(weight: str, lines: list[str]) -> 
 def test_cpu_samples_have_weights_of_their_own(weight: str, lines: list[str]) -> None:
     whose = {"run": "r", "rank": 0, "process_id": "p", "thread": 5}
     tree = [whose | {"frame_id": frame, "parent_id": parent, "name": name, "samples": samples, "idle_samples": idle}
-            for frame, parent, name, samples, idle in ((1, None, "main", 4, 0), (2, 1, "f", 3, 2), (None, None, "(no stack)", 1, None))]
+            for frame, parent, name, samples, idle in (
+                (1, None, "main", 4, 0), (2, 1, "f", 3, 2), (None, None, "(no stack)", 1, None))]
     assert _lines(tree, weight) == lines
 
 

@@ -79,12 +79,12 @@ def test_samples_while_the_gpu_idled(capture: tuple[Path, Store]) -> None:
     work = " UNION ALL ".join(f'SELECT globalPid AS pid, start, "end" FROM {table}' for table in tables)
     expected: Counter[object] = Counter()
     if work:
-        expected.update({thread: count for thread, count in _ask(path, f"""WITH work AS ({work}), span AS (
+        expected.update(dict(_ask(path, f"""WITH work AS ({work}), span AS (
             SELECT pid, min(start) AS first, max("end") AS last FROM work GROUP BY pid)
             SELECT c.globalTid & 16777215, count(*) FROM COMPOSITE_EVENTS AS c
             JOIN span AS s ON s.pid = c.globalTid - (c.globalTid & 16777215) AND c.start >= s.first AND c.start < s.last
             WHERE NOT EXISTS (SELECT 1 FROM work AS w WHERE w.pid = s.pid AND w.start <= c.start AND w."end" > c.start)
-            GROUP BY 1""")})
+            GROUP BY 1""")))
     found: Counter[object] = Counter()
     for row in store.view("cpu_sample_summary").to_pylist():
         found[row["thread"]] += row["idle_samples"] or 0

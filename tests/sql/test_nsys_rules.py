@@ -451,13 +451,15 @@ def shares_of_rules(capture: Capture) -> dict[tuple[Any, ...], float]:
         total[process, device, "gpu_time_util"] += end - begin
     found = {}
     for (process, device, rule), length in total.items():
-        span = max(stop for _, stop in by_process[process]) - min(start for start, _ in by_process[process]) if process in by_process else 0
+        work = by_process.get(process, [(0, 0)])
+        span = max(stop for _, stop in work) - min(start for start, _ in work)
         if span and 100 * length > RULES[rule] * span:
             found[process >> 24 & 16777215, device, rule] = 100 * length / span
     return found
 
 
-RULES = {"cuda_memcpy_async": 1, "cuda_memcpy_sync": 1, "cuda_memset_sync": 1, "cuda_api_sync": 1, "gpu_gaps": 0, "gpu_time_util": 10}
+RULES = {"cuda_memcpy_async": 1, "cuda_memcpy_sync": 1, "cuda_memset_sync": 1, "cuda_api_sync": 1, "gpu_gaps": 0,
+         "gpu_time_util": 10}
 """The rules of nsys and the limits, in %, above which recommendations lists them."""
 
 

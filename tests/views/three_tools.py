@@ -268,8 +268,8 @@ def _stacks(tool: str) -> Rows:
 
 def _sampled(place: dict[str, Any], first: int) -> Rows:
     """Return two frames that differ in their modules, and a CPU sample in each."""
-    frames = [place | {"thread": 1, "sampled_frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0, "name": "f",
-                       "module": module, "recursive": False} for i, module in enumerate("ab")]
+    frames = [place | {"thread": 1, "sampled_frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0,
+                       "name": "f", "module": module, "recursive": False} for i, module in enumerate("ab")]
     samples = [place | {"thread": 1, "at_ns": 5, "sampled_frame_id": frame["sampled_frame_id"]} for frame in frames]
     return {"sampled_frames": frames, "cpu_samples": samples}
 

@@ -254,7 +254,8 @@ def _frames(tree: _Tree, chains: Chains, processes: Processes) -> pa.RecordBatch
         "process_index": processes.index(global_tid), "thread": threads(global_tid),
         "parent_row": pc.if_else(pc.greater_equal(caller, 0), caller, None), "last_row": pa.array(tree.last, pa.int64()),
         "depth": pa.array(tree.depth, pa.int32()), "name": pa.array(names, pa.string()).take(code).dictionary_encode(),
-        "module": pa.array(modules, pa.string()).take(code).dictionary_encode(), "recursive": pa.array(tree.recursive, pa.bool_()),
+        "module": pa.array(modules, pa.string()).take(code).dictionary_encode(),
+        "recursive": pa.array(tree.recursive, pa.bool_()),
     })
 
 
