@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ Path_ = tuple[str, ...]
 """Frames from the outermost."""
 
 
-def _ask(path: Path, query: str) -> list[tuple[object, ...]]:
+def _ask(path: Path, query: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
         database.text_factory = lambda data: data.decode("utf-8", "replace")
         return database.execute(query).fetchall()
