@@ -16,6 +16,7 @@ Log of SCHEMA_VERSION
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
+9  tables cpu_samples and sampled_frames
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -41,6 +42,11 @@ COUNTS = pa.map_(pa.string(), pa.int64())
 SETTINGS = pa.map_(pa.string(), pa.string())
 PACKED_METRICS = pa.map_(TEXT, pa.float64())
 """METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
+
+
+FRAME_ROWS = {"sampled_frames": {"parent_id": "parent_row", "last_id": "last_row"},
+              "cpu_samples": {"sampled_frame_id": "frame_row"}}
+"""Table -> its columns that are ids of `sampled_frames`, and what readers give for each: the number of that row in the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +87,14 @@ class Table:
 
     @property
     def reader_schema(self) -> pa.Schema:
-        """Return the columns a reader may produce, `process_index` and `kernel_row` links included."""
+        """Return the columns a reader may produce, `process_index`, `kernel_row` and FRAME_ROWS links included."""
         fields = [pa.field(c.name, c.packed_type) for c in self.columns if c.stage == "reader"]
         names = {c.name for c in self.columns}
         if "process_id" in names:
             fields.append(pa.field("process_index", INT32))
         if self.row_id != "kernel_id" and "kernel_id" in names:
             fields.append(pa.field("kernel_row", INT64))
+        fields += [pa.field(name, INT64) for name in FRAME_ROWS.get(self.name, {}).values()]
         return pa.schema(fields)
 
 
@@ -389,6 +396,38 @@ DEVICE_SAMPLES = Table(
     ),
     "device_sample_id",
     ("device_sample_id", "at_ns", "value"),
+)
+
+CPU_SAMPLES = Table(
+    "cpu_samples",
+    "One row per sample of a CPU that nsys took (--sample): which thread ran there, and in which function.",
+    (
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id of the thread that ran."),
+        _c("at_ns", INT64, "reader", "Time, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("sampled_frame_id", INT64, "ingest", "Innermost frame of its call stack; key of `sampled_frames`; NULL without a "
+           "stack."),
+    ),
+    varying=("at_ns",),
+)
+
+SAMPLED_FRAMES = Table(
+    "sampled_frames",
+    "One row per function and functions around it in the call stacks of `cpu_samples`: a tree per thread of a window, in which a "
+    "function called from one place is one row.",
+    (
+        _c("sampled_frame_id", INT64, "ingest", "Identity of the row, ascending from each frame to those that it called."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id."),
+        _c("parent_id", INT64, "ingest", "The frame that called it; NULL for the outermost."),
+        _c("last_id", INT64, "ingest", "The last frame within it: those within it are sampled_frame_id + 1 to last_id."),
+        _c("depth", INT32, "reader", "Number of frames around it."),
+        _c("name", TEXT, "reader", "Function as nsys prints it; [MODULE] where it is not known, one for all such frames of a "
+           "module that follow each other; [Max depth] around stacks that nsys cut."),
+        _c("module", TEXT, "reader", "File of the library or program, without its folders."),
+        _c("recursive", BOOL, "reader", "A frame of the same name and module lies around it."),
+    ),
+    "sampled_frame_id",
 )
 
 MPI_CALLS = Table(
@@ -714,7 +753,8 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, MPI_CALLS, RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
+        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS,
+        RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
         METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }

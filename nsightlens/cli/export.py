@@ -61,8 +61,10 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 
 
 @command.command("flamegraph")
-@click.option("--weight", type=click.Choice(["gpu", "host", "launches"]), default="gpu", show_default=True,
-              help="GPU time, host time, or kernels and memory operations launched.")
+@click.option("--weight", type=click.Choice(["gpu", "host", "launches", "cpu_samples", "cpu_samples_while_gpu_idle"]),
+              default="gpu", show_default=True,
+              help="GPU time, host time, or kernels and memory operations launched, by Python stack; nsys's CPU samples, by the "
+                   "stack that it took.")
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or a line per stack for flamegraph.pl and its kin.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
@@ -73,29 +75,40 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 def flamegraph(
     weight: str, format_: str, output: Path | None, store: Path | None, views: Path | None, **filters: tuple[str, ...],
 ) -> None:
-    """Write the Python stacks of PyTorch-profiler captures as a flame graph.
+    """Write the Python stacks of PyTorch-profiler captures, or the CPU samples of nsys, as a flame graph.
 
-    A stack weighs what its innermost frame launched or took itself, so that weights sum to the whole; they are those of the view
-    stack_tree. The captures must have been recorded with with_stack=True.
+    A stack weighs what its innermost frame launched or took itself, so that weights sum to the whole; they are those of the views
+    stack_tree and cpu_sample_tree. Python stacks must have been recorded with with_stack=True, CPU samples with nsys --sample.
 
     \b
     nsightlens export flamegraph -o gpu.speedscope.json
     nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
+    nsightlens export flamegraph --weight cpu_samples_while_gpu_idle -o idle.speedscope.json
     """
     if output is not None:
         check_ending(output, _ENDINGS[format_])
     import nsightlens as nl
-    from nsightlens.flamegraph import collapsed, speedscope, stacks
+    from nsightlens.flamegraph import WEIGHTS, collapsed, speedscope, stacks
 
     asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
     with nl.open(store, views=views) as opened:
-        found = stacks(opened.view("stack_tree", **{f"only_{column}": values for column, values in asked.items()}), weight)
+        tree = opened.view(WEIGHTS[weight].view, **{f"only_{column}": values for column, values in asked.items()})
+        found = stacks(tree, weight)
         first = next(found, None)
     if first is None:
-        raise UsageError("no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True")
+        raise UsageError(_without_stacks(weight, tree.num_rows))
     every = itertools.chain([first], found)
     lines = collapsed(every) if format_ == "collapsed" else [json.dumps(speedscope(every, weight), ensure_ascii=False)]
     write((f"{line}\n" for line in lines), output)
+
+
+def _without_stacks(weight: str, rows: int) -> str:
+    """Return why there is nothing to draw, and what to do. rows: those of the view that a weight is of."""
+    if not weight.startswith("cpu_samples"):
+        return "no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True"
+    if rows:
+        return "no CPU was sampled while a GPU of its process idled: --weight cpu_samples has all samples"
+    return "no capture that was chosen has CPU samples: record with nsys --sample=process-tree"
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:

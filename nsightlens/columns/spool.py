@@ -26,7 +26,8 @@ ROW_GROUP_METRICS = 1 << 18
 _GATHERED_ROWS = 1 << 14
 _GATHERED_BYTES = 2 << 20
 _DELTA = ("start_ns", "at_ns", "kernel_id", "memory_op_id", "launch_id", "range_id", "launch_index", "correlation_id",
-          "queue_delay_ns", "external_id", "allocation_id", "parent_id", "frame_id", "last_id", "host_ns")
+          "queue_delay_ns", "external_id", "allocation_id", "parent_id", "frame_id", "last_id", "host_ns",
+          "sampled_frame_id")
 
 
 def gathered(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""The view stack_tree -> flame graphs: speedscope's JSON, or collapsed stacks, weighted by GPU time, host time or launches."""
+"""The views stack_tree and cpu_sample_tree -> flame graphs: speedscope's JSON, or collapsed stacks, by what a stack weighs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WEIGHTS = {"gpu": "gpu_self_ns", "host": "host_self_ns", "launches": "launches"}
-"""What a stack may weigh, and the column that has it: each sums over a process to what belongs to its frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a stack may weigh: the view of its frames, the column that sums to what belongs to them, and speedscope's unit."""
+
+    view: str
+    column: str
+    unit: str
+
+
+WEIGHTS = {
+    "gpu": Weight("stack_tree", "gpu_self_ns", "nanoseconds"),
+    "host": Weight("stack_tree", "host_self_ns", "nanoseconds"),
+    "launches": Weight("stack_tree", "launches", "none"),
+    "cpu_samples": Weight("cpu_sample_tree", "samples", "none"),
+    "cpu_samples_while_gpu_idle": Weight("cpu_sample_tree", "idle_samples", "none"),
+}
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_UNITS = {"gpu": "nanoseconds", "host": "nanoseconds", "launches": "none"}
 _SEPARATOR = ";"
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack that weighs something: whose it is, its frames from the outermost, and its weight (ns or launches)."""
+    """A stack that weighs something: whose it is, its frames from the outermost, and its weight (ns, launches or samples)."""
 
     process: str
     frames: tuple[str, ...]
@@ -26,7 +41,7 @@ class Stack:
 
 
 def stacks(tree: pa.Table, weight: str) -> Iterator[Stack]:
-    """Yield the stacks of the rows of stack_tree, in the order of the view. weight: one of WEIGHTS.
+    """Yield the stacks of the rows of the view that a weight is of, in its order. weight: one of WEIGHTS.
 
     A process is named by as much of run, rank and id as tells it from the others. Where it has several threads, the thread is
     the outermost frame.
@@ -45,8 +60,8 @@ def stacks(tree: pa.Table, weight: str) -> Iterator[Stack]:
         whole = (*around, row["name"])
         if row["frame_id"] is not None:
             frames[row["frame_id"]] = whole
-        if row[WEIGHTS[weight]]:
-            yield Stack(names[row["process_id"]], whole, row[WEIGHTS[weight]])
+        if row[WEIGHTS[weight].column]:
+            yield Stack(names[row["process_id"]], whole, row[WEIGHTS[weight].column])
 
 
 def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -80,7 +95,7 @@ def speedscope(found: Iterator[Stack], weight: str) -> dict[str, Any]:
     profiles: dict[str, dict[str, Any]] = {}
     for stack in found:
         profile = profiles.setdefault(stack.process, {"type": "sampled", "name": f"{stack.process}, {weight}",
-                                                      "unit": _UNITS[weight], "startValue": 0, "endValue": 0, "samples": [],
+                                                      "unit": WEIGHTS[weight].unit, "startValue": 0, "endValue": 0, "samples": [],
                                                       "weights": []})
         profile["samples"].append([frames.setdefault(frame, len(frames)) for frame in stack.frames])
         profile["weights"].append(stack.weight)

@@ -38,11 +38,11 @@ WORTH_IT = 1_000_000
 all. A profile of as many is a batch of its own."""
 EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 SELDOM = frozenset({
-    "_overlap_by_name", "critical_path_summary", "exposed_communication", "frequent_kernel_sequences", "gpu_time_util",
-    "idle_breakdown", "idle_causes", "kernel_breakdown", "launch_statistics", "nccl_overlap", "queue_length", "serving_summary",
-    "stack_summary", "stack_tree"})
+    "_overlap_by_name", "cpu_sample_summary", "cpu_sample_tree", "critical_path_summary", "exposed_communication",
+    "frequent_kernel_sequences", "gpu_time_util", "idle_breakdown", "idle_causes", "kernel_breakdown", "launch_statistics",
+    "nccl_overlap", "queue_length", "serving_summary", "stack_summary", "stack_tree"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches, or have as many rows as there are
-Python frames: kept where that is asked for."""
+frames of stacks: kept where that is asked for."""
 MEANWHILE = frozenset({"_step_states"})
 """Views that are computed for others and not kept: of what reads them, the rows are kept."""
 _OF_A_RUN = frozenset({"_exclusive_time"})

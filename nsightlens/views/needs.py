@@ -51,6 +51,7 @@ NEEDS = {
                        "record with nsys: it sees migrations of cudaMallocManaged memory"),
     "mpi": Need("mpi_calls", "no MPI calls were recorded", "record with nsys --trace=cuda,mpi"),
     "device_samples": Need("device_samples", "no GPU metrics were sampled", "record with nsys --gpu-metrics-devices=all"),
+    "cpu_samples": Need("cpu_samples", "no CPU was sampled", "record with nsys --sample=process-tree --backtrace=dwarf"),
     "step_times": Need("step_times", "the workload did not time its steps",
                        "have it write rankNNNN.steps.json (docs/formats.md), as those of nsightlens wrappers do"),
     "ranks": Need("(SELECT run FROM processes GROUP BY run HAVING count(DISTINCT rank) > 1)", "only one rank is known",

@@ -69,3 +69,5 @@ def test_flame_graphs_are_printed_or_written(tmp_path: Path) -> None:
 def test_a_store_without_stacks_has_no_flame_graph(store: Path) -> None:
     done = run("export", "flamegraph", "--store", store)
     assert (done.returncode, done.stdout) == (2, "") and "with_stack=True" in done.stderr
+    done = run("export", "flamegraph", "--weight", "cpu_samples", "--store", store)
+    assert (done.returncode, done.stdout) == (2, "") and "nsys --sample" in done.stderr

@@ -33,6 +33,16 @@ def test_a_line_is_a_stack_and_its_own_weight(weight: str, lines: list[str]) -> 
     assert _lines(TREE, weight) == lines
 
 
+@pytest.mark.parametrize(("weight", "lines"), [
+    ("cpu_samples", ["main 4", "main;f 3", "(no stack) 1"]), ("cpu_samples_while_gpu_idle", ["main;f 2"])])
+def test_cpu_samples_have_weights_of_their_own(weight: str, lines: list[str]) -> None:
+    whose = {"run": "r", "rank": 0, "process_id": "p", "thread": 5}
+    tree = [whose | {"frame_id": frame, "parent_id": parent, "name": name, "samples": samples, "idle_samples": idle}
+            for frame, parent, name, samples, idle in (
+                (1, None, "main", 4, 0), (2, 1, "f", 3, 2), (None, None, "(no stack)", 1, None))]
+    assert _lines(tree, weight) == lines
+
+
 def test_processes_and_threads_are_frames_where_there_are_several() -> None:
     other = [_row(11, None, "main", 5, process="q", rank=1), _row(12, None, "run", 4, process="q", rank=1, thread=6)]
     assert _lines([*TREE[1:2], *other]) == ["r rank 0;a:b c 50", "r rank 1;thread 5;main 5", "r rank 1;thread 6;run 4"]

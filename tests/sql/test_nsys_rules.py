@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nsightlens.store.store import Store
 from tests.places import sqlite_captures
 from tests.sql.test_nsys_reports import PID, Capture, approximately, listed, summed
 
@@ -353,35 +355,131 @@ def test_cuda_memset_sync(capture: Capture) -> None:
     assert capture.store.view("cuda_memset_sync").num_rows == 0
 
 
-def test_gpu_time_util(capture: Capture) -> None:
-    """Chunk by chunk, in a plain loop; kernels that outlast their stream are cut, so captures with such are left out."""
+def skip_unless_plain(capture: Capture) -> None:
+    """Skip where work is not what the file says: kernels that outlast their stream are cut, graphs are work as a whole."""
     if capture.store.sql("SELECT count(*) AS n FROM kernels WHERE overrun_ns > 0").to_pylist()[0]["n"]:
         pytest.skip("kernels outlast their stream")
     if capture.has("CUPTI_ACTIVITY_KIND_GRAPH_TRACE") or "globalPid" not in columns(capture, "CUPTI_ACTIVITY_KIND_KERNEL"):
         pytest.skip("no kernels with their process, or CUDA graphs as a whole")
-    expected: list[list[int]] = []
+
+
+def low_stretches(capture: Capture) -> list[list[Any]]:
+    """Return process, device, start, end and work of each stretch in which a GPU works for less than half of the time."""
+    found: list[list[Any]] = []
     for process, device in capture.ask(f"SELECT DISTINCT process, device FROM ({capture.gpu_work()})"):
         work = capture.ask(f"SELECT start, stop FROM ({capture.gpu_work()}) WHERE process IS {process} AND device = {device}")
         first, last = min(start for start, _ in work), max(stop for _, stop in work)
-        size, low = -(-(last - first) // 30), []
+        size, before = -(-(last - first) // 30), -2
         for number in range(30):
             begin, end = first + number * size, min(first + (number + 1) * size, last)
             if begin >= end:
                 break
             used = sum(max(0, min(stop, end) - max(start, begin)) for start, stop in work)
             if 100 * used / (end - begin) < 50:
-                low.append((number, begin, end, used))
-        for at, (number, begin, end, used) in enumerate(low):
-            if at and low[at - 1][0] == number - 1:
-                expected[-1][1] = end
-                expected[-1][2] += used
-            else:
-                expected.append([begin, end, used])
+                if before == number - 1:
+                    found[-1][3] = end
+                    found[-1][4] += used
+                else:
+                    found.append([process, device, begin, end, used])
+                before = number
+    return found
+
+
+def test_gpu_time_util(capture: Capture) -> None:
+    """Chunk by chunk, in a plain loop."""
+    skip_unless_plain(capture)
+    expected = low_stretches(capture)
     names = ("start_ns", "duration_ns", "in_use_pct")
     found = sorted(rows_of(capture, "gpu_time_util", *names))
-    assert [row[:2] for row in found] == sorted((begin, end - begin) for begin, end, _ in expected)
-    shares = {begin: 100 * used / (end - begin) for begin, end, used in expected}
+    assert [row[:2] for row in found] == sorted((begin, end - begin) for *_, begin, end, _ in expected)
+    shares = {begin: 100 * used / (end - begin) for *_, begin, end, used in expected}
     assert all(share == pytest.approx(shares[start], abs=0.051) for start, _, share in found)
+
+
+def union(work: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return stretches that hold the same instants and do not touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(work):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def idle_waits(capture: Capture, busy: dict[int, list[tuple[int, int]]]) -> Counter[tuple[Any, ...]]:
+    """Return how long the GPU of each process idled in synchronising calls that are part of no other call. busy: its work."""
+    reach: Counter[tuple[int, int]] = Counter()
+    total: Counter[tuple[Any, ...]] = Counter()
+    for start, end, _, thread, name, _, process in sorted(calls(capture), key=lambda call: (call[0], -call[1])):
+        outermost = reach[process, thread] <= start
+        reach[process, thread] = max(reach[process, thread], end)
+        if outermost and name.startswith(("cudaDeviceSync", "cudaStreamSync", "cuCtxSync", "cuStreamSync")):
+            used = sum(max(0, min(stop, end) - max(begin, start)) for begin, stop in busy[process])
+            total[process, None, "cuda_api_sync"] += end - start - used
+    return total
+
+
+def copying_calls(capture: Capture) -> Counter[tuple[Any, ...]]:
+    """Return how long the calls of the copies took that the rules about copies are about."""
+    total: Counter[tuple[Any, ...]] = Counter()
+    took = {(process, correlation): (name, end - start) for start, end, *_, name, correlation, process in calls(capture)}
+    for kind, source, target, size, correlation, process in capture.ask(
+            "SELECT copyKind, srcKind, dstKind, bytes, correlationId, globalPid FROM CUPTI_ACTIVITY_KIND_MEMCPY"
+            if capture.has("CUPTI_ACTIVITY_KIND_MEMCPY") else "SELECT 1, 1, 1, 1, 1, 1 WHERE 0"):
+        name, length = took.get((process, correlation), ("", 0))
+        if name.startswith("cudaMemcpy") and "Async" in name:
+            total[process, None, "cuda_memcpy_async"] += length if 0 in (source, target) else 0
+        elif name.startswith("cudaMemcpy"):
+            total[process, None, "cuda_memcpy_sync"] += 0 if kind == 1 and size <= 64000 else length
+    return total
+
+
+def shares_of_rules(capture: Capture) -> dict[tuple[Any, ...], float]:
+    """Return the share of time, in %, of each rule of nsys above its limit: by process, GPU and rule."""
+    by_process, by_gpu = defaultdict(list), defaultdict(list)
+    for start, stop, process, device in capture.ask(f"SELECT start, stop, process, device FROM ({capture.gpu_work()})"):
+        by_process[process].append((start, stop))
+        by_gpu[process, device].append((start, stop))
+    total = copying_calls(capture)
+    total += idle_waits(capture, defaultdict(list, {process: union(work) for process, work in by_process.items()}))
+    for (process, device), work in by_gpu.items():
+        busy = union(work)
+        gaps = [later[0] - earlier[1] for earlier, later in pairwise(busy)]
+        total[process, device, "gpu_gaps"] += sum(gap for gap in gaps if gap >= 500_000_000)
+    for process, device, begin, end, _ in low_stretches(capture):
+        total[process, device, "gpu_time_util"] += end - begin
+    found = {}
+    for (process, device, rule), length in total.items():
+        work = by_process.get(process, [(0, 0)])
+        span = max(stop for _, stop in work) - min(start for start, _ in work)
+        if span and 100 * length > RULES[rule] * span:
+            found[process >> 24 & 16777215, device, rule] = 100 * length / span
+    return found
+
+
+RULES = {"cuda_memcpy_async": 1, "cuda_memcpy_sync": 1, "cuda_memset_sync": 1, "cuda_api_sync": 1, "gpu_gaps": 0,
+         "gpu_time_util": 10}
+"""The rules of nsys and the limits, in %, above which recommendations lists them."""
+
+
+def shown(store: Store) -> dict[tuple[Any, ...], float]:
+    """Return what recommendations says of the rules of nsys: by pid, GPU and rule."""
+    pids = {row["process_id"]: row["pid"] for row in store.sql("SELECT process_id, pid FROM processes").to_pylist()}
+    return {(pids[row["process_id"]], int(row["subject"].removeprefix("GPU ")) if row["subject"] else None, row["rule"]):
+            row["value_pct"] for row in store.view("recommendations").to_pylist() if row["rule"] in RULES}
+
+
+def test_shares_of_the_rules(capture: Capture) -> None:
+    skip_unless_plain(capture)
+    assert shown(capture.store) == pytest.approx(shares_of_rules(capture), abs=0.0051)
+
+
+def test_the_captures_break_most_rules(tmp_path: Path) -> None:
+    """No capture sets memory of the host: a made one is in tests/sql/steps/recommendations.toml."""
+    broken = {rule for number, path in enumerate(CAPTURES)
+              for *_, rule in shown(Capture(path, tmp_path / str(number)).store)}
+    assert broken == RULES.keys() - {"cuda_memset_sync"}
 
 
 @pytest.mark.parametrize("report", [

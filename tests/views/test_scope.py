@@ -42,7 +42,9 @@ def _ingest(folder: Path) -> None:
     (small / "sampled.json").write_text(trace(timed(ts="2000001.500"), served, *samples), encoding="utf-8")
     ncu(small / "counters.csv", counters, name="gemm_kernel")
     overhead = {"start": 10, "end": 30, "globalTid": global_pid(7) + 70, "nameId": 1, "overheadType": 0}
-    report = write(folder / "overhead" / "report.sqlite", base(PROFILER_OVERHEAD=[overhead]))
+    sampled = {"id": 1, "start": 1100, "globalTid": global_pid(7) + 70}
+    report = write(folder / "overhead" / "report.sqlite", base(PROFILER_OVERHEAD=[overhead], COMPOSITE_EVENTS=[sampled],
+                   SAMPLING_CALLCHAINS=[{"id": 1, "symbol": 2, "module": 4, "unresolved": 0, "stackDepth": 0}]))
     runs = {
         "simulated": (FIXTURES / "simulated_resnet18_ddp").glob("*/rank*.*"),
         "cpu": (FIXTURES / "resnet18_cpu" / "torch").iterdir(),

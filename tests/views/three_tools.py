@@ -13,7 +13,7 @@ Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
-          "frames")
+          "frames", "cpu_samples", "sampled_frames")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -253,6 +253,8 @@ def _stacks(tool: str) -> Rows:
     place = _place(tool, "stacks")
     first = _first(tool) + 3700
     kernels = [_kernel(tool, "stacks", first + i, 100 + 200 * i) | {"range_id": None, "op_range_id": None} for i in range(2)]
+    if tool == "nsys":
+        return {"kernels": kernels, **_sampled(place, first)}
     if tool != "kineto":
         return {"kernels": kernels}
     kernels[1]["launch_id"] = None
@@ -262,6 +264,14 @@ def _stacks(tool: str) -> Rows:
     ranges = [place | {"range_id": first + i, "frame_id": first + i, "thread": 1, "start_ns": 20 * i, "duration_ns": 5,
                        "kind": "operator", "name": "aten::mm", "depth": 0} for i in range(2)]
     return {"kernels": kernels, "frames": frames, "ranges": [*ranges, *_served(place, first)]}
+
+
+def _sampled(place: dict[str, Any], first: int) -> Rows:
+    """Return two frames that differ in their modules, and a CPU sample in each."""
+    frames = [place | {"thread": 1, "sampled_frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0,
+                       "name": "f", "module": module, "recursive": False} for i, module in enumerate("ab")]
+    samples = [place | {"thread": 1, "at_ns": 5, "sampled_frame_id": frame["sampled_frame_id"]} for frame in frames]
+    return {"sampled_frames": frames, "cpu_samples": samples}
 
 
 def _served(place: dict[str, Any], first: int) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOOL = "nsys"
 NEEDS_FILES = True
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"

@@ -39,9 +39,13 @@ class Processes:
         """Whether the environment has a rank that cannot be assigned, because several processes used the GPU."""
         return len(self._users) > 1
 
+    def owner(self, global_ids: pa.Array) -> pa.Array:
+        """Return the globalPid in each globalPid or globalTid (int64)."""
+        return pc.bit_wise_and(global_ids, PID_MASK)
+
     def index(self, global_ids: pa.Array) -> pa.Array:
         """Return the number of the process (int32) of each globalPid or globalTid (int64, NULL where not recorded)."""
-        encoded = pc.bit_wise_and(global_ids, PID_MASK).dictionary_encode(null_encoding="encode")
+        encoded = self.owner(global_ids).dictionary_encode(null_encoding="encode")
         numbers = [self._number(key) for key in encoded.dictionary.to_pylist()]
         return pa.array(numbers, pa.int32()).take(encoded.indices)
 

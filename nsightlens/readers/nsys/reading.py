@@ -15,6 +15,7 @@ from nsightlens.readers.nsys import gpu, host, mpi
 from nsightlens.readers.nsys import ranges as nvtx
 from nsightlens.readers.nsys import unified_memory as um
 from nsightlens.readers.nsys.columns import Names, raw
+from nsightlens.readers.nsys.cpu_samples import cpu_samples
 from nsightlens.readers.nsys.devices import Devices
 from nsightlens.readers.nsys.findings import Seen, findings
 from nsightlens.readers.nsys.metrics import COLUMNS as METRIC_COLUMNS
@@ -71,6 +72,8 @@ class Reading:
             for batch in self.source.batches(table, columns, self._jobs):
                 # a record of a CUDA event is no stretch of time: it has no start
                 yield from self._with_owners(name, convert(self._started(batch) if "start" in columns else batch))
+        for name, batch in cpu_samples(self.source, self.processes, self.report.base_ns, self.tally, self._jobs):
+            yield from self._with_owners(name, batch)
         if self.source.damage and not self.rows:
             raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
         yield "profiles", batch_of("profiles", [self._profile()])

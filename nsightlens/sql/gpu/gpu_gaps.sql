@@ -3,7 +3,7 @@
 -- With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
 -- @scope rows
 -- @needs gpu_work
--- @requires _gpu_work
+-- @requires _gaps, _gpu_work, processes
 -- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 -- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.
 -- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
@@ -20,25 +20,20 @@
 -- @column next_kind     What ended it: kernel, memory or graph.
 -- @column next_name     Name of the kernel that ended it; NULL for memory operations and graphs.
 CREATE MACRO gpu_gaps(per := 'device', min_gap_ns := 10000) AS TABLE
-WITH work AS (
-    SELECT *, CASE per WHEN 'device' THEN NULL WHEN 'process_device' THEN process_id
-        ELSE error('per is device or process_device') END AS owner
-    FROM _gpu_work
-), placed AS (
-    SELECT
-        *,
-        max(end_ns) OVER (
-            PARTITION BY profile_id, window_index, device_id, owner
-            ORDER BY start_ns, end_ns, process_id, kind, name
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS idle_since_ns
-    FROM work
+WITH ended AS (
+    SELECT w.*, g.start_ns AS idle_since_ns
+    FROM _gaps(per := per, min_gap_ns := min_gap_ns) AS g
+    JOIN _gpu_work AS w ON w.profile_id IS NOT DISTINCT FROM g.profile_id AND w.window_index IS NOT DISTINCT FROM g.window_index
+        AND w.device_id IS NOT DISTINCT FROM g.device_id
+        AND CASE per WHEN 'device' THEN NULL ELSE w.process_id END IS NOT DISTINCT FROM g.owner AND w.start_ns = g.end_ns
+    QUALIFY row_number() OVER (
+        PARTITION BY g.profile_id, g.window_index, g.device_id, g.owner, g.end_ns ORDER BY w.end_ns, w.process_id, w.kind, w.name
+    ) = 1
 )
 SELECT
     w.run, w.tool, p.rank, w.profile_id, w.window_index, w.process_id, w.device_id,
     w.idle_since_ns AS start_ns, w.start_ns - w.idle_since_ns AS gap_ns, w.kind AS next_kind,
     CASE w.kind WHEN 'kernel' THEN w.name END AS next_name
-FROM placed AS w
+FROM ended AS w
 LEFT JOIN processes AS p ON w.process_id = p.process_id AND w.profile_id = p.profile_id
-WHERE w.start_ns - w.idle_since_ns >= greatest(min_gap_ns, 1)
 ORDER BY w.run, w.tool, gap_ns DESC, w.profile_id, w.window_index, w.device_id, start_ns, w.process_id;

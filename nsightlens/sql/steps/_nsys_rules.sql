@@ -1,7 +1,7 @@
 -- The expert rules of nsys that hold of a process as a whole, with the share of time that they are about. That is the time from the
 -- first to the last GPU work of the process, in all its windows; calls are summed over threads.
 -- @scope run
--- @requires _gpu_work, _idle_by_call, cuda_memcpy_async, cuda_memcpy_sync, cuda_memset_sync, gpu_gaps, gpu_time_util, processes, devices
+-- @requires _gpu_work, _idle_by_call, cuda_memcpy_async, cuda_memcpy_sync, cuda_memset_sync, _gaps, gpu_time_util, processes, devices
 -- @column run           Run.
 -- @column tool          nsys or kineto.
 -- @column rank          Rank of the process; NULL where unknown.
@@ -36,7 +36,7 @@ WITH rules (rule, threshold, advice) AS (
     SELECT profile_id, process_id, NULL, 'cuda_api_sync', idle_ns FROM _idle_by_call
     WHERE regexp_matches(name, '^(cuda|cu|hip)(device|ctx|stream)synchronize', 'i')
     UNION ALL
-    SELECT profile_id, process_id, device_id, 'gpu_gaps', gap_ns FROM gpu_gaps(per := 'process_device', min_gap_ns := 500000000)
+    SELECT profile_id, owner, device_id, 'gpu_gaps', end_ns - start_ns FROM _gaps(per := 'process_device', min_gap_ns := 500000000)
     UNION ALL
     SELECT profile_id, process_id, device_id, 'gpu_time_util', duration_ns FROM gpu_time_util()
 ), summed AS (
