@@ -528,8 +528,8 @@ STEP_TIMES = Table(
 COLLECTIVE_RECORDS = Table(
     "collective_records",
     "One row per collective that a communication library wrote down itself on a rank: a line of NCCL's or RCCL's Inspector, an "
-    "entry of PyTorch's flight recorder. They are small enough to be kept of all ranks of a large job, and are no kernels: rows of "
-    "two tools saw the same collectives.",
+    "entry of PyTorch's flight recorder. They are small enough to be kept of all ranks of a large job, and are no kernels: rows "
+    "of two tools saw the same collectives.",
     (
         *_WHERE_FROM,
         _RANK,

@@ -30,7 +30,7 @@ RULES_VERSION = 1
 KIND = "flight recorder json"
 
 MAX_BYTES = 256 << 20
-"""Some 400,000 entries; the recorder keeps 2,000 unless it is told otherwise."""
+"""Some 400,000 entries; the recorder keeps 2,000 by default."""
 _GZIP = b"\x1f\x8b"
 _BATCH = 1 << 15
 _BEGINS = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{")

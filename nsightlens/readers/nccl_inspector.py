@@ -292,7 +292,8 @@ class _Log:
                 is_packed = plain.read(2) == _GZIP
                 plain.seek(0)
                 most = max(_MOST_UNPACKED, _DENSEST * self.path.stat().st_size) if is_packed else None
-                yield from self._unpacked(gzip.GzipFile(fileobj=plain) if is_packed else plain, most)
+                raw: Any = gzip.GzipFile(fileobj=plain) if is_packed else plain
+                yield from self._unpacked(raw, most)
         except OSError as exc:
             raise ReadError(self.path, exc.strerror or "cannot be read", "Check its path and permissions") from exc
 
