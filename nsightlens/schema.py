@@ -16,7 +16,7 @@ Log of SCHEMA_VERSION
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
-9  tables cpu_samples and sampled_frames
+ 9  tables cpu_samples, sampled_frames and collective_records
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def _c(name: str, type_: pa.DataType, stage: Stage, doc: str, unit: str = "") ->
 
 
 _RUN = _c("run", TEXT, "ingest", "Run the row belongs to (one workload in one configuration).")
-_TOOL = _c("tool", TEXT, "ingest", "What recorded it: nsys, ncu, kineto, or steps (the workload's own clock).")
+_TOOL = _c("tool", TEXT, "ingest", "What recorded it: nsys, ncu, kineto, steps (the workload's own clock), nccl_inspector "
+           "(NCCL's or RCCL's Inspector) or flight_recorder (PyTorch's).")
 _PROFILE = _c("profile_id", TEXT, "ingest", "Profile it came from; key of `profiles`.")
 _PROCESS = _c("process_id", TEXT, "ingest", "OS process within the profile; key of `processes`.")
 _WINDOW = _c("window_index", INT32, "ingest", "Contiguous capture window of the process, from 0.")
@@ -562,6 +563,33 @@ STEP_TIMES = Table(
     ),
 )
 
+COLLECTIVE_RECORDS = Table(
+    "collective_records",
+    "One row per collective that a communication library wrote down itself on a rank: a line of NCCL's or RCCL's Inspector, an "
+    "entry of PyTorch's flight recorder. They are small enough to be kept of all ranks of a large job, and are no kernels: rows "
+    "of two tools saw the same collectives.",
+    (
+        *_WHERE_FROM,
+        _RANK,
+        _c("communicator", TEXT, "reader", "Communicator, the same on all its ranks: NCCL's hash, or the name of PyTorch's "
+           "process group."),
+        _c("communicator_name", TEXT, "reader", "What the program calls it, such as default_pg; NULL where the record does not "
+           "say."),
+        _c("communicator_rank", INT32, "reader", "The rank within the communicator; NULL in PyTorch's records."),
+        _c("group_size", INT32, "reader", "Ranks of the communicator; NULL where the record does not say."),
+        _c("sequence", INT64, "reader", "Number of the collective within its communicator, the same on all its ranks."),
+        _c("collective", TEXT, "reader", "Operation as it was recorded, such as AllReduce or all_reduce."),
+        _c("message_bytes", INT64, "reader", "Payload on this rank: Inspector: count x element size as NCCL was called; PyTorch: "
+           "input elements x element size.", "bytes"),
+        _c("start_ns", INT64, "reader", "When the host issued it, relative to profiles.origin_epoch_ns; NULL where not recorded.",
+           "ns"),
+        _c("duration_ns", INT64, "reader", "How long it took on this rank, waiting for the other ranks included; NULL where not "
+           "recorded.", "ns"),
+        _c("timed_by", TEXT, "reader", "Whose clock duration_ns is of: gpu or host; NULL where the record does not say."),
+        _c("state", TEXT, "reader", "completed, started or scheduled when the record was written."),
+    ),
+)
+
 METRIC_TEXTS = Table(
     "metric_texts",
     "String-valued ncu metrics, one row per launch and metric.",
@@ -753,9 +781,9 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS,
-        RANGES, FRAMES, ALLOCATIONS, STEP_TIMES, METRIC_TEXTS, UNMAPPED_METRICS,
-        METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
+        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS, RANGES, FRAMES, ALLOCATIONS, STEP_TIMES,
+        COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES,
+        FILES, DIAGNOSTICS,
     )
 }
 READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}

@@ -31,8 +31,10 @@ def command() -> None:
 def ranks(store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any) -> None:
     """Find stragglers and slow process groups; show how accurate the clocks are, which work is imbalanced, and the top kernels.
 
-    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. --format json
-    gives all tables behind the page, csv and parquet that of the stragglers (the view straggler).
+    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. Where NCCL's
+    Inspector or PyTorch's flight recorder left records of the ranks, the page says first which of them are worth a trace (the
+    view ranks_to_trace). --format json gives all tables behind the page, csv and parquet that of the stragglers (the
+    view straggler).
 
     \b
     nsightlens compare ranks
@@ -51,22 +53,21 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     asked = chosen(filters)
     with nl.open(store, views=views) as opened:
         confirm(opened, asked)
-        overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TIMELINE]
+        overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
         pages = {run: Page(opened, run, asked) for run in runs}
-        runs = [run for run, page in pages.items() if len({
-            row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in ranks_page.TIMELINE} - {None}) > 1]
+        runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise NsightlensError("no run here has a timeline of two ranks or more: nsightlens scan RUN_DIR shows the ranks, "
-                                  "and ingest --rank-pattern reads them from unusual file names")
+            raise NsightlensError("no run here has a timeline of two ranks or more, nor the records of two: nsightlens scan "
+                                  "RUN_DIR shows the ranks, and ingest --rank-pattern reads them from unusual file names")
         if form or output:
-            emit_page(lambda: tables_behind(opened, runs, asked, lambda _: ranks_page.SECTIONS),
+            emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide)
             return
         for run in runs:
             heading(f"Ranks of {run}")
-            for section in ranks_page.SECTIONS:
+            for section in ranks_page.sections(pages[run]):
                 section(pages[run])
         click.echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
                         "rank_balance"), err=True)

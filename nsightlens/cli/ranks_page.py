@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.asked import Page, Row, best
+from nsightlens.cli.asked import Page, Row, Section, best
 from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
 from nsightlens.cli.tables import Column
 from nsightlens.names import labels
 from nsightlens.views.figures import duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
+RECORDS = ("nccl_inspector", "flight_recorder")
+TOOLS = (*TIMELINE, *RECORDS)
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
@@ -21,6 +23,53 @@ def _by_execution(rows: list[Row]) -> dict[tuple[str, str | None], list[Row]]:
     for row in rows:
         found[row["tool"], row.get("execution_id")].append(row)
     return found
+
+
+def to_trace(page: Page) -> None:
+    """Print, per tool and execution, which ranks NCCL's and PyTorch's own records say are worth a trace, and why."""
+    for (tool, _), rows in _by_execution(page.ask("ranks_to_trace")).items():
+        if len(rows) < 2:
+            continue
+        heading("Worth a trace", f"{tool}, records of {number(len(rows))} ranks")
+        worth = [row for row in rows if row["reason"] is not None]
+        if worth:
+            _worth(worth[:_TOP])
+            more(len(worth[_TOP:]), "ranks_to_trace", "")
+        lines(_why(rows, worth))
+
+
+def _worth(shown: list[Row]) -> None:
+    grid([
+        Column("rank", [_who(row) for row in shown], 9, text=True, flexible=True),
+        Column("why", [row["reason"] for row in shown], 8, text=True),
+        Column("last", [number(row["times_last"]) for row in shown], 7),
+        Column("delay", [duration(row["caused_delay_ns"]) for row in shown], 6),
+        Column("waited itself", [duration(row["wait_ns"]) for row in shown], 5),
+        Column("not issued", [number(row["unissued"]) for row in shown], 4),
+        Column("process group", [row["communicator_name"] or row["communicator"] or "" for row in shown], 2, text=True,
+               flexible=True),
+        Column("traced", ["" if row["traced"] is None else "yes" if row["traced"] else "no" for row in shown], 3, text=True),
+    ])
+
+
+def _who(row: Row) -> str:
+    """Return the rank of a process, else its host and process id, else its id."""
+    if row["rank"] is not None:
+        return str(row["rank"])
+    return ":".join(str(part) for part in (row["host"], row["pid"]) if part is not None) or str(row["process_id"])
+
+
+def _why(rows: list[Row], worth: list[Row]) -> list[str]:
+    """Return the sentences on which ranks to trace, and what is not known."""
+    untraced = [_who(row) for row in worth[:_TOP] if not row["traced"]]
+    said = [f"Trace rank {', '.join(untraced)}: the others wait for those that are missing or stragglers, and the reference "
+            "shows what they see."] if untraced else []
+    unknown = sum(row["verdict"] == "cannot tell" for row in rows)
+    if unknown:
+        said.append(f"{number(unknown)} ranks: cannot tell, as no collective of theirs has a known time on another rank, too.")
+    if not worth and unknown < len(rows):
+        said.append("No rank kept the others waiting for long: any of them is like the others.")
+    return said
 
 
 def waiting(page: Page) -> None:
@@ -197,4 +246,8 @@ def kernels(page: Page) -> None:
     ])
 
 
-SECTIONS = (waiting, links, clocks, balance, kernels)
+def sections(page: Page) -> tuple[Section, ...]:
+    """Return the sections of a run that have something to say: none where fewer than two ranks were recorded."""
+    traced = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in TIMELINE} - {None}
+    recorded = (to_trace,) if len(page.ask("ranks_to_trace")) > 1 else ()
+    return (*recorded, *((waiting, links, clocks, balance, kernels) if len(traced) > 1 else ()))

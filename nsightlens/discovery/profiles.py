@@ -240,9 +240,9 @@ def _set_twins_aside(files: list[Found], result: Grouping) -> None:
                 result.duplicates[other.run, other.path] = (read.path, "it begins with the same events: a copy, whole or cut")
 
 
-def _steps(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """Each log of step times is a profile."""
-    return [Group(f.run, "steps", ((f,),)) for f in files]
+def _each(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+    """Each file is a profile."""
+    return [Group(f.run, str(f.tool), ((f,),)) for f in files]
 
 
 def _same_start(one: Found, other: Found) -> bool:
@@ -252,5 +252,5 @@ def _same_start(one: Found, other: Found) -> bool:
 
 
 _GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {
-    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto, "steps": _steps,
+    "nsys": _nsys, "ncu": _ncu, "kineto": _kineto, "steps": _each, "nccl_inspector": _each, "flight_recorder": _each,
 }

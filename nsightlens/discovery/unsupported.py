@@ -106,6 +106,16 @@ def _packed(by: str, command: str) -> Callable[[Path, bytes], Unsupported]:
     return look
 
 
+def _pickle(path: Path, head: bytes) -> Unsupported:
+    """Return what a pickle is by the words in it: it is never unpickled, for that runs what it says."""
+    if b"pg_config" not in head and b"profiling_name" not in head:
+        return Unsupported("pickle", "a pickle of Python, which is never read", "Leave it", "not_a_capture", is_capture=False)
+    convert = "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), open(sys.argv[2], 'w'))"
+    return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: to "
+                       "unpickle a file runs what it says", "If the file is your own, turn it into JSON, and ingest that: "
+                       f'python -c "{convert}" {shlex.quote(path.name)} {shlex.quote(path.name + ".json")}')
+
+
 def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a file in a format that nsys also writes: the names in it say whether nsys did."""
     def look(path: Path, head: bytes) -> Unsupported:
@@ -154,6 +164,7 @@ _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported]], ...] = (
     (b"\xfd7zXZ\x00", _packed("xz", "unxz")), (b"BZh", _packed("bzip2", "bunzip2")),
     (b"\x28\xb5\x2f\xfd", _packed("zstd", "unzstd")),
     (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", "7z x")),
+    *((bytes((0x80, protocol)), _pickle) for protocol in (2, 3, 4, 5)),
     (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
     (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),
     (b"\xff\xff\xff\xff", _of_nsys("Arrow stream", "an export of nsys in Arrow (--type arrow)")),

@@ -22,7 +22,8 @@ _TOOL_FOLDERS = {
     "ncu": ("opt/nvidia/nsight-compute/*", "usr/local/cuda*/bin", "opt/nvidia/hpc_sdk/*/*/profilers/Nsight_Compute"),
 }
 _TOOL_NAMES = {"nsys": "Nsight Systems", "ncu": "Nsight Compute"}
-_NAMES = {"kineto": "torch.profiler", "steps": "step times"}
+_NAMES = {"kineto": "torch.profiler", "steps": "step times", "nccl_inspector": "NCCL's Inspector",
+          "flight_recorder": "PyTorch's flight recorder"}
 _HERE = {"nsys": "Here it would only export .nsys-rep files for nsightlens", "ncu": "Its reports are read without it"}
 _TORCH = """
 import json, torch

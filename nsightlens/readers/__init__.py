@@ -5,7 +5,7 @@ A reader is a module (or small package) with the names of `Reader`. It knows `sc
 
 from __future__ import annotations
 
-from nsightlens.readers import kineto, ncu, nsys, steps
+from nsightlens.readers import flight_recorder, kineto, nccl_inspector, ncu, nsys, steps
 from nsightlens.readers.reader import Reader
 
-READERS: tuple[Reader, ...] = (nsys, ncu, steps, kineto)
+READERS: tuple[Reader, ...] = (nsys, ncu, steps, nccl_inspector, flight_recorder, kineto)

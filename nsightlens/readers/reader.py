@@ -55,7 +55,7 @@ class Reader(Protocol):
     """What a reader module offers."""
 
     TOOL: str
-    """nsys, ncu, kineto or steps."""
+    """nsys, ncu, kineto, steps, nccl_inspector or flight_recorder."""
 
     RULES_VERSION: int
     """Raised whenever the reader makes other rows of the same file: profiles read before are then read again."""

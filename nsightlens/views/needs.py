@@ -54,6 +54,10 @@ NEEDS = {
     "cpu_samples": Need("cpu_samples", "no CPU was sampled", "record with nsys --sample=process-tree --backtrace=dwarf"),
     "step_times": Need("step_times", "the workload did not time its steps",
                        "have it write rankNNNN.steps.json (docs/formats.md), as those of nsightlens wrappers do"),
+    "collective_records": Need("collective_records", "neither NCCL's Inspector nor PyTorch's flight recorder left records",
+                               "run all ranks with NCCL_PROFILER_PLUGIN=libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 "
+                               "NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500, or dump PyTorch's flight recorder as JSON "
+                               "(docs/formats.md)"),
     "ranks": Need("(SELECT run FROM processes GROUP BY run HAVING count(DISTINCT rank) > 1)", "only one rank is known",
                   "capture every rank (nsightlens wrappers), or say where the rank stands in file names: ingest --rank-pattern"),
     "collectives": Need("kernels WHERE family = 'collective' AND tool <> 'ncu'", "no communication kernels were captured",

@@ -225,3 +225,23 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
     assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks
     assert max(map(len, page.splitlines())) <= 100
+
+
+def test_records_of_all_ranks_say_which_to_trace(tmp_path: Path) -> None:
+    """No timeline at all: rank 2 comes 90 us late to each of five collectives."""
+    for rank in range(4):
+        lines = [{"header": {"id": "0xw", "comm_name": "default_pg", "rank": rank, "n_ranks": 4, "nnodes": 1},
+                  "metadata": {"inspector_output_format_version": "v4.2", "dump_timestamp_us": 10**15, "hostname": "n",
+                               "pid": rank},
+                  "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 64,
+                                "coll_exec_time_us": 10 if rank == 2 else 100 + rank, "coll_timing_source": "kernel_gpu"}}
+                 for number in range(5)]
+        (tmp_path / f"n-pid{rank}.log").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    nl.ingest(tmp_path, store=tmp_path / "store", jobs=1).close()
+    done = compared(tmp_path / "store", 100)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"2 +straggler +5 +450.0 µs +0 ns +0 +default_pg +no", done.stdout)
+    assert re.search(r"3 +reference +0 +0 ns +465.0 µs", done.stdout)
+    assert "Trace rank 2, 3" in done.stdout and "Stragglers" not in done.stdout
+    tables = json.loads(compared(tmp_path / "store", 100, "--format", "json").stdout)
+    assert "ranks_to_trace" in json.dumps(tables) and max(map(len, done.stdout.splitlines())) <= 100
