@@ -31,7 +31,7 @@ MOST_FRAMES = 1 << 22
 DEEPEST = 512
 """Frames of a chain that are kept, the innermost ones."""
 _MOST_ROWS = 1 << 16
-"""Rows of one sample that are waited for: no stack is so deep."""
+"""Most rows of one sample that are held back until the sample is complete."""
 _UNKNOWN = -1
 
 Ints = npt.NDArray[np.int64]

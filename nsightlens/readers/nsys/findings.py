@@ -23,7 +23,7 @@ _TALLIED = (
     ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
     ("unnamed_metric", "warning", "samples of GPU metrics have a metric whose name is missing: it is named by its number"),
     ("unplaced_sample", "info", "samples are of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
-    ("foreign_samples", "info", "CPU samples are of processes of which the report tells nothing else: left out"),
+    ("foreign_samples", "info", "CPU samples of processes without any other event in the report were left out"),
     ("split_stacks", "warning", "call stacks of CPU samples do not stand together in their table: their first part was taken"),
     ("cut_stacks", "info", "call stacks of CPU samples are too deep or too many: the innermost frames were kept"),
     ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
