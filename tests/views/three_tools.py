@@ -13,7 +13,7 @@ Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
-          "frames", "cpu_samples", "sampled_frames")
+           "frames", "cpu_samples", "sampled_frames", "collective_records")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -239,7 +239,9 @@ def _samples_and_calls(tool: str, place: dict[str, Any]) -> Rows:
     fault = place | {"kind": "cpu", "faults": 1, "function": "fill", "address": 0}
     sample = place | {"rank": 0, "device_id": "idle", "device": 0, "gpu": "GPU", "metric": "SMs", "value": 5.0}
     call = place | {"rank": 0, "thread": 1, "start_ns": 5, "duration_ns": 7, "bytes": 8, "receive_bytes": 8}
+    record = place | {"rank": 0, "communicator": "w", "sequence": 1, "collective": "allreduce", "duration_ns": 5}
     return {
+        "collective_records": [record | {"process_id": f"{tool} waits {i}"} for i in range(2)],
         "page_faults": [fault, fault | {"source_line": 3}],
         "device_samples": [sample | {"unit": unit, "at_ns": at} for unit in ("%", "Avg") for at in (2, 3, 1002)],
         "mpi_calls": [call | {"kind": kind, "name": name, "mpi_call_id": _first(tool) + 3600 + i}

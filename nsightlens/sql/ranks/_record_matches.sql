@@ -23,7 +23,7 @@ WITH executions AS (
 SELECT r.run, r.tool, e.execution, r.communicator, r.sequence, count(*) AS ranks, min(r.group_size) AS group_size,
     min(r.duration_ns) AS transfer_ns, min(r.duration_ns, 2)[2] - min(r.duration_ns) AS lag_ns,
     arg_min(r.process_id, (r.duration_ns, r.process_id)) AS last_process
-FROM collective_records AS r JOIN executions AS e USING (profile_id)
+FROM collective_records AS r LEFT JOIN executions AS e USING (profile_id)
 WHERE r.duration_ns > 0 AND r.timed_by IS DISTINCT FROM 'host' AND r.communicator IS NOT NULL AND r.sequence IS NOT NULL
 GROUP BY r.run, r.tool, e.execution, r.communicator, r.sequence
 HAVING count(*) > 1 AND min(r.collective) = max(r.collective) AND coalesce(count(*) <= min(r.group_size), true);

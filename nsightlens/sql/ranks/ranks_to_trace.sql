@@ -39,7 +39,7 @@ WITH executions AS (
     FROM _record_matches
 ), waits AS (
     SELECT r.process_id, count(*) AS collectives, sum(r.duration_ns - m.transfer_ns) AS wait_ns
-    FROM collective_records AS r JOIN executions AS e USING (profile_id)
+    FROM collective_records AS r LEFT JOIN executions AS e USING (profile_id)
     JOIN matches AS m ON m.run = r.run AND m.tool = r.tool AND m.execution IS NOT DISTINCT FROM e.execution
         AND m.communicator = r.communicator AND m.sequence = r.sequence
     WHERE r.duration_ns > 0 AND r.timed_by IS DISTINCT FROM 'host'
@@ -55,7 +55,7 @@ WITH executions AS (
     SELECT r.run, r.tool, e.execution, r.communicator, r.process_id, count(*) AS records, max(r.sequence) AS reached,
         any_value(r.communicator_name) AS communicator_name, max(r.sequence) FILTER (r.state = 'completed') AS completed,
         max(r.sequence) FILTER (r.state <> 'completed') AS opened
-    FROM collective_records AS r JOIN executions AS e USING (profile_id) GROUP BY ALL
+    FROM collective_records AS r LEFT JOIN executions AS e USING (profile_id) GROUP BY ALL
 ), behind AS (
     -- of a rank that is behind what others completed, the records are older than theirs: nothing is missing
     SELECT process_id, communicator, greatest(last_opened - reached, 0) AS unissued
@@ -87,7 +87,7 @@ WITH executions AS (
 ), ranked AS (
     SELECT p.*, c.host, c.pid,
         CASE WHEN count(*) OVER (PARTITION BY p.run, p.tool, p.execution, c.rank) = 1 THEN c.rank END AS rank
-    FROM placed AS p JOIN processes AS c USING (process_id)
+    FROM placed AS p LEFT JOIN processes AS c USING (process_id)
 ), traces AS (
     SELECT DISTINCT run, rank FROM processes WHERE tool IN ('nsys', 'kineto') AND rank IS NOT NULL
 ), names AS (
@@ -103,5 +103,5 @@ SELECT r.run, r.tool, r.execution AS execution_id, r.rank, r.host, r.pid, r.proc
 FROM ranked AS r LEFT JOIN traces AS t ON t.run = r.run AND t.rank = r.rank
 LEFT JOIN names AS n ON n.run = r.run AND n.tool = r.tool AND n.execution IS NOT DISTINCT FROM r.execution
     AND n.communicator = r.communicator
-ORDER BY r.run, r.tool, r.execution, coalesce(array_position(['missing', 'straggler', 'reference'], reason), 4),
-    r.unissued DESC, r.caused_delay_ns DESC, r.process_id;
+ORDER BY run, tool, execution_id, coalesce(array_position(['missing', 'straggler', 'reference'], reason), 4),
+    unissued DESC, caused_delay_ns DESC, process_id;
