@@ -136,8 +136,22 @@ def test_a_percent_sign_in_the_run_directory_is_no_macro(stage: Stage, tool: str
 def test_an_option_of_the_users_that_the_help_lacks_is_warned_of(stage: Stage) -> None:
     done = stage.run("ncu_wrapper.sh", "--run-dir", "r", "--ncu-option=--nvtx", "true", STUB_NCU_HELP="""
         --set --kernel-name-base --kernel-name --launch-skip --launch-count --clock-control --cache-control --replay-mode
-        --target-processes --export --force-overwrite --log-file""")
+        --target-processes --export --force-overwrite --log-file --import --csv --print-units --page --print-details""")
     assert done.returncode == 0 and "warning: --nvtx is not in the help of this ncu" in done.stderr
+
+
+@pytest.mark.parametrize(("tool", "variables", "says"), [
+    ("nsys", {"STUB_EXPORT_HELP": "--output= --force-overwrite="}, "this nsys export has no option --type"),
+    ("ncu", {"STUB_NCU_HELP": """
+        --set --kernel-name-base --kernel-name --launch-skip --launch-count --clock-control --cache-control --replay-mode
+        --target-processes --export --force-overwrite --log-file --import --csv --print-units --print-details"""},
+     "this ncu has no option --page"),
+])
+def test_what_is_passed_after_the_recording_is_checked_before_it(
+        stage: Stage, tool: str, variables: dict[str, str], says: str) -> None:
+    done = stage.run(f"{tool}_wrapper.sh", "--run-dir", "r", "true", **variables)
+    assert done.returncode == 2 and says in done.stderr
+    assert stage.calls("nsys.profile") == stage.calls("ncu.--set") == []
 
 
 DCGMI = '#!/bin/sh\necho "$2" >>"$STUB_LOG/dcgm"\n'
