@@ -14,6 +14,7 @@ import pytest
 
 from nsightlens.doctor.deep import record_one_kernel
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE
+from tests.launchers import stand_ins
 from tests.places import ROOT
 from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
@@ -70,6 +71,14 @@ def test_what_fails_is_said_with_its_remedy(stage: Stage, tool: str, variables: 
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 1, done.stdout + done.stderr
     assert "FAILED" in done.stdout and all(word in done.stdout for word in words), done.stdout
     assert stage.files() == [] and leftovers(stage) == []
+
+
+def test_what_the_tool_refuses_is_said_in_its_own_words(stage: Stage) -> None:
+    with_gpu(stage)
+    stand_ins.install(stage.bin)
+    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r", "--nsys-option=--bogus=1")
+    assert done.returncode == 1
+    assert "FAILED: nsys: unrecognised option '--bogus'. What to do: leave that option out" in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there may be a GPU")
