@@ -195,6 +195,7 @@ nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" --launch-skip "$nsl_skip
 nsl_check_options ncu "$nsl_help" --export "${#nsl_profile[@]}" "${nsl_profile[@]}" ${nsl_more[@]+"${nsl_more[@]}"}
 nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
 nsl_import=(env LC_ALL=C ncu --import "$nsl_stem.ncu-rep" --csv --print-units base ${nsl_names[@]+"${nsl_names[@]}"})
+nsl_check_options ncu "$nsl_help" --export 99 "${nsl_import[@]}" --page raw "${nsl_details[@]}"
 
 # Prints the command that writes one page of the report.
 print_page() { printf '%s > %q\n' "$(nsl_print "${nsl_import[@]}" --page "$@")" "$nsl_stem.$1.csv"; }

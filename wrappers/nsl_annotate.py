@@ -24,6 +24,11 @@ def _nvtx() -> tuple[Callable[[str], Any], Callable[[], Any]] | None:
     return nvtx.push_range, nvtx.pop_range
 
 
+def _traces(torch: Any) -> bool:
+    """Return whether a profiler of torch writes a trace. emit_nvtx, and so nsys --pytorch, makes NVTX of what it would write."""
+    return bool(torch.autograd._profiler_enabled() and torch._C._autograd._profiler_type().name != "NVTX")
+
+
 class _Range:
     """One name as a context manager (may be entered again while it is open) and as a decorator."""
 
@@ -46,7 +51,7 @@ class _Range:
             nvtx = _nvtx()
             if nvtx:
                 nvtx[0](self.name)
-            if torch is not None and self._in_trace and torch.autograd._profiler_enabled():
+            if torch is not None and self._in_trace and _traces(torch):
                 record = torch.profiler.record_function(self.name)
                 record.__enter__()
         self._open.append((record, nvtx[1] if nvtx else None))

@@ -132,6 +132,7 @@ nsl_check_options nsys "$nsl_help" --output $((${#nsl_profile[@]})) "${nsl_profi
 nsl_profile+=(${nsl_more[@]+"${nsl_more[@]}"} bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@")
 nsl_part=${nsl_stem%/*}/.${nsl_stem##*/}.sqlite   # half of it must not be taken for the export
 nsl_export=(nsys export --type=sqlite --force-overwrite=true "--output=$nsl_part" "$nsl_stem.nsys-rep")
+nsl_check_options "nsys export" "$(nsl_ask nsys export --help)" --output "${#nsl_export[@]}" "${nsl_export[@]}"
 
 if [[ -n $nsl_dry_run ]]; then
   nsl_print_head

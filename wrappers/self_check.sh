@@ -37,15 +37,17 @@ nsl_self_check() {
   exit 0
 }
 
-# Prints the last line of a log that says what went wrong, without the wrapper's name. Standard input: the log.
+# Prints what a log says of what went wrong: the wrapper's last word, without its name; the tool's own where the wrapper only says that
+# there is no report. Standard input: the log.
 nsl_why_not() {
-  local line last=
+  local line last='' tools=''
   while IFS= read -r line; do
     case $line in
       *': error: '*) last=${line#*: error: } ;;
-      *'one_kernel.py: '* | *==ERROR==* | *nrecogni[sz]ed*) [[ -n $last ]] || last=${line#one_kernel.py: } ;;
+      *'one_kernel.py: '* | *==ERROR==* | *nrecogni[sz]ed*) [[ -n $tools ]] || tools=${line#one_kernel.py: } ;;
     esac
   done
+  [[ -n $last && ( -z $tools || $last != *' left no report'* ) ]] || last=$tools
   echo "$last"
 }
 
@@ -66,6 +68,7 @@ nsl_remedy() {
 
 # Prints the line of a rank that cannot record, and ends. $1: why; $2: what to do.
 nsl_check_failed() {
-  echo "rank $nsl_rank on $nsl_host: ${nsl_tool}: FAILED: $1. What to do: $2"
+  local why=${1%; its messages are above.}   # which nobody sees
+  echo "rank $nsl_rank on $nsl_host: ${nsl_tool}: FAILED: ${why%.}. What to do: $2"
   exit 1
 }

@@ -71,6 +71,7 @@ class Options:
     with_stack: bool = False
     with_flops: bool = True
     with_modules: bool = False
+    sync_events: bool = True
     steps_from: str = "script"
 
 
@@ -103,7 +104,8 @@ class Profiling:
             skip_first=o.skip_first, wait=o.wait, warmup=o.warmup, active=o.active, repeat=o.repeat)
         self._profiler = torch.profiler.profile(
             activities=activities, schedule=plan, on_trace_ready=self._write, record_shapes=o.record_shapes,
-            profile_memory=o.profile_memory, with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules)
+            profile_memory=o.profile_memory, with_stack=o.with_stack, with_flops=o.with_flops, with_modules=o.with_modules,
+            experimental_config=_sync_events() if o.sync_events else None)
         _claim(self.stem)
         self._write_sidecar(None)
         self._profiler.start()
@@ -211,6 +213,16 @@ def _versions() -> dict[str, str | None]:
     version = str(torch.__version__)
     return {"tool_version": version, "torch_version": version, "torch_cuda_version": torch.version.cuda,
             "python_version": sys.version.split()[0]}
+
+
+def _sync_events() -> Any:
+    """Return the setting that has Kineto record CUDA's waits, as nsys does; None where this torch has none (before 2.1)."""
+    try:
+        from torch._C._profiler import _ExperimentalConfig
+
+        return _ExperimentalConfig(enable_cuda_sync_events=True)
+    except (ImportError, TypeError):   # an interface that torch may change
+        return None
 
 
 def _gpus() -> list[dict[str, str | float | None]]:
@@ -339,6 +351,7 @@ _HELP = {
     "with_stack": "the Python stack of each operator; slow, and large",
     "with_flops": "operations, estimated, of matrix products and convolutions",
     "with_modules": "the nn.Module of each operator",
+    "sync_events": "CUDA's waits, one record each: of threads for the GPU, of streams for events",
     "steps_from": "what ends a step; none: the whole run is one window",
 }
 

@@ -55,7 +55,7 @@ def packed(path: Path, head: bytes) -> VendorReport | None:
 
 def command(report: VendorReport, path: Path, output: Path, program: str | None = None) -> list[str]:
     """Return the command line that converts `path` into `output`. program: the vendor's tool [on PATH]."""
-    return [program or report.tool, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(output), str(path)]
+    return [program or report.tool, "export", "--type=sqlite", "--force-overwrite=true", f"--output={output}", str(path)]
 
 
 def advice(report: VendorReport, path: Path) -> str:
@@ -75,7 +75,7 @@ def advice_for_all(paths: Sequence[Path]) -> str:
     endings = sorted({path.suffix for path in paths})
     names = " -o ".join(f"-name '*{ending}'" for ending in endings)
     named = names if len(endings) == 1 else f"\\( {names} \\)"
-    return (f"Run where nsys is installed: find {folder} {named} -exec nsys export --type sqlite --force-overwrite true {{}} \\;"
+    return (f"Run where nsys is installed: find {folder} {named} -exec nsys export --type=sqlite --force-overwrite=true {{}} \\;"
             "   and ingest again")
 
 

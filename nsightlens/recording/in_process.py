@@ -46,8 +46,8 @@ def torch_profile(run_dir: str | Path | None = None, *, ingest: bool | str | Pat
         store, opened. In a job of several ranks rank 0 does it once all have written, which torch.distributed tells.
     options: those of torch_profiler.py, with underscores. Of the schedule, in steps (skip_first=5, wait=1, warmup=1, active=3,
         repeat=1): where at least one is given, Recording.step() ends a step; else the block is recorded whole. What is
-        recorded: record_shapes=True, profile_memory=False, with_stack=False, with_flops=True, with_modules=False. Who and
-        where: ranks="all", max_ranks=None, overwrite=False, run_id=None, execution_id=None.
+        recorded: record_shapes=True, profile_memory=False, with_stack=False, with_flops=True, with_modules=False,
+        sync_events=True. Who and where: ranks="all", max_ranks=None, overwrite=False, run_id=None, execution_id=None.
 
     torch is loaded when the block begins. Exceptions of the block pass through, after what was recorded is written.
     Raises UsageError for options that make no sense; NsightlensError where torch is missing, run_dir cannot be written or

@@ -40,8 +40,8 @@ NEEDS = {
     "ranges": Need("ranges", "no ranges were recorded", "record with nsys --trace=cuda,nvtx or the PyTorch profiler"),
     "api_calls": Need("api_calls", "no CUDA API calls were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
     "memory_ops": Need("memory_ops", "no copies or sets were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
-    "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later), or the PyTorch profiler with "
-                  "experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"),
+    "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later), or wrappers/torch_profiler.py;"
+                  " a torch.profiler of yours needs experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"),
     "os_calls": Need("os_calls", "no OS calls were recorded", "record with nsys --trace=cuda,osrt"),
     "overheads": Need("overheads", "the profiler recorded nothing of its own overhead",
                       "nsys and the PyTorch profiler do where they had to hold up threads"),

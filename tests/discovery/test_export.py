@@ -8,6 +8,7 @@ import pytest
 
 from nsightlens.discovery.export import PACKED_SQLITE, REPORTS, advice, advice_for_all, convert, recognise
 from nsightlens.errors import ReadError
+from tests.launchers import stand_ins
 
 (NSYS,) = REPORTS
 
@@ -35,7 +36,7 @@ def test_recognised_by_content() -> None:
 
 def test_nsys_writes_into_the_cache_and_only_once(tools: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    _stub(tools, "nsys", f'echo "$@" >> "{log}"\nwhile [ "$1" != --output ]; do shift; done\necho db > "$2"')
+    _stub(tools, "nsys", f'echo "$@" >> "{log}"\nfor word; do case $word in --output=*) echo db > "${{word#*=}}" ;; esac; done')
     output = tmp_path / "converted" / "abc.sqlite"
     report = tmp_path / "a.nsys-rep"
     report.write_bytes(b"x")
@@ -43,6 +44,12 @@ def test_nsys_writes_into_the_cache_and_only_once(tools: Path, tmp_path: Path) -
     assert convert(NSYS, report, output) == output
     assert len(log.read_text().splitlines()) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.nsys-rep", "bin", "converted", "log"]
+
+
+def test_the_command_is_in_the_documented_grammar(tools: Path, tmp_path: Path) -> None:
+    stand_ins.install(tools)
+    (tmp_path / "a b.nsys-rep").write_bytes(b"x")
+    assert convert(NSYS, tmp_path / "a b.nsys-rep", tmp_path / "c" / "a b.sqlite").read_text() == "an export\n"
 
 
 def test_a_failing_tool_leaves_nothing_and_says_what_it_said(tools: Path, tmp_path: Path) -> None:
@@ -56,8 +63,8 @@ def test_a_failing_tool_leaves_nothing_and_says_what_it_said(tools: Path, tmp_pa
 def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> None:
     with pytest.raises(ReadError) as caught:
         convert(NSYS, Path("/d/my run.nsys-rep"), tmp_path / "c" / "x.sqlite")
-    assert "--output '/d/my run.sqlite' '/d/my run.nsys-rep'" in str(caught.value)
-    assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type sqlite")
+    assert "'--output=/d/my run.sqlite' '/d/my run.nsys-rep'" in str(caught.value)
+    assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type=sqlite")
 
 
 def test_reports_of_two_endings_are_found_by_one_command() -> None:

@@ -17,8 +17,7 @@ EXPORT = ROOT / "fixtures/simulated_resnet18_ddp/nsys/rank0.sqlite"
 NSYS = f"""#!/bin/sh
 echo "$@" >>"$(dirname "$0")/log"
 [ "$*" != "${{*%bad.nsys-rep}}" ] && {{ echo "the report is damaged" >&2; exit 3; }}
-while [ "$1" != --output ]; do shift; done
-cp "{EXPORT}" "$2"
+for word; do case $word in --output=*) cp "{EXPORT}" "${{word#*=}}" ;; esac; done
 """
 
 

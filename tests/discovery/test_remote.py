@@ -227,9 +227,9 @@ def test_nsys_reports_under_gzip_and_reports_that_nsys_must_convert(
     monkeypatch.setenv("PATH", str(tmp_path))
     done = run("ingest", "memory://packed", "--store", tmp_path / "store", "-j", "1")
     assert done.returncode == 0 and "nsys is not on PATH" in done.stderr
-    assert "Copy it to where nsys is installed" in done.stderr and "export --type sqlite" in done.stderr
+    assert "Copy it to where nsys is installed" in done.stderr and "export --type=sqlite" in done.stderr
     (tmp_path / "nsys").write_text('#!/bin/sh\nwhile [ "$#" -gt 2 ]; do shift; done\nexec /bin/cp '
-                                   f'{RUN / "nsys" / "rank1.sqlite"} "$1"\n')
+                                   f'{RUN / "nsys" / "rank1.sqlite"} "${{1#--output=}}"\n')
     (tmp_path / "nsys").chmod(0o755)
     assert run("ingest", "memory://packed", "--store", tmp_path / "store", "-j", "1").returncode == 0
     with nl.open(tmp_path / "store") as store:

@@ -24,7 +24,7 @@ from tests.launchers.two_runs import two_runs
 
 TOOLS = ("plain", "nsys", "ncu")
 _HEAD = ("launcher", "tool", "signal to", "none, exit 0", "none, exit 7", *(s.name for s in SIGNALS))
-_KILLED = "the launcher: SIGKILL"
+_ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
 _PLACES = {
     "`--run-dir`": ("--run-dir", "runs/base"), "`NSIGHTLENS_RUN_DIR`": (),
     "`--run-id`": ("--run-dir", "runs/x", "--run-id", "base"),
@@ -46,6 +46,7 @@ def main() -> int:
         else:
             print(_where(launchers), end="\n\n")
             wrong = _matrix(launchers, folder, tools, asked.jobs)
+            wrong += _ignored(launchers, folder, tools, asked.jobs)
             wrong += _directories(launchers, folder, tools, asked.jobs)
             wrong += _two_runs(launchers, folder, tools)
     for line in left_out:
@@ -65,7 +66,7 @@ def _arguments() -> argparse.Namespace:
 
 def _launchers(wanted: Sequence[str] | None, stack: ExitStack, folder: Path) -> tuple[list[Launcher], list[str]]:
     """Return the launchers of this machine, and why others are left out."""
-    found: list[Launcher] = [Launcher("none", lambda _: [], "", ranks=1)]
+    found: list[Launcher] = [Launcher("none", lambda _: [], "", ranks=1, patient=_ENDS[:3])]
     left_out: list[str] = []
     openmpi = _mpi("Open MPI", ("mpiexec.openmpi", "mpiexec", "mpirun"))
     mpich = _mpi("HYDRA", ("mpiexec.hydra", "mpiexec.mpich", "mpiexec"))
@@ -76,7 +77,7 @@ def _launchers(wanted: Sequence[str] | None, stack: ExitStack, folder: Path) -> 
         left_out.append("Open MPI: no mpiexec of it")
     libraries = {"LD_LIBRARY_PATH": os.environ["LD_LIBRARY_PATH"]} if "LD_LIBRARY_PATH" in os.environ else {}
     if mpich:
-        found.append(Launcher("MPICH", lambda n: [mpich, "-n", str(n)], "PMI_RANK", libraries))
+        found.append(Launcher("MPICH", lambda n: [mpich, "-n", str(n)], "PMI_RANK", libraries, patient=_ENDS[:2]))
     else:
         left_out.append("MPICH: no mpiexec.hydra")
     torchrun = shutil.which("torchrun")
@@ -127,21 +128,29 @@ def _matrix(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int)
             cases += [Case(launcher, tool, "wait", number) for number in SIGNALS]
             rows.append((launcher.name, tool, "every process"))
             cases += [Case(launcher, tool, "wait", number, to_all=True) for number in SIGNALS]
-        rows.append((launcher.name, "nsys", _KILLED))
-        cases.append(Case(launcher, "nsys", "stubborn", signal.SIGKILL))
     outcomes = _play_all(cases, folder / "signals", tools, jobs)
     waiting = list(outcomes)
     table = []
     for name, tool, target in rows:
         if target == "every process":
             cells = ["", "", *(str(waiting.pop(0)) for _ in SIGNALS)]
-        elif target == _KILLED:
-            gone = waiting.pop(0)
-            cells = [str(gone) if gone.wrong else "nothing left", "", "", "", "", ""]
         else:
             cells = [str(waiting.pop(0)) for _ in range(2 + len(SIGNALS))]
         table.append((name, tool, target, *cells))
     _print(_HEAD, table)
+    return sum(bool(outcome.wrong) for outcome in outcomes)
+
+
+def _ignored(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int) -> int:
+    """Print what is left of an application that ignores signals once its launcher has ended; return how many cases are wrong."""
+    cases = [Case(launcher, "nsys", "stubborn", number) for launcher in launchers for number in _ENDS
+             if number not in launcher.patient]
+    outcomes = _play_all(cases, folder / "ignored", tools, jobs)
+    cells = {(case.launcher.name, case.number): str(one) if one.wrong else "nothing left"
+             for case, one in zip(cases, outcomes, strict=True)}
+    print()
+    _print(("signal to the launcher", *(number.name for number in _ENDS)),
+           [(one.name, *(cells.get((one.name, number), "waits for it") for number in _ENDS)) for one in launchers])
     return sum(bool(outcome.wrong) for outcome in outcomes)
 
 

@@ -25,13 +25,17 @@ _LEFT_S = 10.0   # five, where the machine has time
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """How ranks are started. rank_variable: where a rank finds its number. environment: what its commands need."""
+    """How ranks are started. rank_variable: where a rank finds its number. environment: what its commands need.
+
+    patient: signals after which it waits for its ranks, without end.
+    """
 
     name: str
     words: Callable[[int], list[str]]
     rank_variable: str
     environment: dict[str, str] = field(default_factory=dict)
     ranks: int = 2
+    patient: tuple[signal.Signals, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

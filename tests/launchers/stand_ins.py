@@ -98,6 +98,9 @@ def nsys(words: list[str]) -> int:
         for name, values in NSYS_PROFILE.items():
             print(f"\t{name}=\n\t   Possible values are " + ", ".join(f"'{v}'" for v in re.findall("[A-Za-z-]+", values)) + ".\n")
         return 0
+    if words == ["export", "--help"]:
+        print("\n".join(f"\t{name}=" for name in NSYS_EXPORT))
+        return 0
     if words[:1] == ["export"]:
         options, (report,) = parsed("nsys", NSYS_EXPORT, words[1:], equals=True)
         source = os.environ.get(EXPORT_OF_RANK)

@@ -138,7 +138,7 @@ def test_one_broken_file_never_stops_the_others(run: Path, store: Path) -> None:
                         "._mac.json": "ignored", "notes.txt": "ignored", "report.nsys-rep": "refused"}
     assert {"empty_file", "unknown_format", "needs_export"} <= _codes(store)
     needs = next(e for e in report.refused if e.code == "needs_export")
-    assert "nsys export --type sqlite" in str(needs)
+    assert "nsys export --type=sqlite" in str(needs)
 
 
 def test_a_git_lfs_pointer_is_named_with_the_command_that_fetches_the_file(run: Path, store: Path) -> None:

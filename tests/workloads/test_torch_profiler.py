@@ -207,6 +207,14 @@ def test_as_a_context_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert names["[memory]"] > 0
 
 
+def test_this_torch_records_waits_and_says_which_profiler_runs() -> None:
+    """Both interfaces are torch's own affair: a version that lacks them would be missed silently."""
+    done = run("-c", f"import sys; sys.path.append({str(WRAPPERS)!r}); import torch, torch_profiler; "
+               "assert torch_profiler._sync_events() is not None; "
+               "assert torch._C._autograd._profiler_type().name == 'NONE'")
+    assert done.returncode == 0, done.stderr
+
+
 def test_annotate_vanishes_inside_compile() -> None:
     @annotate
     def inner(x: Any) -> Any:

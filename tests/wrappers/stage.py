@@ -22,6 +22,7 @@ log() { printf '%s\0' "$@" >"$STUB_LOG/nsys.$1.$(date +%s%N).$$"; }
 case "$1 ${2-}" in
   "--version "*) echo "NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0"; exit ;;
   "profile --help") printf '%b' "$STUB_NSYS_HELP"; exit ;;
+  "export --help") echo "${STUB_EXPORT_HELP-}"; exit ;;
 esac
 log "$@"
 command=$1; shift

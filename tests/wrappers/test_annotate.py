@@ -43,6 +43,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     torch = SimpleNamespace(
         version=SimpleNamespace(cuda=None), compiler=SimpleNamespace(is_compiling=lambda: False),
         autograd=SimpleNamespace(_profiler_enabled=lambda: True),
+        _C=SimpleNamespace(_autograd=SimpleNamespace(_profiler_type=lambda: SimpleNamespace(name="KINETO"))),
         profiler=SimpleNamespace(record_function=lambda name: Record(told, name)))
     monkeypatch.setitem(sys.modules, "nvtx", nvtx)
     monkeypatch.setitem(sys.modules, "torch", torch)
@@ -137,6 +138,14 @@ def test_nsys_and_kineto_see_the_same_steps_and_phases(log: list[str], tmp_path:
 
 def test_no_profiler_no_record(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["torch"].autograd, "_profiler_enabled", lambda: False)
+    with annotate("x"):
+        pass
+    assert log == ["nvtx+x", "nvtx-x"]
+
+
+def test_one_range_per_name_where_torch_makes_nvtx_of_its_records(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """emit_nvtx, which nsys --pytorch turns on, counts as a profiler that is on."""
+    monkeypatch.setattr(sys.modules["torch"]._C._autograd, "_profiler_type", lambda: SimpleNamespace(name="NVTX"))
     with annotate("x"):
         pass
     assert log == ["nvtx+x", "nvtx-x"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -208,6 +209,19 @@ def test_the_pod_of_kubernetes_records(whole: Stage) -> None:
     assert [path.name for path in (folder / "nsys").glob("*.nsys-rep")] == ["rank0000.nsys-rep"]
     assert done.stdout.splitlines()[-1] == f"nsightlens ingest {folder}"
     assert f"wrappers/jobs/{POD.name}" in POD.read_text() and "SITE" in POD.read_text()
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, POD], ids=lambda p: p.name)
+def test_a_job_template_names_its_sources_and_starts_ranks_with_labels_and_cores(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "# Where the choices are from: " in text and "https://" in text
+    whole = text.replace("\\\n", " ").splitlines()   # continued lines as one
+    starts = [line for line in whole if re.search(r"^\s*(step=\()?(srun|mpiexec|torchrun) |--launcher \"", line)]
+    assert starts
+    for line in starts:
+        assert "--label" in line or "--tee=3" in line, line
+        assert "srun" not in line or "--cpus-per-task=" in line, line
+        assert "mpiexec" not in line or "--cpu-bind=" in line, line
 
 
 @pytest.mark.parametrize("path", sorted([*WRAPPERS.glob("*.sh"), *SCRIPTS]), ids=lambda p: p.name)

@@ -14,6 +14,7 @@ import pytest
 
 from nsightlens.doctor.deep import record_one_kernel
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE
+from tests.launchers import stand_ins
 from tests.places import ROOT
 from tests.wrappers.stage import WRAPPERS, Stage, leftovers
 
@@ -70,6 +71,14 @@ def test_what_fails_is_said_with_its_remedy(stage: Stage, tool: str, variables: 
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 1, done.stdout + done.stderr
     assert "FAILED" in done.stdout and all(word in done.stdout for word in words), done.stdout
     assert stage.files() == [] and leftovers(stage) == []
+
+
+def test_what_the_tool_refuses_is_said_in_its_own_words(stage: Stage) -> None:
+    with_gpu(stage)
+    stand_ins.install(stage.bin)
+    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r", "--nsys-option=--bogus=1")
+    assert done.returncode == 1
+    assert "FAILED: nsys: unrecognised option '--bogus'. What to do: leave that option out" in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there may be a GPU")
@@ -136,8 +145,22 @@ def test_a_percent_sign_in_the_run_directory_is_no_macro(stage: Stage, tool: str
 def test_an_option_of_the_users_that_the_help_lacks_is_warned_of(stage: Stage) -> None:
     done = stage.run("ncu_wrapper.sh", "--run-dir", "r", "--ncu-option=--nvtx", "true", STUB_NCU_HELP="""
         --set --kernel-name-base --kernel-name --launch-skip --launch-count --clock-control --cache-control --replay-mode
-        --target-processes --export --force-overwrite --log-file""")
+        --target-processes --export --force-overwrite --log-file --import --csv --print-units --page --print-details""")
     assert done.returncode == 0 and "warning: --nvtx is not in the help of this ncu" in done.stderr
+
+
+@pytest.mark.parametrize(("tool", "variables", "says"), [
+    ("nsys", {"STUB_EXPORT_HELP": "--output= --force-overwrite="}, "this nsys export has no option --type"),
+    ("ncu", {"STUB_NCU_HELP": """
+        --set --kernel-name-base --kernel-name --launch-skip --launch-count --clock-control --cache-control --replay-mode
+        --target-processes --export --force-overwrite --log-file --import --csv --print-units --print-details"""},
+     "this ncu has no option --page"),
+])
+def test_what_is_passed_after_the_recording_is_checked_before_it(
+        stage: Stage, tool: str, variables: dict[str, str], says: str) -> None:
+    done = stage.run(f"{tool}_wrapper.sh", "--run-dir", "r", "true", **variables)
+    assert done.returncode == 2 and says in done.stderr
+    assert stage.calls("nsys.profile") == stage.calls("ncu.--set") == []
 
 
 DCGMI = '#!/bin/sh\necho "$2" >>"$STUB_LOG/dcgm"\n'

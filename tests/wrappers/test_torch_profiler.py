@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import nsl_launch
 import pytest
@@ -197,6 +198,20 @@ def test_two_processes_of_one_rank_do_not_write_the_same_trace(tmp_path: Path, c
     with pytest.raises(SystemExit) as refused:
         torch_profiler._claim(tmp_path / "rank0000")
     assert refused.value.code == 1 and "another process records as rank0000" in capsys.readouterr().err
+
+
+def test_waits_are_asked_for_where_this_torch_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    def config(**options: bool) -> dict[str, bool]:
+        return options
+
+    assert torch_profiler.Options().sync_events
+    for name in ("torch", "torch._C"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for interface, said in ((config, {"enable_cuda_sync_events": True}), (lambda verbose=False: verbose, None)):
+        monkeypatch.setitem(sys.modules, "torch._C._profiler", SimpleNamespace(_ExperimentalConfig=interface))
+        assert torch_profiler._sync_events() == said
+    monkeypatch.setitem(sys.modules, "torch._C._profiler", None)
+    assert torch_profiler._sync_events() is None
 
 
 def test_help_says_what_each_option_does_and_its_default() -> None:
