@@ -16,7 +16,7 @@ Log of SCHEMA_VERSION
 6  tables synchronizations, cuda_events, os_calls and overheads; profiles: unread
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
- 9  tables cpu_samples, sampled_frames and collective_records
+9  tables cpu_samples, sampled_frames and collective_records
 """
 
 from __future__ import annotations
@@ -585,7 +585,7 @@ COLLECTIVE_RECORDS = Table(
            "ns"),
         _c("duration_ns", INT64, "reader", "How long it took on this rank, waiting for the other ranks included; NULL where not "
            "recorded.", "ns"),
-        _c("timed_by", TEXT, "reader", "Whose clock duration_ns is of: gpu or host; NULL where the record does not say."),
+        _c("duration_clock", TEXT, "reader", "Whose clock duration_ns is of: gpu or host; NULL where the record does not say."),
         _c("state", TEXT, "reader", "completed, started or scheduled when the record was written."),
     ),
 )

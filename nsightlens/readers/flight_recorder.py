@@ -152,7 +152,7 @@ def _row(entry: _Entry, origin: int | None, sizes: Mapping[str, int | None]) -> 
         "sequence": _number(entry),
         "collective": entry.profiling_name.rpartition(":")[2], "message_bytes": _bytes(entry),
         "start_ns": None if origin is None or not entry.time_created_ns else entry.time_created_ns - origin,
-        "duration_ns": duration, "timed_by": "gpu" if duration is not None else None,
+        "duration_ns": duration, "duration_clock": "gpu" if duration is not None else None,
         "state": entry.state if entry.state in _STATES else None}
 
 

@@ -45,7 +45,7 @@ _TIMED_BY = {"kernel_gpu": "gpu", "kernel_cpu": "host", "collective_cpu": "host"
 _US = 1000
 _INT32, _INT64, _LONGEST_NS = 1 << 31, 1 << 63, 10**16
 _COLUMNS = ("process_index", "communicator", "communicator_name", "communicator_rank", "group_size", "sequence", "collective",
-            "message_bytes", "start_ns", "duration_ns", "timed_by", "state")
+            "message_bytes", "start_ns", "duration_ns", "duration_clock", "state")
 
 
 class _Header(msgspec.Struct, gc=False):

@@ -19,7 +19,7 @@ from nsightlens.readers import flight_recorder
 
 BEGAN = 1_795_267_079_116_923_327
 COLUMNS = ("communicator", "communicator_name", "group_size", "sequence", "collective", "message_bytes", "start_ns",
-           "duration_ns", "timed_by", "state", "rank")
+           "duration_ns", "duration_clock", "state", "rank")
 
 
 def entry(number: int = 4, **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from nsightlens.readers import nccl_inspector
 
 BEGAN = 1_748_030_377_748_202
 COLUMNS = ("communicator", "communicator_rank", "group_size", "sequence", "collective", "message_bytes", "duration_ns",
-           "timed_by", "state", "rank")
+           "duration_clock", "state", "rank")
 
 
 def header(rank: int = 2, ranks: int = 8, communicator: str = "0x7f8c", name: str | None = None, version: str = "v4.0",
@@ -104,7 +104,7 @@ def test_files_put_together_keep_their_processes(tmp_path: Path) -> None:
 ])
 def test_times(tmp_path: Path, took: float, source: str, row: tuple[int | None, str | None]) -> None:
     table = nl.read(write(tmp_path / "a.log", header() | collective(5, took, source)))["collective_records"]
-    assert [(r["duration_ns"], r["timed_by"]) for r in table.to_pylist()] == [row]
+    assert [(r["duration_ns"], r["duration_clock"]) for r in table.to_pylist()] == [row]
 
 
 def test_cut_damaged_and_hostile_lines_are_left_out(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 -- it took the shortest came last (_record_matches): no clock is needed, and none is compared.
 -- @scope run
 -- @needs collective_records
--- @requires _record_matches, collective_records, processes, profiles
+-- @requires _record_executions, _record_matches, _record_members, collective_records, processes
 -- @assumes All ranks leave a collective together; least_lag_ns is a rule of thumb for how far apart they may leave.
 -- @assumes The last of the ranks whose records are here is the last of all: a rank without records may have come later.
 -- @assumes A rank that waits for others longer than they wait for it was held up by them: its delay is not its own.
@@ -31,18 +31,14 @@
 -- @column communicator       Communicator in which it caused most delay, or did not issue.
 -- @column communicator_name  What the program calls that; NULL where the records do not say.
 CREATE MACRO ranks_to_trace(least_lag_ns := 10000) AS TABLE
-WITH executions AS (
-    SELECT profile_id, CASE WHEN min(execution_id) OVER same = max(execution_id) OVER same THEN min(execution_id) OVER same
-        ELSE execution_id END AS execution
-    FROM profiles WINDOW same AS (PARTITION BY run, tool)
-), matches AS MATERIALIZED (
+WITH matches AS MATERIALIZED (
     FROM _record_matches
 ), waits AS (
     SELECT r.process_id, count(*) AS collectives, sum(r.duration_ns - m.transfer_ns) AS wait_ns
-    FROM collective_records AS r LEFT JOIN executions AS e USING (profile_id)
+    FROM collective_records AS r LEFT JOIN _record_executions AS e USING (profile_id)
     JOIN matches AS m ON m.run = r.run AND m.tool = r.tool AND m.execution IS NOT DISTINCT FROM e.execution
         AND m.communicator = r.communicator AND m.sequence = r.sequence
-    WHERE r.duration_ns > 0 AND r.timed_by IS DISTINCT FROM 'host'
+    WHERE r.duration_ns > 0 AND r.duration_clock IS DISTINCT FROM 'host'
     GROUP BY r.process_id
 ), late AS (
     SELECT last_process AS process_id, communicator, count(*) AS times_last, sum(lag_ns) AS caused_delay_ns
@@ -51,20 +47,9 @@ WITH executions AS (
     SELECT process_id, sum(times_last) AS times_last, sum(caused_delay_ns) AS caused_delay_ns,
         arg_max(communicator, (caused_delay_ns, communicator)) AS communicator
     FROM late GROUP BY process_id
-), members AS (
-    SELECT r.run, r.tool, e.execution, r.communicator, r.process_id, count(*) AS records, max(r.sequence) AS reached,
-        any_value(r.communicator_name) AS communicator_name, max(r.sequence) FILTER (r.state = 'completed') AS completed,
-        max(r.sequence) FILTER (r.state <> 'completed') AS opened
-    FROM collective_records AS r LEFT JOIN executions AS e USING (profile_id) GROUP BY ALL
-), behind AS (
-    -- of a rank that is behind what others completed, the records are older than theirs: nothing is missing
-    SELECT process_id, communicator, greatest(last_opened - reached, 0) AS unissued
-    FROM (SELECT *, max(completed) OVER same AS last_completed, max(opened) OVER same AS last_opened
-        FROM members WINDOW same AS (PARTITION BY run, tool, execution, communicator))
-    WHERE last_opened > reached AND reached >= coalesce(last_completed, reached)
 ), unissued AS (
     SELECT process_id, sum(unissued) AS unissued, arg_max(communicator, (unissued, communicator)) AS communicator
-    FROM behind GROUP BY process_id
+    FROM _record_members WHERE unissued IS NOT NULL GROUP BY process_id
 ), judged AS (
     SELECT m.run, m.tool, m.execution, m.process_id, coalesce(w.collectives, 0) AS collectives,
         m.records - coalesce(w.collectives, 0) AS unmatched, coalesce(d.times_last, 0) AS times_last,
@@ -77,7 +62,7 @@ WITH executions AS (
             WHEN d.caused_delay_ns * count(*) OVER same >= 2 * sum(d.caused_delay_ns) OVER same
                 OR d.caused_delay_ns = max(d.caused_delay_ns) OVER same THEN 'straggler'
             ELSE 'late' END AS verdict
-    FROM (SELECT run, tool, execution, process_id, sum(records) AS records FROM members GROUP BY ALL) AS m
+    FROM (SELECT run, tool, execution, process_id, sum(records) AS records FROM _record_members GROUP BY ALL) AS m
     LEFT JOIN waits AS w USING (process_id) LEFT JOIN delays AS d USING (process_id) LEFT JOIN unissued AS u USING (process_id)
     WINDOW same AS (PARTITION BY m.run, m.tool, m.execution)
 ), placed AS (
@@ -88,10 +73,8 @@ WITH executions AS (
     SELECT p.*, c.host, c.pid,
         CASE WHEN count(*) OVER (PARTITION BY p.run, p.tool, p.execution, c.rank) = 1 THEN c.rank END AS rank
     FROM placed AS p LEFT JOIN processes AS c USING (process_id)
-), traces AS (
-    SELECT DISTINCT run, rank FROM processes WHERE tool IN ('nsys', 'kineto') AND rank IS NOT NULL
 ), names AS (
-    SELECT run, tool, execution, communicator, any_value(communicator_name) AS communicator_name FROM members GROUP BY ALL
+    SELECT run, tool, execution, communicator, any_value(communicator_name) AS communicator_name FROM _record_members GROUP BY ALL
 )
 SELECT r.run, r.tool, r.execution AS execution_id, r.rank, r.host, r.pid, r.process_id, CASE
         WHEN r.verdict IN ('missing', 'straggler') THEN r.verdict
@@ -100,7 +83,8 @@ SELECT r.run, r.tool, r.execution AS execution_id, r.rank, r.host, r.pid, r.proc
     TRY_CAST(r.unmatched AS BIGINT) AS unmatched, TRY_CAST(r.times_last AS BIGINT) AS times_last,
     TRY_CAST(r.caused_delay_ns AS BIGINT) AS caused_delay_ns, TRY_CAST(r.wait_ns AS BIGINT) AS wait_ns,
     TRY_CAST(r.unissued AS BIGINT) AS unissued, r.communicator, n.communicator_name
-FROM ranked AS r LEFT JOIN traces AS t ON t.run = r.run AND t.rank = r.rank
+FROM ranked AS r
+LEFT JOIN (SELECT DISTINCT run, rank FROM processes WHERE tool IN ('nsys', 'kineto')) AS t ON t.run = r.run AND t.rank = r.rank
 LEFT JOIN names AS n ON n.run = r.run AND n.tool = r.tool AND n.execution IS NOT DISTINCT FROM r.execution
     AND n.communicator = r.communicator
 ORDER BY run, tool, execution_id, coalesce(array_position(['missing', 'straggler', 'reference'], reason), 4),
