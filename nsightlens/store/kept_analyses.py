@@ -46,7 +46,7 @@ def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]
     folder = user_cache.folder()
     if folder is None:
         return None
-    file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns]
+    file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
     signature = signatures({**registry.load(), view.name: view})[view.name]
     code = digest([signature, duckdb.__version__, json.dumps([file, parameters], sort_keys=True, default=str)])
     return folder / "analyses" / f"{view.name}-{code}.arrow"

@@ -23,6 +23,8 @@ from tests.captures import kineto
 from tests.conftest import Shared
 from tests.places import ROOT
 from tests.readers.nsys_report import base, global_pid, span, strings, write
+from tests.readers.test_nsys_cpu_samples import chain
+from tests.readers.test_nsys_cpu_samples import sample as cpu_sample
 from tests.readers.test_nsys_tables import gpus, named, sample
 
 SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -38,7 +40,10 @@ def _made(answered: bool) -> Callable[[Path], None]:
         nl.ingest(SIMULATED, store=store, answers=answered, jobs=1).close()
         nl.ingest(CPU, store=store, run="cpu", answers=answered, jobs=1).close()
         write(store.parent / f"sampled-{answered}" / "report.sqlite", base(
-            StringIds=strings("void gemm<float>(float*)", "gemm", "cudaLaunchKernel_v7000", "_Z4gemmIfEvPT_", "CUDA profiling"),
+            StringIds=strings("void gemm<float>(float*)", "gemm", "cudaLaunchKernel_v7000", "_Z4gemmIfEvPT_", "CUDA profiling",
+                              "main", "/home/me/app"),
+            COMPOSITE_EVENTS=[cpu_sample(1), cpu_sample(2, start=500), cpu_sample(3, start=600)],
+            SAMPLING_CALLCHAINS=[*chain(1, (3, 7), (6, 7)), *chain(2, (6, 7)), *chain(3, (3, 7), (6, 7))],
             NVTX_EVENTS=[span(0, 90, text="step[DECODE bs=1]")], TARGET_INFO_GPU=gpus(0),
             TARGET_INFO_GPU_METRICS=named(0, "SMs Active [Throughput %]"),
             GPU_METRICS=[sample(1100, 40), sample(1200, 60)],
