@@ -83,7 +83,6 @@ def flamegraph(
     \b
     nsightlens export flamegraph -o gpu.speedscope.json
     nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
-    nsightlens export flamegraph --weight cpu_samples_while_gpu_idle -o idle.speedscope.json
     """
     if output is not None:
         check_ending(output, _ENDINGS[format_])
