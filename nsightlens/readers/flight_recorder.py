@@ -6,10 +6,8 @@ by itself are pickles, which are not read. No real file was seen: they are read 
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nsightlens.errors import ReadError
+from nsightlens.readers import whole_file
 from nsightlens.readers.batches import Batch, batch_of, diagnostic
 from nsightlens.readers.kineto.categories import ELEMENT_BYTES
 from nsightlens.readers.reader import Probe, ProcessHint
@@ -31,7 +29,6 @@ KIND = "flight recorder json"
 
 MAX_BYTES = 256 << 20
 """Some 400,000 entries; the recorder keeps 2,000 by default."""
-_GZIP = b"\x1f\x8b"
 _BATCH = 1 << 15
 _BEGINS = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{")
 _TESTED = re.compile(r"2\.\d+")
@@ -189,20 +186,5 @@ def _origin(entries: Sequence[_Entry]) -> int | None:
 
 
 def _decode(path: Path) -> _Dump:
-    """Return the content. Raises ReadError for what cannot be read, is too large, is damaged or is no such dump."""
-    try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == _GZIP
-            plain.seek(0)
-            content = (gzip.GzipFile(fileobj=plain) if packed else plain).read(MAX_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
-        raise ReadError(path, f"the flight recorder's dump is damaged ({exc})", _AGAIN, "damaged") from exc
-    except OSError as exc:
-        raise ReadError(path, f"it cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc
-    if len(content) > MAX_BYTES:
-        reason = f"a flight recorder's dump of more than {MAX_BYTES >> 20} MiB"
-        raise ReadError(path, reason, "Record with a smaller buffer", "too_large")
-    try:
-        return _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise ReadError(path, f"the flight recorder's dump is damaged ({exc})", _AGAIN, "damaged") from exc
+    """Return the content. Raises ReadError for what is no whole dump."""
+    return whole_file.decode(path, _DECODER, MAX_BYTES, "dump of the flight recorder", _AGAIN, "Record with a smaller buffer")

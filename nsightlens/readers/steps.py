@@ -5,16 +5,14 @@ The times are the workload's own clock, not a profiler's: they are how a step th
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from nsightlens.errors import ReadError
+from nsightlens.readers import whole_file
 from nsightlens.readers.batches import Batch, batch_of, diagnostic
 from nsightlens.readers.reader import Probe, ProcessHint
 from nsightlens.readers.settings import setting
@@ -27,7 +25,6 @@ KIND = "step times"
 
 MAX_BYTES = 64 << 20
 """Some 400,000 steps as the workloads write them."""
-_GZIP = b"\x1f\x8b"
 _BATCH = 1 << 16
 # Every top-level object that names a tool and has windows; a trace has traceEvents.
 _WINDOWS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{(?=.*"tool"\s*:\s*").*"windows"\s*:\s*\[', re.DOTALL)
@@ -114,23 +111,9 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
 
 
 def _decode(path: Path) -> _Log:
-    """Return the content. Raises ReadError for what cannot be read, is too large, is damaged or is no such log."""
-    again = "Record it again, or copy it again"
-    try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == _GZIP
-            plain.seek(0)
-            content = (gzip.GzipFile(fileobj=plain) if packed else plain).read(MAX_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
-        raise ReadError(path, f"the step times are damaged ({exc})", again, "damaged") from exc
-    except OSError as exc:
-        raise ReadError(path, f"they cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc
-    if len(content) > MAX_BYTES:
-        raise ReadError(path, f"step times of more than {MAX_BYTES >> 20} MiB", "Record fewer steps into one file", "too_large")
-    try:
-        return _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise ReadError(path, f"the step times are damaged ({exc})", again, "damaged") from exc
+    """Return the content. Raises ReadError for what is no whole log."""
+    return whole_file.decode(path, _DECODER, MAX_BYTES, "step times", "Record it again, or copy it again",
+                             "Record fewer steps into one file")
 
 
 def _origin(log: _Log) -> int | None:

@@ -104,7 +104,7 @@ def test_damaged_files_are_refused(tmp_path: Path, content: str) -> None:
     path = write(tmp_path / "rank0003.steps.json", content)
     (file,) = find([path])
     assert file.refused and file.tool is None
-    assert file.refused.code == "damaged" and "step times are damaged" in file.refused.reason
+    assert file.refused.code == "damaged" and "damaged step times" in file.refused.reason
     assert "Record it again" in file.refused.what_to_do
     with pytest.raises(ReadError):
         nl.read(path)
