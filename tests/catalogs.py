@@ -10,6 +10,7 @@ import csv
 import json
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,8 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import schema
+from nsightlens.analyses import Ask
+from nsightlens.store.shared_views import SharedViews
 from nsightlens.views import registry
 from nsightlens.views.connection import connect
 from nsightlens.views.header import PACKAGE
@@ -35,6 +38,17 @@ def catalog(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     fill(connection, **tables)
     connection.commit()
     return connection
+
+
+def asking(connection: duckdb.DuckDBPyConnection) -> Ask:
+    """Return what answers the queries of an analysis from a catalog that stays as it is, as a small store does."""
+    shared = SharedViews(connection, {})
+
+    def ask(query: str, values: Sequence[object]) -> pa.Table:
+        shared.compute(query)
+        return connection.sql(query, params=list(values) or None).to_arrow_table()
+
+    return ask
 
 
 @lru_cache(maxsize=1)

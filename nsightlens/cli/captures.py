@@ -21,12 +21,13 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
     Raises UsageError where both are given.
     """
     import nsightlens as nl
-    from nsightlens.pipeline.ingest import ingest
 
     if not captures:
         return stack.enter_context(nl.open(store, views=views))
     if store:
         raise UsageError("give FILE, RUN_DIR or --store: captures are read without a store")
+    from nsightlens.pipeline.ingest import ingest
+
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
     with ExitStack() as reading:
         ingest(captures, Path(folder) / "store", on_progress=progress(reading))

@@ -12,13 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 from nsightlens.store import user_cache
-from nsightlens.views import registry
 from nsightlens.views.header import View
-from nsightlens.views.signature import digest, signatures
+from nsightlens.views.signature import digest, of_all_code
 
 WORTH_IT = 0.2
 """Seconds: what takes less is computed each time."""
@@ -47,9 +45,8 @@ def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]
     if folder is None:
         return None
     file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
-    signature = signatures({**registry.load(), view.name: view})[view.name]
-    code = digest([signature, duckdb.__version__, json.dumps([file, parameters], sort_keys=True, default=str)])
-    return folder / "analyses" / f"{view.name}-{code}.arrow"
+    identity = digest([of_all_code(), json.dumps([file, parameters], sort_keys=True, default=str)])
+    return folder / "analyses" / f"{view.name}-{identity}.arrow"
 
 
 def _write(table: pa.Table, path: Path) -> None:

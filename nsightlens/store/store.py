@@ -11,6 +11,7 @@ import shlex
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -24,6 +25,7 @@ from nsightlens.names import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, kept_analyses, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
+from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
@@ -79,6 +81,7 @@ class Store:
         self._fenced = True
 
     def _connect(self) -> None:
+        self._shared: SharedViews | None = None
         self.catalog = where = remote.fetched(self.path) / CATALOG
         _LOG.info("store %s", self.path)
         if not where.is_file():
@@ -97,6 +100,8 @@ class Store:
             if not self.has_views_of_this_version:
                 catalog.make_temporary_views(self._connection)
             folder.create(self._connection, self._own)
+            if self.has_views_of_this_version and is_small(self._connection):
+                self._shared = SharedViews(self._connection, self._own)
         except duckdb.Error as exc:
             self.close()
             raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})") from exc
@@ -118,7 +123,7 @@ class Store:
                              "Update nsightlens, or ingest the captures into a new store")
         self.older_schema = version if version < SCHEMA_VERSION else None
 
-    @property
+    @cached_property
     def views(self) -> dict[str, View]:
         """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
@@ -197,11 +202,11 @@ class Store:
                 return rows
         if not view.sql and not self._is_kept(view, parameters):
             if not view.is_shipped or view.scope != "run":
-                return analyses.run(view, parameters, self._run)
-            return kept_analyses.rows(self._file, view, parameters, lambda: analyses.run(view, parameters, self._run))
+                return analyses.run(view, parameters, self._ask)
+            return kept_analyses.rows(self._file, view, parameters, lambda: analyses.run(view, parameters, self._ask))
         query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
         try:
-            return self._run(query, values)
+            return self._ask(query, values)
         except UsageError as exc:
             if view.is_shipped:
                 raise
@@ -241,6 +246,12 @@ class Store:
             refuse_all_but_queries(self._connection, query)
         else:
             single_statement(self._connection, query)
+        return self._run(query, parameters)
+
+    def _ask(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+        """Return the result of a query of ours, or of a view or analysis."""
+        if self._shared is not None:
+            self._shared.compute(query)
         return self._run(query, parameters)
 
     def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:

@@ -19,6 +19,7 @@ from nsightlens.views.header import PACKAGE, View
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements hold statements."""
+_CODE = frozenset({".py", ".sql", ".csv"})
 
 
 def signatures(views: Mapping[str, View]) -> dict[str, str]:
@@ -57,6 +58,13 @@ def imports(view: View) -> set[Path]:
 
 
 @lru_cache(maxsize=1)
+def of_all_code() -> str:
+    """Return a digest of all modules, views and datasheets, and DuckDB's version: where it is the same, all rows are."""
+    files = sorted(file for file in PACKAGE.rglob("*") if file.suffix in _CODE)
+    return digest([duckdb.__version__, *(text for file in files for text in _named(file))])
+
+
+@lru_cache(maxsize=1)
 def _foundation() -> str:
     """Return what every signature holds: the peaks of GPUs, and DuckDB's major version."""
     return digest([(PACKAGE / "gpus.csv").read_text(encoding="utf-8"), duckdb.__version__.partition(".")[0]])
@@ -64,7 +72,12 @@ def _foundation() -> str:
 
 @cache
 def _digest_of(file: Path) -> str:
-    return digest([file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")])
+    return digest(_named(file))
+
+
+def _named(file: Path) -> list[str]:
+    """Return the path of a file of ours, and its text."""
+    return [file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")]
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from nsightlens.analyses import _walk, critical_path, critical_path_summary
 from nsightlens.errors import BalanceWarning, UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
-from tests.catalogs import catalog, fill, rows_of
+from tests.catalogs import asking, catalog, fill, rows_of
 
 WHO = "run,tool,profile_id,process_id,window_index"
 HERE = "base,nsys,P,p,0"
@@ -37,10 +36,7 @@ def _rows(table: str, columns: str, text: str) -> list[dict[str, Any]]:
 def _asked(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], **parameters: Any) -> pa.Table:
     connection.execute("BEGIN")
     fill(connection, **tables)
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
+    ask = asking(connection)
     try:
         return critical_path.analyse(ask, **parameters)
     finally:

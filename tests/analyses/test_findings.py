@@ -13,7 +13,7 @@ from nsightlens.analyses._finding import span
 from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
 from tests.captures import kineto
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -51,7 +51,7 @@ WHERE_OF_PROCESS = {name: WHERE[name] for name in ("run", "tool", "profile_id", 
 def of(**rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     connection = catalog(**rows)
     findings: list[dict[str, Any]] = analyse(
-        lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
+        asking(connection)).to_pylist()
     return findings
 
 
@@ -104,7 +104,7 @@ def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
     rows["synchronizations"] = [WHERE | {"synchronization_id": 1, "launch_id": 2, "kind": "stream", "stream": 7, "start_ns": 12,
                                          "duration_ns": 900}]
     connection = catalog(**rows)
-    (row,) = analyse(lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table()).to_pylist()
+    (row,) = analyse(asking(connection)).to_pylist()
     assert row["what"] == ("the GPU idles during cudaStreamSynchronize (one call of 1.0 us), where the host waits for a stream")
     assert (row["total_ns"], row["more"]) == (400, "nsightlens show idle_causes")
 

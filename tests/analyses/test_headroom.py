@@ -17,7 +17,7 @@ from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
 from nsightlens.views.balance import unbalanced
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.places import ROOT
 
 A100 = Peak({"tensor_bf16": 312e12, "fp32": 19.5e12}, 1555e9)
@@ -70,10 +70,7 @@ def answered(kernels: Rows, *, copies: Rows | None = None, device: dict[str, Any
     connection = catalog(kernels=rows, ranges=ranges, memory_ops=[who | copy for copy in copies or []],
                            devices=[{"run": "r", "device_id": "g"} | device] if device else [],
                            processes=[{"run": "r", "tool": "kineto", "profile_id": "p", "process_id": "q"}])
-
-    def ask(sql: str, values: Any) -> pa.Table:
-        return connection.sql(sql, params=values).to_arrow_table()
-
+    ask = asking(connection)
     view = registry.known()["headroom"]
     table = analyses.run(view, parameters, ask)
     assert table.column_names == [name for name, _ in view.columns] and not unbalanced(table, view.balances)

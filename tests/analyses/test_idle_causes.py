@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import idle_causes
 from nsightlens.errors import UsageError
-from tests.catalogs import catalog, fill, rows_of
+from tests.catalogs import asking, catalog, fill, rows_of
 from tests.places import sqlite_captures
 from tests.sql.test_nsys_reports import PID, Capture
 from tests.sql.test_nsys_rules import calls as calls_of
@@ -38,8 +36,7 @@ def _rows(table: str, names: str, text: str) -> list[dict[str, Any]]:
 
 
 def _causes(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], **parameters: Any) -> list[Any]:
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
+    ask = asking(connection)
 
     connection.execute("BEGIN")
     try:

@@ -6,12 +6,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from nsightlens.analyses import ncu_plan
 from nsightlens.errors import UsageError
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.fixtures.simulated_run import nsys
 
 Kernel = dict[str, Any]
@@ -22,10 +21,7 @@ def planned(kernels: list[Kernel], **parameters: Any) -> list[dict[str, Any]]:
              "start_ns": 1000 * i, "duration_ns": 100, "name": k["short_name"], "kernel_key": k["short_name"], "grid_x": 1,
              "family": "gemm"} | k for i, k in enumerate(kernels)]
     connection = catalog(kernels=rows)
-
-    def ask(sql: str, values: Any) -> pa.Table:
-        return connection.sql(sql, params=values).to_arrow_table()
-
+    ask = asking(connection)
     found: list[dict[str, Any]] = ncu_plan.analyse(ask, **parameters).to_pylist()
     return found
 

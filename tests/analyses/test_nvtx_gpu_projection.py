@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-import pyarrow as pa
-
 from nsightlens.analyses import nvtx_gpu_projection
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 
 
 def test_ranges_of_one_name_are_a_row_whatever_their_process() -> None:
@@ -26,10 +23,7 @@ def test_ranges_of_one_name_are_a_row_whatever_their_process() -> None:
         tables["kernels"].append(where | {"kernel_id": number, "launch_id": number, "duration_ns": number})
         expected[run, kind, domain, name] += number
     connection = catalog(**tables)
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
+    ask = asking(connection)
     rows = nvtx_gpu_projection.analyse(ask).to_pylist()
     assert {tuple(row[key] for key in ("run", "kind", "domain", "name")): row["total_ns"] for row in rows} == expected
     assert [row["instances"] for row in rows] == [4 if row["name"] == "x" else 2 for row in rows]

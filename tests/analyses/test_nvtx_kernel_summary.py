@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from nsightlens.analyses import nvtx_kernel_summary
-from tests.catalogs import catalog, rows_of
+from tests.catalogs import asking, catalog, rows_of
 
 WHERE = {"run": "base", "tool": "nsys", "profile_id": "P", "process_id": "p"}
 
@@ -18,10 +16,7 @@ WHERE = {"run": "base", "tool": "nsys", "profile_id": "P", "process_id": "p"}
 def summed(**tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     connection = catalog(**{name: [row | WHERE for row in rows] for name, rows in tables.items()},
                          processes=[{"profile_id": "P", "process_id": "p", "pid": 77, "rank": 3}])
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
+    ask = asking(connection)
     rows: list[dict[str, Any]] = nvtx_kernel_summary.analyse(ask).to_pylist()
     return rows
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pyarrow as pa
-
 from nsightlens.analyses import nvtx_pushpop_trace
-from tests.catalogs import catalog, rows_of
+from tests.catalogs import asking, catalog, rows_of
 
 RANGES = """run,tool,profile_id,process_id,thread,start_ns,duration_ns,kind,name,range_id
 base,nsys,P,p,1,0,100,nvtx_push_pop,outer,1
@@ -24,10 +20,7 @@ base,kineto,K,k,1,0,9,operator,no NVTX,9"""
 def test_the_stack_is_of_push_pop_ranges_of_the_thread() -> None:
     processes = "profile_id,process_id,pid,rank\nP,p,77,3"
     connection = catalog(ranges=rows_of("ranges", RANGES), processes=rows_of("processes", processes))
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
+    ask = asking(connection)
     rows = nvtx_pushpop_trace.analyse(ask).to_pylist()
     keys = ("name", "children_ns", "own_ns", "level", "children", "parent_id", "thread")
     assert [tuple(row[key] for key in keys) for row in rows] == [
@@ -38,4 +31,4 @@ def test_the_stack_is_of_push_pop_ranges_of_the_thread() -> None:
 
 def test_no_ranges_are_no_rows() -> None:
     connection = catalog()
-    assert nvtx_pushpop_trace.analyse(lambda query, values: connection.sql(query).to_arrow_table()).num_rows == 0
+    assert nvtx_pushpop_trace.analyse(asking(connection)).num_rows == 0

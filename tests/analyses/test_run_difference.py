@@ -23,7 +23,7 @@ from nsightlens.columns.arrays import Float
 from nsightlens.errors import UsageError
 from nsightlens.statistics.changes import judged
 from tests.captures import kineto
-from tests.catalogs import catalog, fill
+from tests.catalogs import asking, catalog, fill
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT
 
@@ -121,7 +121,7 @@ def test_a_rank_without_a_step_halves_nothing_and_what_has_no_operator_is_a_row(
 
     def rows(**asked: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = analyse(
-            lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table(), **asked).to_pylist()
+            asking(connection), **asked).to_pylist()
         return found
 
     assert [(row["item"], row["base_ns"], row["recordings_low_ns"], row["recordings_high_ns"]) for row in rows(by="op")] == [
@@ -165,7 +165,7 @@ def asked(analysis: Callable[..., pa.Table], *captures: Rows, **parameters: Any)
     for capture in captures:
         fill(connection, **capture)
     found: list[dict[str, Any]] = analysis(
-        lambda sql, values: connection.sql(sql, params=list(values)).to_arrow_table(), **parameters).to_pylist()
+        asking(connection), **parameters).to_pylist()
     return found
 
 

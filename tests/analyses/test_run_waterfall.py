@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
-from nsightlens.analyses import Ask
 from nsightlens.analyses.run_waterfall import analyse, apportioned, called
 from nsightlens.errors import UsageError
 from nsightlens.views import balance, registry
 from tests.captures import kineto
-from tests.catalogs import catalog, fill
+from tests.catalogs import asking, catalog, fill
 
 Piece = tuple[str, int, int]
 Rows = list[dict[str, Any]]
@@ -29,13 +27,6 @@ GPU = ("gemm", "elementwise", "graph", "memcpy", "collective")
 HOST = {"nccl:all_gather": "communication calls", "api": "runtime calls", "enumerate(DataLoader)#_Iter.__next__": "data loader",
         "aten::mm": "operators"}
 ORDER = (("gemm", "elementwise"), ("graph",), ("memcpy",), ("collective",), *((name,) for name in HOST))
-
-
-def asking(connection: duckdb.DuckDBPyConnection) -> Ask:
-    def ask(sql: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(sql, params=list(values)).to_arrow_table()
-
-    return ask
 
 
 @pytest.fixture(scope="module")

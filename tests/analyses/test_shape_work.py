@@ -14,7 +14,7 @@ import nsightlens as nl
 from nsightlens.analyses import shape_work
 from nsightlens.op_cost import work
 from nsightlens.views import registry
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.places import ROOT
 
 Call = tuple[int, int | None, str, str | None, str | None]
@@ -31,10 +31,7 @@ def analysed(calls: Sequence[Call], kernels: Sequence[tuple[int | None, str, str
                  "op_range_id": op, "short_name": name, "kernel_key": name, "family": family, "tensor_cores": False}
                 for number, (op, name, family) in enumerate(kernels)]
     connection = catalog(ranges=ranges, kernels=launches)
-
-    def ask(sql: str, values: Any) -> pa.Table:
-        return connection.sql(sql, params=values).to_arrow_table()
-
+    ask = asking(connection)
     table = shape_work.analyse(ask)
     assert table.column_names == [name for name, _ in registry.known()["shape_work"].columns]
     return table

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import nsightlens as nl
@@ -19,7 +18,7 @@ from nsightlens import analyses
 from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.places import ROOT
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -55,11 +54,7 @@ def ask(kernels: list[dict[str, Any]], level: str = "dram", matches: Sequence[di
         samples: Sequence[dict[str, Any]] = (), **parameters: object) -> list[dict[str, Any]]:
     connection = catalog(kernels=kernels, matches=list(matches), devices=list(devices), profiles=list(profiles),
                          device_samples=list(samples))
-
-    def run(sql: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(sql, params=list(values)).to_arrow_table()
-
-    rows = analyses.run(registry.known()["true_roofline"], parameters, run).to_pylist()
+    rows = analyses.run(registry.known()["true_roofline"], parameters, asking(connection)).to_pylist()
     return [row for row in rows if row["level"] == level]
 
 

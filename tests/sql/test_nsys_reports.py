@@ -20,7 +20,7 @@ from nsightlens.analyses._layers import layers
 from nsightlens.analyses.nvtx_gpu_projection_trace import project
 from nsightlens.pipeline.ingest import ingest
 from nsightlens.store.store import Store
-from tests.catalogs import catalog, rows_of
+from tests.catalogs import asking, catalog, rows_of
 from tests.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -256,10 +256,7 @@ def projected(text: str, **tables: str) -> list[tuple[Any, ...]]:
     where = {"run": "base", "tool": "nsys", "profile_id": "P", "process_id": "p"}
     given = {name: [row | where for row in rows_of(name, csv)] for name, csv in {"ranges": text, **tables}.items()}
     connection = catalog(**given)
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
+    ask = asking(connection)
     rows = nvtx_gpu_projection_trace.analyse(ask).to_pylist()
     assert sum(row["instances"] for row in nvtx_gpu_projection.analyse(ask).to_pylist()) == len(rows)
     keys = ("range_id", "start_ns", "projected_ns", "gpu_ns", "launches", "operations")

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from nsightlens import analyses
 from nsightlens.views import registry
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 from tests.views.three_tools import TOOLS, Rows, launches, together
 
 SQL = registry.public(registry.load())
@@ -40,6 +39,7 @@ class Recorded:
 
     def __init__(self, rows: Rows) -> None:
         self.connection = catalog(**rows)
+        self._ask = asking(self.connection)
         self.rows = cache(self._rows)
 
     def _rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -47,9 +47,6 @@ class Recorded:
         table = self._ask(*registry.query(view, parameters)) if view.sql else analyses.run(view, parameters, self._ask)
         return [tuple(str(value) if isinstance(value, dict | list) else value for value in row.values())
                 for row in table.to_pylist()]
-
-    def _ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
-        return self.connection.sql(query, params=list(values)).to_arrow_table()
 
     def count(self, name: str, keys: Sequence[str]) -> int:
         """Return how many rows of the view differ in `keys`."""

@@ -10,7 +10,7 @@ import pytest
 
 from nsightlens import names
 from nsightlens.views import registry
-from tests.catalogs import catalog
+from tests.catalogs import asking, catalog
 
 CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_{}.sum"
@@ -50,7 +50,7 @@ def device(cc: str | None = None, name: str | None = None, sm_count: int | None 
 
 def ask(connection: duckdb.DuckDBPyConnection, level: str | None = "dram", **parameters: object) -> list[dict[str, Any]]:
     sql, values = registry.query(registry.load()["roofline"], parameters)
-    rows: list[dict[str, Any]] = connection.sql(sql, params=values).to_arrow_table().to_pylist()
+    rows: list[dict[str, Any]] = asking(connection)(sql, values).to_pylist()
     return [row for row in rows if level in (None, row["level"])]
 
 
