@@ -191,7 +191,7 @@ def kernels(asked: Page) -> None:
     """Print the kernels that took the most time."""
     by_rank = "rank" in asked.filters
     view = "kernel_by_rank" if by_rank else "top_kernels"
-    rows = asked.ask(view) if by_rank else asked.ask(view, how_many=None)
+    rows = asked.ask(view) if by_rank else asked.ask(view, how_many=_FEW)
     tool, rows = best(rows, (*TIMELINE, "ncu"))
     if not rows:
         asked.missing.append("kernels")

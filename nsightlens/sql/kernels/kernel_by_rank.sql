@@ -1,11 +1,12 @@
 -- Kernel time by process and name, per run and tool: what one rank spent where others spent less.
 -- A row is a process (labelled by its rank) and a kernel name. Launches without a duration count as instances only.
--- @scope run
+-- @scope profile
 -- @assumes The ranks were captured for the same stretch of work: else their totals differ by that alone.
 -- @assumes A collective's time holds waiting for the others: the rank with the least of it may be the late one.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column rank        Rank of the process; NULL where unknown.
+-- @column profile_id  Profile, one recording of one tool.
 -- @column process_id  OS process; key of `processes`.
 -- @column time_pct    Share of the clipped kernel time of this process, to one decimal.
 -- @column total_ns    Sum of duration_ns.
@@ -21,7 +22,7 @@
 CREATE VIEW kernel_by_rank AS
 WITH grouped AS (
     SELECT
-        run, tool, rank, process_id, name,
+        run, tool, rank, profile_id, process_id, name,
         TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         TRY_CAST(sum(duration_ns - coalesce(overrun_ns, 0)) AS BIGINT) AS clipped_ns,
         count(*) AS instances,
@@ -33,15 +34,15 @@ WITH grouped AS (
         stddev_samp(duration_ns) AS deviation,
         min(family) AS family
     FROM kernels
-    GROUP BY run, tool, rank, process_id, name
+    GROUP BY run, tool, rank, profile_id, process_id, name
 )
 SELECT
-    run, tool, rank, process_id,
-    round(100.0 * clipped_ns / nullif(sum(clipped_ns) OVER (PARTITION BY run, tool, process_id), 0), 1) AS time_pct,
+    run, tool, rank, profile_id, process_id,
+    round(100.0 * clipped_ns / nullif(sum(clipped_ns) OVER (PARTITION BY run, tool, profile_id, process_id), 0), 1) AS time_pct,
     total_ns, clipped_ns, instances,
     round(mean, 1) AS avg_ns,
     median_ns, min_ns, max_ns,
     CASE timed WHEN 1 THEN 0.0 ELSE round(deviation, 1) END AS stddev_ns,
     family, name
 FROM grouped
-ORDER BY run, tool, rank, process_id, clipped_ns DESC NULLS LAST, name;
+ORDER BY run, tool, rank, profile_id, process_id, clipped_ns DESC NULLS LAST, name;
