@@ -47,7 +47,7 @@ nsl_in_slurm_step() {
 nsl_probe() {
   local launcher ranks locals borrowed sizes local_sizes nodes name any=
   IFS='|' read -r launcher ranks locals borrowed sizes local_sizes nodes <<<"$1"
-  nsl_got_launcher=$launcher nsl_is=none
+  nsl_got_launcher=$launcher nsl_got_variables=$ranks nsl_is=none
   local own="$ranks $locals"
   [[ $launcher == pmix ]] || own+=" $sizes"
   for name in $own; do [[ -z ${!name+set} ]] || any+="${any:+ }$name='${!name}'"; done
@@ -75,7 +75,7 @@ nsl_probe() {
 
 nsl_take() {
   nsl_launcher=$nsl_got_launcher nsl_rank=$nsl_got_rank nsl_local_rank=$nsl_got_local nsl_world_size=$nsl_got_size
-  nsl_local_size=$nsl_got_local_size nsl_node=$nsl_got_node nsl_single=
+  nsl_rank_variables=$nsl_got_variables nsl_local_size=$nsl_got_local_size nsl_node=$nsl_got_node nsl_single=
 }
 
 nsl_half_set() {
@@ -349,6 +349,7 @@ nsl_begin() {
   (($#)) || nsl_die 2 "no command to run: $nsl_name [options] python app.py ... (see --help)"
   nsl_refuse_launcher "$@"
   nsl_find_rank
+  nsl_find_ancestry
   nsl_find_places "$@"
   if [[ -n $nsl_program ]] && ! type -P "$nsl_program" >/dev/null; then
     [[ -n $nsl_dry_run ]] || nsl_die 127 "$nsl_program is not on PATH: load its module (module load cuda, nvhpc, nsight-...) or install it. Nothing was started."

@@ -31,7 +31,8 @@ $nsl_usage_common
   --clock-control base|none   base: clocks locked low, comparable; none: the clocks as they are (default base)
   --cache-control all|none    all: caches are flushed before each pass; none: as they are (default all)
   --replay-mode kernel|application|range|app-range   how the passes are repeated (default kernel)
-  --self-check         measure one kernel on each rank, read it back, delete it, and say what fails and what helps
+  --self-check[=S]     measure one kernel on each rank, read it back, delete it, and say what fails and what helps; what takes
+                       longer than S seconds (default 10) is ended, and counts as failed
   --pause-dcgm         pause DCGM's own use of the counters (dcgmi profile --pause), and resume it at the end, whatever happens
   --ncu-option OPTION  one more option for ncu, such as --ncu-option=--nvtx; may be repeated
 USAGE
@@ -42,7 +43,7 @@ while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
   if [[ $1 == --pause-dcgm ]]; then nsl_pause=1 nsl_taken=1
-  elif [[ $1 == --self-check ]]; then nsl_checking=1 nsl_taken=1
+  elif nsl_takes_self_check "$1"; then :
   elif ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
@@ -224,7 +225,7 @@ nsl_record "${nsl_profile[@]}"
 # Writes one page of the report: whole, or not at all.
 write_page() {
   local file=$nsl_stem.$1.csv hidden=${nsl_stem%/*}/.${nsl_stem##*/}.$1.csv.$$
-  if { "${nsl_import[@]}" --page "$1" "${@:2}" </dev/null >"$hidden"; } && [[ -s $hidden ]] && mv -f "$hidden" "$file"; then return 0; fi
+  if { nsl_run_watched '' "${nsl_import[@]}" --page "$1" "${@:2}" </dev/null >"$hidden"; } && [[ -s $hidden ]] && mv -f "$hidden" "$file"; then return 0; fi
   rm -f "$hidden"
   return 1
 }

@@ -29,7 +29,8 @@ $nsl_usage_common
                        functions-trace (modules); it costs time
   --stats true|false   nsys prints its summary tables (default false)
   --show-output true|false   the application's output is shown (default true)
-  --self-check         record one kernel on each rank, read it back, delete it, and say what fails and what helps
+  --self-check[=S]     record one kernel on each rank, read it back, delete it, and say what fails and what helps; what takes
+                       longer than S seconds (default 10) is ended, and counts as failed
   --nsys-option OPTION one more option for nsys profile, such as --nsys-option=--cuda-memory-usage=true; may be repeated
 USAGE
 }
@@ -38,7 +39,7 @@ nsl_tool=nsys nsl_trace='' nsl_sample='' nsl_pytorch='' nsl_graph='' nsl_range='
 while (($#)); do
   [[ $1 == -* && $1 != -- ]] || break
   nsl_common_option "$@"
-  if [[ $1 == --self-check ]]; then nsl_checking=1 nsl_taken=1
+  if nsl_takes_self_check "$1"; then :
   elif ((!nsl_taken)); then
     nsl_value_option "$@"
     case $nsl_option in
@@ -157,7 +158,7 @@ if [[ ! -s $nsl_report ]]; then
 fi
 nsl_export[5]=$nsl_report
 nsl_last=
-if ! { "${nsl_export[@]}" </dev/null >&2 && mv -f "$nsl_part" "$nsl_stem.sqlite"; }; then
+if ! { nsl_run_watched '' "${nsl_export[@]}" </dev/null >&2 && mv -f "$nsl_part" "$nsl_stem.sqlite"; }; then
   rm -f "$nsl_part"
   nsl_export[4]=--output=$nsl_stem.sqlite
   nsl_last="error: the report is there, but nsys could not export it (a full disk?). Later (for all ranks: nsightlens export-reports RUN_DIR): $(nsl_print "${nsl_export[@]}")"

@@ -122,9 +122,7 @@ nsl_json_command() {
 # --- versions ----------------------------------------------------------------------------------------------------------
 
 # Prints what a command says, and gives up after 30 s (a driver that hangs must not hold the job).
-nsl_ask() {
-  if type -P timeout >/dev/null; then timeout 30 "$@" </dev/null 2>/dev/null; else "$@" </dev/null 2>/dev/null; fi || :
-}
+nsl_ask() { nsl_run_watched 30 "$@" </dev/null 2>/dev/null || :; }
 
 nsl_epoch_ns() {
   nsl_now=$(date +%s%N 2>/dev/null || :)
@@ -234,6 +232,7 @@ nsl_write_sidecar() {
 # Runs the profiler on the application, with the sidecar written before and after. $@: what to run; nsl_code: the exit code.
 nsl_record() {
   nsl_code='' nsl_ended=''
+  nsl_launcher_lives || nsl_die 1 "the launcher has ended meanwhile. Nothing was started."
   nsl_epoch_ns; nsl_started=$nsl_now
   nsl_claim
   nsl_write_sidecar '' || { rm -f "$nsl_stem.run.json"; nsl_die 1 "cannot write $nsl_stem.run.json: a full disk or quota. Nothing was started."; }

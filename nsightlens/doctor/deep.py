@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
 
+_CHECK_SECONDS = 60   # more than the wrappers' own: here nobody waits for a whole job
 _SECONDS = 300
 _FAILED, _REMEDY = "FAILED: ", ". What to do: "
 
@@ -32,7 +33,7 @@ def _self_check(tool: str, wrappers: Path, place: Path) -> Finding:
     if shutil.which(tool) is None:
         return Finding(subject, NOTE, f"not tried: {tool} is not on PATH", "See above", usable=False)
     own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"   # this nsightlens reads the capture back
-    words = ["bash", str(wrappers / f"{tool}_wrapper.sh"), "--self-check", "--run-dir", str(place)]
+    words = ["bash", str(wrappers / f"{tool}_wrapper.sh"), f"--self-check={_CHECK_SECONDS}", "--run-dir", str(place)]
     try:
         done = subprocess.run(words, env={**os.environ, "PATH": own}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=_SECONDS, check=False)

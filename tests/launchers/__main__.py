@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from tests.launchers import repeat, slurm, stand_ins
 from tests.launchers.matrix import SIGNALS, Case, Launcher, Outcome, play
@@ -46,7 +47,7 @@ def main() -> int:
         else:
             print(_where(launchers), end="\n\n")
             wrong = _matrix(launchers, folder, tools, asked.jobs)
-            wrong += _ignored(launchers, folder, tools, asked.jobs)
+            wrong += _left_behind(launchers, folder, tools, asked.jobs)
             wrong += _directories(launchers, folder, tools, asked.jobs)
             wrong += _two_runs(launchers, folder, tools)
     for line in left_out:
@@ -141,17 +142,30 @@ def _matrix(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int)
     return sum(bool(outcome.wrong) for outcome in outcomes)
 
 
-def _ignored(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int) -> int:
-    """Print what is left of an application that ignores signals once its launcher has ended; return how many cases are wrong."""
-    cases = [Case(launcher, "nsys", "stubborn", number) for launcher in launchers for number in _ENDS
-             if number not in launcher.patient]
-    outcomes = _play_all(cases, folder / "ignored", tools, jobs)
-    cells = {(case.launcher.name, case.number): str(one) if one.wrong else "nothing left"
-             for case, one in zip(cases, outcomes, strict=True)}
+def _left_behind(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int) -> int:
+    """Print how long after its launcher what does not end by itself is gone; return how many cases are wrong."""
+    exporting = ((stand_ins.SLOW_EXPORT, "."),)
+    kinds: list[tuple[str, str, dict[str, Any]]] = [
+        ("plain", "an application that ignores signals", {"how": "stubborn"}),
+        ("nsys", "an application that ignores signals", {"how": "stubborn"}),
+        ("nsys", "the same, in a script", {"how": "stubborn", "script": True}),
+        ("nsys", "an export of two minutes", {"begun": "exporting", "variables": exporting})]
+    rows = [(launcher, *kind) for launcher in launchers for kind in kinds
+            if launcher.rank_variable or "script" not in kind[2]]   # without a launcher, a script may end before what it started
+    keys = [(row, number) for row in range(len(rows)) for number in _ENDS if number not in rows[row][0].patient]
+    cases = [Case(rows[row][0], rows[row][1], number=number, **rows[row][3]) for row, number in keys]
+    outcomes = dict(zip(keys, _play_all(cases, folder / "left", tools, jobs), strict=True))
+    table = []
+    for row, (launcher, tool, what, _) in enumerate(rows):
+        cells = [_gone(outcomes[row, number]) if (row, number) in outcomes else "waits for it" for number in _ENDS]
+        table.append((launcher.name, tool, what, *cells))
     print()
-    _print(("signal to the launcher", *(number.name for number in _ENDS)),
-           [(one.name, *(cells.get((one.name, number), "waits for it") for number in _ENDS)) for one in launchers])
-    return sum(bool(outcome.wrong) for outcome in outcomes)
+    _print(("launcher", "tool", "what runs on", *(number.name for number in _ENDS)), table)
+    return sum(bool(outcome.wrong) for outcome in outcomes.values())
+
+
+def _gone(outcome: Outcome) -> str:
+    return str(outcome) if outcome.wrong else f"{outcome.gone_s:.1f} s"
 
 
 def _directories(launchers: Sequence[Launcher], folder: Path, tools: Path, jobs: int) -> int:

@@ -20,7 +20,8 @@ APPLICATION = Path(__file__).with_name("application.py")
 MARK = "NSIGHTLENS_TEST_CASE"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
 _REPORTS = {"plain": (), "nsys": (".nsys-rep",), "ncu": (".ncu-rep",)}   # what cannot be made afterwards
-_LEFT_S = 10.0   # five, where the machine has time
+LEFT_S = 5.0
+"""How long a process of the job may be there after its launcher has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,10 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One start. how: what the application does (application.py). to_all: the signal goes to every process, as scancel has it."""
+    """One start. how: what the application does (application.py). to_all: the signal goes to every process, as scancel has it.
+
+    begun: the signal comes once each rank has left a file of this name. script: the launcher starts a script around the wrapper.
+    """
 
     launcher: Launcher
     tool: str
@@ -50,17 +54,24 @@ class Case:
     place: tuple[str, ...] = ("--run-dir", "runs/base")
     variables: tuple[tuple[str, str], ...] = ()
     run: str | None = "base"
+    begun: str = "ready"
+    script: bool = False
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a case. codes: of each rank the application's own exit code and the sidecar's; wrong: what must not be."""
+    """What came of a case.
+
+    codes: of each rank the application's own exit code and the sidecar's; wrong: what must not be; gone_s: how long after its
+    launcher the last process of the job ended.
+    """
 
     codes: list[tuple[int | None, int | None]] = field(default_factory=list)
     whole: int = 0
     run: str | None = None
     wrong: list[str] = field(default_factory=list)
     launcher_code: int | None = None
+    gone_s: float | None = None
 
     def __str__(self) -> str:
         if self.wrong:
@@ -79,7 +90,8 @@ def play(case: Case, folder: Path, tools: Path) -> Outcome:
     scratch.mkdir()
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8", "TMPDIR": str(scratch),
                    MARK: mark, **case.launcher.environment, **dict(case.variables)}
-    words = [*case.launcher.words(case.launcher.ranks), str(WRAPPERS / f"{case.tool}_wrapper.sh"), *case.place,
+    script = ["bash", "-c", '"$@"; exit $?', "script"] if case.script else []
+    words = [*case.launcher.words(case.launcher.ranks), *script, str(WRAPPERS / f"{case.tool}_wrapper.sh"), *case.place,
              *(["--ranks", "all"] if case.tool == "ncu" else []), sys.executable, "-S", str(APPLICATION), str(folder),
              case.launcher.rank_variable, case.how, str(case.launcher.ranks)]
     with (folder / "log").open("wb") as log:
@@ -96,9 +108,11 @@ def play(case: Case, folder: Path, tools: Path) -> Outcome:
             outcome.launcher_code = job.wait(timeout=90)
         except subprocess.TimeoutExpired:
             outcome.wrong.append("the launcher never ended")
-        _until(lambda: not marked(mark), _LEFT_S)
-        if left := marked(mark) if job.poll() is not None else []:
-            outcome.wrong.append(f"{len(left)} processes left")
+        ended = time.monotonic()
+        if _until(lambda: not marked(mark), LEFT_S):
+            outcome.gone_s = time.monotonic() - ended
+        elif job.poll() is not None:
+            outcome.wrong.append(f"{len(marked(mark))} processes left")
     finally:
         for pid in [*marked(mark), *([job.pid] if job.poll() is None else [])]:
             _kill(pid, signal.SIGKILL)
@@ -108,7 +122,7 @@ def play(case: Case, folder: Path, tools: Path) -> Outcome:
 
 
 def _are_ready(case: Case, folder: Path) -> bool:
-    return all((folder / f"ready{rank}").exists() for rank in range(case.launcher.ranks))
+    return all((folder / f"{case.begun}{rank}").exists() for rank in range(case.launcher.ranks))
 
 
 def _as_a_shell_would() -> None:

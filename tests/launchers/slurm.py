@@ -74,7 +74,11 @@ def running(folder: Path, kill_wait_s: int = 30) -> Iterator[dict[str, str]]:
         for daemon in reversed(daemons):
             daemon.terminate()
         for daemon in daemons:
-            daemon.wait(timeout=60)
+            try:
+                daemon.wait(timeout=30)
+            except subprocess.TimeoutExpired:   # slurmd at times, after a srun that was killed
+                daemon.kill()
+                daemon.wait()
 
 
 def _free_port() -> int:

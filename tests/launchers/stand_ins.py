@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ANY = r".+"
@@ -40,6 +41,8 @@ NCU = {
 }
 EXPORT_OF_RANK = "STAND_IN_EXPORTS"
 """The variable with a folder of rank0.sqlite, rank1.sqlite, ...: what exports are copies of."""
+SLOW_EXPORT = "STAND_IN_SLOW_EXPORT"
+"""The variable with a folder: exports leave `exporting0`, `exporting1`, ... there, and take two minutes."""
 
 
 def install(folder: Path) -> None:
@@ -107,6 +110,11 @@ def nsys(words: list[str]) -> int:
         rank = re.search(r"rank(\d+)", options["--output"])
         if not Path(report).is_file():
             refuse("nsys", f"no such report: {report}")
+        if rank and SLOW_EXPORT in os.environ:
+            Path(os.environ[SLOW_EXPORT], f"exporting{int(rank[1])}").touch()
+            end = time.monotonic() + 120
+            while time.monotonic() < end:
+                time.sleep(0.1)
         if source and rank:
             shutil.copyfile(Path(source, f"rank{int(rank[1])}.sqlite"), options["--output"])
         else:

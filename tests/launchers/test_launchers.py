@@ -46,7 +46,7 @@ def test_a_rank_alone_is_right(tools: Path, tmp_path: Path, tool: str, how: str,
 
 
 def test_what_is_left_behind_is_found(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "_LEFT_S", 0.1)
+    monkeypatch.setattr(matrix, "LEFT_S", 0.1)
     leaves = Launcher("leaves", lambda _: ["bash", "-c", 'sleep 60 & exec "$@"', "-"], "", ranks=1)
     assert play(Case(leaves, "plain"), tmp_path / "case", tools).wrong == ["1 processes left"]
 

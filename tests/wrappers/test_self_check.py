@@ -17,11 +17,13 @@ from nsightlens.doctor.fitness import BAD, GOOD, NOTE
 from tests.launchers import stand_ins
 from tests.places import ROOT
 from tests.wrappers.stage import WRAPPERS, Stage, leftovers
+from tests.wrappers.test_signals import assert_none_is_left
 
 pytestmark = pytest.mark.long
 
 EXPORT = ROOT / "fixtures/simulated_resnet18_ddp/nsys/rank0.sqlite"
 ONE_KERNEL = WRAPPERS / "workloads/one_kernel.py"
+CHECK = "--self-check=100"   # the machine may be busy
 RANKS = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"} for rank in (0, 1)]
 
 
@@ -41,7 +43,7 @@ def with_nsightlens(stage: Stage) -> None:
 def test_a_rank_that_can_record_says_so_and_leaves_nothing(stage: Stage, rank: dict[str, str]) -> None:
     with_gpu(stage)
     with_nsightlens(stage)
-    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r", XDG_CACHE_HOME=str(stage.log), **rank)
+    done = stage.run("nsys_wrapper.sh", CHECK, "--run-dir", "r", XDG_CACHE_HOME=str(stage.log), **rank)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"rank {rank['RANK']} on ") and "nsys: ok: recorded, exported and read back" in done.stdout
     assert stage.files() == [] and leftovers(stage) == []
@@ -50,7 +52,7 @@ def test_a_rank_that_can_record_says_so_and_leaves_nothing(stage: Stage, rank: d
 def test_without_nsightlens_it_says_that_nothing_was_read_back(stage: Stage) -> None:
     with_gpu(stage)
     stage.without("nsightlens")
-    done = stage.run("ncu_wrapper.sh", "--self-check", "--run-dir", "r")
+    done = stage.run("ncu_wrapper.sh", CHECK, "--run-dir", "r")
     assert done.returncode == 0 and "ncu: ok: recorded and exported (not read back" in done.stdout, done.stdout
 
 
@@ -67,7 +69,7 @@ def test_what_fails_is_said_with_its_remedy(stage: Stage, tool: str, variables: 
     real = (stage.bin / "ncu").read_text()
     stage.stub("ncu", real.replace("  nothing)", '  dcgm) echo "==ERROR== Profiling failed: a driver resource was unavailable" '
                                    '>"$log" ;;\n  nothing)'))
-    done = stage.run(f"{tool}_wrapper.sh", "--self-check", "--run-dir", "r", **variables)
+    done = stage.run(f"{tool}_wrapper.sh", CHECK, "--run-dir", "r", **variables)
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 1, done.stdout + done.stderr
     assert "FAILED" in done.stdout and all(word in done.stdout for word in words), done.stdout
     assert stage.files() == [] and leftovers(stage) == []
@@ -76,22 +78,59 @@ def test_what_fails_is_said_with_its_remedy(stage: Stage, tool: str, variables: 
 def test_what_the_tool_refuses_is_said_in_its_own_words(stage: Stage) -> None:
     with_gpu(stage)
     stand_ins.install(stage.bin)
-    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r", "--nsys-option=--bogus=1")
+    done = stage.run("nsys_wrapper.sh", CHECK, "--run-dir", "r", "--nsys-option=--bogus=1")
     assert done.returncode == 1
     assert "FAILED: nsys: unrecognised option '--bogus'. What to do: leave that option out" in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there may be a GPU")
 def test_no_gpu_is_said(stage: Stage) -> None:
-    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r")
+    done = stage.run("nsys_wrapper.sh", CHECK, "--run-dir", "r")
     assert done.returncode == 1 and "no CUDA driver here" in done.stdout and "ask for a GPU" in done.stdout, done.stdout
 
 
 def test_no_room_is_said(stage: Stage) -> None:
     with_gpu(stage)
     stage.stub("df", "#!/bin/sh\necho Filesystem\necho x 1 1 100 1 /\n")
-    done = stage.run("nsys_wrapper.sh", "--self-check", "--run-dir", "r")
+    done = stage.run("nsys_wrapper.sh", CHECK, "--run-dir", "r")
     assert done.returncode == 1 and "only 100 KiB are free" in done.stdout and "free space" in done.stdout
+
+
+HANGS = 'trap "" TERM; sleep 60 & wait; exit;'
+
+
+@pytest.mark.parametrize(("tool", "where", "seconds", "says"), [
+    ("nsys", '"profile --help")', 1, "nothing had begun after 1 s: nsys --help, nsys --version or nvidia-smi hangs"),
+    ("nsys", "STUB_SLOW_START", 9, "nsys had not ended after 9 s"),
+    ("nsys", "export ]]; then", 9, "nsys had not exported its report after 9 s"),
+    ("ncu", "--import ]]; then", 9, "ncu had not exported its report after 9 s"),
+])
+def test_what_hangs_is_ended_and_said(stage: Stage, tool: str, where: str, seconds: int, says: str) -> None:
+    with_gpu(stage)
+    stage.without("nsightlens")
+    lines = (stage.bin / tool).read_text().splitlines(keepends=True)
+    hung = [line.replace(where, f"{where} {HANGS}") if where != "STUB_SLOW_START" else f"{HANGS}\n" if where in line else line
+            for line in lines]
+    assert hung != lines
+    stage.stub(tool, "".join(hung))
+    done = stage.run(f"{tool}_wrapper.sh", f"--self-check={seconds}", "--run-dir", "r")
+    assert done.returncode == 1 and len(done.stdout.splitlines()) == 1, done.stdout + done.stderr
+    assert f"{tool}: FAILED: {says}. What to do: " in done.stdout and "--self-check=60" in done.stdout
+    assert stage.files() == [] and leftovers(stage) == []
+    assert_none_is_left(stage)
+
+
+def test_a_reading_back_that_hangs_does_not_make_the_recording_bad(stage: Stage) -> None:
+    with_gpu(stage)
+    stage.stub("nsightlens", f"#!/bin/bash\n{HANGS}\n")
+    done = stage.run("nsys_wrapper.sh", "--self-check=9", "--run-dir", "r")
+    assert done.returncode == 0 and "nsys: ok: recorded and exported (not read back: the 9 s were over)" in done.stdout
+
+
+@pytest.mark.parametrize("seconds", ["0", "soon", "", "1.5"])
+def test_how_long_a_check_may_take_is_a_number_of_seconds(stage: Stage, seconds: str) -> None:
+    done = stage.run("nsys_wrapper.sh", f"--self-check={seconds}")
+    assert done.returncode == 2 and "give seconds, from 1 to 9999" in done.stderr
 
 
 FAKE = """
