@@ -340,6 +340,12 @@ nsl_refuse_launcher() {
   nsl_die 2 "${1##*/} starts ranks, and all of them would be recorded as one. $fix"
 }
 
+# Dies where nsys or ncu would record what one of them records already: they cannot share the GPU's counters and callbacks.
+nsl_refuse_nested() {
+  [[ ! ${NSIGHTLENS_TOOL-}-$nsl_tool =~ ^(nsys|ncu)-(nsys|ncu)$ ]] ||
+    nsl_die 2 "this runs under the $NSIGHTLENS_TOOL wrapper already (NSIGHTLENS_TOOL): record with one tool at a time, as capture_all.sh does"
+}
+
 # Starts nsl_tool's wrapper for this rank, or becomes the command itself where the rank is not to be profiled.
 # $1: the program that must be there, empty for none; $2: default of --ranks; the rest: the command.
 nsl_begin() {
@@ -348,9 +354,12 @@ nsl_begin() {
   shift 2
   (($#)) || nsl_die 2 "no command to run: $nsl_name [options] python app.py ... (see --help)"
   nsl_refuse_launcher "$@"
+  nsl_refuse_nested
   nsl_find_rank
   nsl_find_ancestry
   nsl_find_places "$@"
+  [[ -n $nsl_dry_run ]] || type -P -- "$1" >/dev/null ||
+    nsl_die 127 "$1 cannot be run: it is not on PATH, or not executable (python $1?). Nothing was started."
   if [[ -n $nsl_program ]] && ! type -P "$nsl_program" >/dev/null; then
     [[ -n $nsl_dry_run ]] || nsl_die 127 "$nsl_program is not on PATH: load its module (module load cuda, nvhpc, nsight-...) or install it. Nothing was started."
     nsl_say "warning: $nsl_program is not on PATH"

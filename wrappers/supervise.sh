@@ -8,7 +8,7 @@ nsl_ancestry=()   # see nsl_find_ancestry
 # $2: a file to write this process's own id and the command's group to, once signals are handled; empty: none.
 # $3: a file for the exit code.
 nsl_supervise() {
-  local nsl_announce=$2 nsl_code_file=$3 nsl_signal
+  local nsl_announce=$2 nsl_code_file=$3 nsl_signal kept=
   nsl_target_file=$1 nsl_deadline='' nsl_child='' nsl_pending='' nsl_signalled=''
   shift 3
   for nsl_signal in TERM INT HUP USR1 USR2; do
@@ -16,10 +16,11 @@ nsl_supervise() {
     trap "nsl_pending+=' $nsl_signal'; nsl_deliver" "$nsl_signal"
   done
   nsl_start_watched nsl_keep_code "$nsl_code_file" "$@"
-  [[ -z $nsl_announce ]] || echo "$$ $nsl_child" >"$nsl_announce"
+  [[ -z $nsl_announce ]] || { echo "$$ $nsl_child" >"$nsl_announce"; } 2>/dev/null || :
   nsl_deliver
   nsl_await
-  { read -r nsl_code <"$nsl_code_file"; } 2>/dev/null || :   # where there is none, it was killed itself
+  { read -r kept <"$nsl_code_file"; } 2>/dev/null || :
+  nsl_code=${kept:-$nsl_code}   # where there is none, it was killed itself, or the disk is full
   [[ -z $nsl_target_file ]] || nsl_outlast "$nsl_target_file" "${nsl_target_file%/*}/exit"
   nsl_end_watcher
 }
@@ -146,7 +147,8 @@ nsl_keep_code() {
   trap : TERM INT HUP USR1 USR2   # not '': the command would inherit that
   shift
   "$@" || code=$?
-  echo "$code" >"$file"   # by the shell alone: a signal would end any other program
+  { echo "$code" >"$file"; } 2>/dev/null || :   # by the shell alone: a signal would end any other program
+  return "$code"
 }
 
 # Sends what came in to the application's process group. While the profiler is still starting it, waits for it.

@@ -182,7 +182,7 @@ def test_exit_codes_are_the_applications(stage: Stage) -> None:
     assert stage.run("nsys_wrapper.sh", "--run-dir", "a", "sh", "-c", "exit 42").returncode == 42
     assert stage.run("nsys_wrapper.sh", "--run-dir", "b", "true", STUB_NSYS_CODE="1").returncode == 0
     assert stage.run("nsys_wrapper.sh", "--run-dir", "c", "sh", "-c", "kill -SEGV $$").returncode == 139
-    assert stage.run("nsys_wrapper.sh", "--run-dir", "d", "no-such-command").returncode == 127
+    assert stage.run("nsys_wrapper.sh", "--run-dir", "d", "sh", "-c", "no-such-command").returncode == 127
     assert [stage.sidecar(f"{d}/nsys/rank0000.run.json")["exit_code"] for d in "abcd"] == [42, 0, 139, 127]
 
 
