@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import (
     BalanceWarning,
+    MissingExtraError,
     NsightlensError,
     OldRulesWarning,
     ReadError,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "BalanceWarning", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store", "StoreError",
-    "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
+    "BalanceWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store",
+    "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
     "recording", "report", "show",
 ]
 

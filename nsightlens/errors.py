@@ -53,6 +53,18 @@ class ViewError(NsightlensError):
         super().__init__(f"{file}:{line}: {what}")
 
 
+class MissingExtraError(NsightlensError):
+    """A package that only an extra of nsightlens installs is missing; the message has the command that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'nsightlens[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (self.package, self.extra)
+
+
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do."""
 

@@ -11,13 +11,11 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.views import registry
-from tests.lower_bounds import PROJECT, pins
+from tests.lower_bounds import FULL, PROJECT, pins
 from tests.places import ROOT
 
 _DISTRIBUTIONS = {"adbc_driver_manager": "adbc-driver-sqlite", "mpl_toolkits": "matplotlib", "hta": "HolisticTraceAnalysis"}
 """Of modules whose distribution has another name, or that come with one."""
-_FOR_USERS = {"pandas"}
-"""Installed for what the examples do with a table: Table.to_pandas()."""
 
 
 def _imported() -> set[str]:
@@ -33,7 +31,7 @@ def _imported() -> set[str]:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    names = ("hta", "workloads", "dask", "mpi", "remote")
+    names = (*FULL, "hta", "workloads", "dask", "mpi", "remote")
     extras = {requirement for name in names for requirement in PROJECT["optional-dependencies"][name]}
     declared = {requirement.partition(">=")[0] for requirement in [*PROJECT["dependencies"], *extras]}
     missing = _imported() - declared
@@ -41,8 +39,12 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 
 def test_every_dependency_is_imported() -> None:
-    unused = {requirement.partition(">=")[0] for requirement in PROJECT["dependencies"]} - _imported() - _FOR_USERS
+    unused = {requirement.partition(">=")[0] for requirement in PROJECT["dependencies"]} - _imported()
     assert not unused, f"declared, but not imported: take {unused} out of dependencies in pyproject.toml"
+
+
+def test_full_is_what_messages_and_the_readme_call_it() -> None:
+    assert PROJECT["optional-dependencies"]["full"] == [f"nsightlens[{','.join(FULL)}]"]
 
 
 def test_every_dependency_has_a_lower_bound() -> None:

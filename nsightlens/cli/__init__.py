@@ -18,7 +18,7 @@ from nsightlens.cli import messages
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
-    "doctor": "Check whether this machine is ready for profiling, and say how to fix what is not.",
+    "doctor": "Check the installation and whether this machine is ready for profiling, and say how to fix what is not.",
     "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
     "export-reports": "Export the .nsys-rep files of a run directory that have no export yet.",
     "ingest": "Read the captures of a run directory into the store.",

@@ -52,7 +52,10 @@ def plot_names(context: click.Context, parameter: click.Parameter, begun: str) -
     """Return the views that can be drawn."""
     import nsightlens as nl
 
-    return _beginning(begun, nl.plots.PLOTS)
+    try:
+        return _beginning(begun, nl.plots.PLOTS)
+    except NsightlensError:  # without matplotlib
+        return []
 
 
 def pairs(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -1,4 +1,4 @@
-"""nsightlens doctor: is this machine ready for profiling, and if not, what fixes it."""
+"""nsightlens doctor: is nsightlens well installed, is this machine ready for profiling, and if not, what fixes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _WIDEST, _NARROWEST = 100, 50
 @click.option("--deep", is_flag=True, help="Also record one kernel with nsys and with ncu, read it back, and delete it.")
 @output_options
 def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | None, wide: bool) -> None:
-    """Check nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and say how to fix what is not ready.
+    """Check this installation, nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and say how to fix what is not
+    ready.
 
     Changes nothing (what --deep records is deleted again), and exits with 0 whatever it finds. With --format or --output the
     findings are a table.
@@ -59,8 +60,11 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
 def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
     from nsightlens.doctor.deep import record_one_kernel
     from nsightlens.doctor.fitness import examine
+    from nsightlens.doctor.installation import examine_installation
     from nsightlens.recording.wrappers import source
+    from nsightlens.store import user_cache
 
+    yield from examine_installation(user_cache.folder())
     yield from examine(run_dir)
     if deep:
         yield from record_one_kernel(source(), run_dir)

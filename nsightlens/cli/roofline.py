@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,10 +135,12 @@ def command(
 
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
-    """Raise UsageError for a file extension that cannot be written, before any work is done."""
+    """Raise UsageError for an extension that cannot be written, and MissingExtraError where nothing can be drawn."""
     for path, endings in ((output, (".png", ".svg", ".pdf")), (points, (".csv", ".json", ".parquet"))):
         if path is not None and path.suffix.lower() not in endings:
             raise UsageError(f"{path}: the file name must end in {' or '.join(endings)}")
+    if output is not None:
+        import_module("nsightlens.plots")
 
 
 def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsightlens.errors import MissingExtraError
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import Question
 from nsightlens.html_report.timeline import FINEST, Step, steps
@@ -57,7 +58,11 @@ class Contents:
         if question.is_long and (rows := question.count(self._store, self._runs)) > _MOST_ROWS:
             self._leave_out(question, rows)
             return
-        table = question.ask(self._store, self._runs)
+        try:
+            table = question.ask(self._store, self._runs)
+        except MissingExtraError as exc:
+            self.left_out.append(f"{question.view}: {exc}")
+            return
         if question.name in _ANSWERS:
             self.answers[question.name] = table.to_pylist()
         if not table.num_rows:

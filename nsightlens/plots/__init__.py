@@ -11,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure
+from nsightlens.errors import MissingExtraError, NsightlensError, UsageError
 
-from nsightlens.errors import NsightlensError, UsageError
+try:
+    import matplotlib
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as exc:
+    raise MissingExtraError("matplotlib", "plots") from exc
+
 from nsightlens.plots.distributed_overview import distributed_overview
 from nsightlens.plots.kernel_type_breakdown import kernel_type_breakdown
 from nsightlens.plots.memory_curve import memory_curve

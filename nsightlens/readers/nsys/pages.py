@@ -72,8 +72,8 @@ class Pages:
     """The pages of an SQLite file. Raises OSError where it cannot be read."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDONLY)
-        head = os.pread(self._file, 100, 0).ljust(100, b"\0")
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        head = os.read(self._file, 100).ljust(100, b"\0")  # Windows has no pread
         self._size = 65536 if head[16:18] == b"\0\1" else int.from_bytes(head[16:18], "big")
         self._usable = self._size - head[20]
         there = os.fstat(self._file).st_size // self._size if self._size else 0

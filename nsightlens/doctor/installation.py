@@ -1,0 +1,142 @@
+"""Whether nsightlens itself is well installed: Python, packages and their bounds, extras, cache, locks, terminal."""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+
+EXTRAS = {
+    "plots": "pictures: plot, roofline --output, nl.plots",
+    "compare": "compare runs, which asks whether runs differ beyond chance",
+    "pandas": "to_pandas() on the tables that views return",
+    "remote": "captures and stores at URLs (s3://, gs://, hf://)",
+    "dask": "ingest by Dask workers",
+    "mpi": "ingest by the ranks of an MPI job",
+    "hta": "the command hta",
+}
+"""The extras of pyproject.toml that add something for a user, and what."""
+_NATIVE = ("numpy", "pyarrow", "duckdb", "msgspec", "isal", "adbc_driver_sqlite")
+"""Packages with compiled parts: installed is not yet importable."""
+_IMPORT = "import importlib, sys\nfor name in sys.argv[1:]: print(name, flush=True); importlib.import_module(name)"
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?:>=\s*(?P<lowest>[\w.]+))?"
+                          r"(?:;.*extra == [\"'](?P<extra>[\w-]+)[\"'])?")
+
+
+def examine_installation(cache: Path | None, distribution: str = "nsightlens") -> Iterator[Finding]:
+    """Yield the findings. cache: the folder of the user's cache, None where there is no place for one."""
+    try:
+        requires, lowest = metadata.requires(distribution) or [], metadata.metadata(distribution)["Requires-Python"] or ">=3"
+    except metadata.PackageNotFoundError:
+        yield Finding("packages", NOTE, "nsightlens runs from a folder and is not installed: its needs are not known",
+                      "pip install . in the checkout")
+    else:
+        yield python_finding(lowest)
+        yield from package_findings(requires)
+    yield import_finding(_NATIVE)
+    yield cache_finding(cache)
+    if find_spec("fcntl") is None:
+        yield Finding("file locks", NOTE, f"{platform.system()} has no POSIX file locks: stores can be read here, not written",
+                      "Ingest on Linux, macOS or WSL, and copy the store")
+    yield terminal_finding()
+
+
+def python_finding(requires: str, version: tuple[int, ...] = tuple(sys.version_info[:3])) -> Finding:
+    """Return whether this Python is recent enough. requires: such as '>=3.11'."""
+    found = f"{'.'.join(map(str, version))} in {sys.prefix}, {platform.system()} {platform.machine()}"
+    lowest = requires.removeprefix(">=")
+    if version < _numbers(lowest):
+        return Finding("Python", BAD, found, f"Install nsightlens into Python {lowest} or later")
+    return Finding("Python", GOOD, found)
+
+
+def package_findings(requires: Iterable[str]) -> Iterator[Finding]:
+    """Yield whether the packages of the core are recent enough, and which extras are there. requires: lines of the metadata."""
+    core: list[tuple[str, str | None]] = []
+    extras: dict[str, list[tuple[str, str | None]]] = {name: [] for name in EXTRAS}
+    for line in requires:
+        if (found := _REQUIREMENT.match(line)) and (found["extra"] is None or found["extra"] in extras):
+            (core if found["extra"] is None else extras[found["extra"]]).append((found["name"], found["lowest"]))
+    wrong = [text for name, lowest in core if (text := _wrong(name, lowest))]
+    if wrong:
+        yield Finding("packages", BAD, "; ".join(wrong), "pip install --upgrade nsightlens")
+    else:
+        yield Finding("packages", GOOD, ", ".join(f"{name} {_version(name)}" for name, _ in core))
+    for extra, needs in extras.items():
+        if wrong := [text for name, lowest in needs if (text := _wrong(name, lowest))]:
+            yield Finding(f"extra {extra}", NOTE, f"{'; '.join(wrong)}. It is for {EXTRAS[extra]}",
+                          f"pip install 'nsightlens[{extra}]'")
+        elif needs:
+            there = ", ".join(f"{name} {_version(name)}" for name, _ in needs)
+            yield Finding(f"extra {extra}", GOOD, f"{there}, for {EXTRAS[extra]}")
+
+
+def import_finding(modules: Iterable[str]) -> Finding:
+    """Return whether the compiled packages can be imported, tried in a process of their own."""
+    names = list(modules)
+    try:
+        done = subprocess.run([sys.executable, "-c", _IMPORT, *names], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=120, check=False)
+    except (OSError, subprocess.SubprocessError) as exc:
+        return Finding("imports", BAD, f"could not be tried: {exc}", f"Run {sys.executable} -c 'import pyarrow, duckdb'")
+    if done.returncode == 0:
+        return Finding("imports", GOOD, f"{', '.join(names)} can be imported")
+    last = (done.stdout.split() or names)[-1]
+    why = (done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"])[-1]
+    return Finding("imports", BAD, f"{last} cannot be imported: {why}", f"pip install --force-reinstall {last.replace('_', '-')}")
+
+
+def cache_finding(folder: Path | None) -> Finding:
+    """Return whether the user's cache can be written."""
+    if folder is None:
+        return Finding("cache", NOTE, "this user has no home folder: answers are not kept between commands",
+                       "export XDG_CACHE_HOME=FOLDER")
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.NamedTemporaryFile(dir=there):
+            pass
+    except OSError as exc:
+        return Finding("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): answers are not kept between commands",
+                       "export XDG_CACHE_HOME=FOLDER, one that you may write to")
+    return Finding("cache", GOOD, f"{folder} is writable")
+
+
+def terminal_finding() -> Finding:
+    """Return what the output can show: its encoding, the locale, the width, and whether there is colour."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "none").lower()
+    known = os.environ.get("COLUMNS") or shutil.get_terminal_size().columns
+    found = f"{encoding}, locale {locale.setlocale(locale.LC_CTYPE)}, {known} columns, TERM {os.environ.get('TERM') or 'not set'}"
+    if encoding.replace("-", "") != "utf8":
+        return Finding("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", "export PYTHONUTF8=1")
+    return Finding("terminal", GOOD, found)
+
+
+def _wrong(name: str, lowest: str | None) -> str:
+    """Return what is wrong with a package, an empty text where nothing is."""
+    version = _version(name)
+    if version is None:
+        return f"{name} is not installed"
+    return f"{name} {version} is older than {lowest}" if lowest and _numbers(version) < _numbers(lowest) else ""
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the release of a version as numbers: (2, 0) for 2.0rc1."""
+    return tuple(int(part) for part in re.match(r"[\d.]*", version)[0].strip(".").split(".") if part)  # type: ignore[index]
