@@ -15,7 +15,7 @@ LOWEST_PYTHON ?= python3.11
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
+.PHONY: docs-site demo test test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -38,6 +38,10 @@ $(VENV)/.mutants: $(VENV)/.test
 
 $(VENV)/.browser: $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --editable '.[browser]' --config-settings editable_mode=compat || echo "playwright could not be installed: tests in a browser are skipped"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[docs]' --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
@@ -138,6 +142,10 @@ docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.views.tables_page > docs/schema.md
 	$(BIN)/python -m nsightlens.views.registry > docs/views.md
 
+## Build the documentation site in site-output/site: docs/, the notebooks, a page per view. A dead link stops it.
+docs-site: $(VENV)/.docs
+	$(BIN)/python -m docs.site.build site-output
+
 ## Run the notebooks and store what they print.
 notebooks: $(VENV)/.test
 	$(BIN)/python -m tests.notebooks
@@ -150,4 +158,4 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) $(LOWEST_VENV) $(OUT) build *.egg-info
+	rm -rf $(VENV) $(TORCH_VENV) $(LOWEST_VENV) $(OUT) site-output build *.egg-info

@@ -19,7 +19,7 @@ from tests.places import ROOT
 BANNED = re.compile(
     r"\b(?:mend(?:s|ed|ing)?|asked wrongly|words to standard error|(?:is|are|was) waited for|not told|is told|are told|tells|"
     r"beyond mending|made anew|anew|fit for profiling)\b", re.IGNORECASE)
-PAGES = ("README.md", "wrappers/README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))))
+PAGES = ("README.md", "wrappers/README.md", *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))))
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 OURS = ("grade", "exclusive time", "undisturbed", "window", "books", "run", "execution", "recording", "profile", "answer",
         "matched at grade launch", "segment", "scope", "configuration", "lag",

@@ -10,9 +10,13 @@ import sys
 import pytest
 
 import nsightlens as nl
+from nsightlens.doctor.installation import EXTRAS
 from nsightlens.views import registry
 from tests.lower_bounds import FULL, PROJECT, pins
 from tests.places import ROOT
+
+BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+"""Beside nsightlens/ and wrappers/."""
 
 _DISTRIBUTIONS = {"adbc_driver_manager": "adbc-driver-sqlite", "mpl_toolkits": "matplotlib", "hta": "HolisticTraceAnalysis"}
 """Of modules whose distribution has another name, or that come with one."""
@@ -55,6 +59,23 @@ def test_extras_that_messages_and_pages_name_exist() -> None:
     texts = [*(ROOT / "nsightlens").rglob("*.py"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "pyproject.toml"]
     named = {name for path in texts for name in re.findall(r"nsightlens\[([\w-]+)\]", path.read_text(encoding="utf-8"))}
     assert named and named <= set(PROJECT["optional-dependencies"]), f"no such extra in pyproject.toml: {named}"
+
+
+def test_the_container_copies_what_a_wheel_is_built_from() -> None:
+    lines = (ROOT / "docs" / "Containerfile").read_text(encoding="utf-8").splitlines()
+    copied = [word for line in lines if line.startswith("COPY ") and "--from" not in line for word in line.split()[1:-1]]
+    assert sorted(copied) == sorted([*BUILT_FROM, "nsightlens", "wrappers"]), "docs/Containerfile: copy what a wheel needs"
+    images = {line.split()[1] for line in lines if line.startswith("FROM ")}
+    newest = [text for text in PROJECT["classifiers"] if text.startswith("Programming Language :: Python :: 3.")][-1]
+    assert images == {f"python:{newest.rpartition(' ')[2]}-slim"}
+
+
+def test_the_page_on_installing_weighs_every_package() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    needed = [*PROJECT["dependencies"], *(one for name in FULL for one in PROJECT["optional-dependencies"][name])]
+    missing = {name for one in needed if f"{(name := one.partition('>=')[0])}" not in page}
+    assert not missing, f"docs/install.md: python -m benchmarks.installed weighs {missing}; say what for"
+    assert all(f"`{name}`" in page for name in EXTRAS), "docs/install.md names every extra for users"
 
 
 def test_there_is_one_version() -> None:

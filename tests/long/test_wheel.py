@@ -16,9 +16,9 @@ import pytest
 import nsightlens as nl
 from nsightlens.views import registry
 from tests.places import ROOT
+from tests.test_packaging import BUILT_FROM
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
-_BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 
 
 def _files(folder: Path) -> set[str]:
@@ -44,7 +44,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     for name in ("nsightlens", "wrappers", "tests"):
         copytree(ROOT / name, source / name, ignore=ignore_patterns("__pycache__", ".*"))
-    for name in _BUILT_FROM:
+    for name in BUILT_FROM:
         (source / name).write_bytes((ROOT / name).read_bytes())
     store = source / "nsightlens-store" / "run=base"
     store.mkdir(parents=True)
@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_package_and_the_wrappers(release: Path) -> None:
 def test_the_sdist_holds_what_the_wheel_is_built_from(release: Path) -> None:
     with tarfile.open(next(release.glob("*.tar.gz"))) as sdist:
         held = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {*_BUILT_FROM, *(f"wrappers/{name}" for name in _files(ROOT / "wrappers"))} <= held
+    assert {*BUILT_FROM, *(f"wrappers/{name}" for name in _files(ROOT / "wrappers"))} <= held
     assert not [name for name in held if name.startswith(("tests", "nsightlens-store"))], "leave it out in MANIFEST.in"
 
 
@@ -111,11 +111,12 @@ def test_a_run_is_read_and_answered(release: Path, site: Path) -> None:
 
 @pytest.mark.parametrize(("command", "extra"), [
     ("roofline --kernel gemm --output x.png", "plots"), ("plot top_kernels --output x.png", "plots"),
-    ("compare runs simulated_resnet18_ddp simulated_resnet18_ddp", "compare"),
+    ("compare runs base fused", "compare"),
 ])
 def test_what_an_extra_is_for_names_it(release: Path, site: Path, command: str, extra: str) -> None:
-    _call(site / "nsightlens", "ingest", RUN, "--store", "store", cwd=release)
-    words = [site / "nsightlens", *command.split(), "--store", "store"]
+    for name in ("base", "fused"):
+        _call(site / "nsightlens", "ingest", RUN, "--run", name, "--store", "two", cwd=release)
+    words = [site / "nsightlens", *command.split(), "--store", "two"]
     done = subprocess.run(words, cwd=release, capture_output=True, text=True, env=_environment(), check=False)
     assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (1, f"pip install 'nsightlens[{extra}]'")
 

@@ -1,0 +1,46 @@
+"""The pages of the views: what each is, its columns, its first rows on the bundled run, and its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import nsightlens as nl
+from nsightlens.cli.output import as_text
+from nsightlens.cli.tables import Style
+from nsightlens.errors import NsightlensError
+from nsightlens.views.header import section
+from nsightlens.views.topics import TOPICS
+
+_ROWS, _WIDTH = 8, 110
+
+
+def example(store: nl.Store, view: nl.View) -> str:
+    """Return the first rows of a view as `nsightlens show` prints them; why there are none where there are none."""
+    try:
+        table = store.view(view.name)
+    except NsightlensError as exc:
+        return f"nsightlens: {exc}"
+    return as_text(table, Style(width=_WIDTH, units=True, first=view.first, rows=_ROWS)).rstrip()
+
+
+def view_page(view: nl.View, shown: str) -> str:
+    """Return the page of a view. shown: its example."""
+    lines = [f"# {view.name}", *section(view)[1:], "## On the bundled run", "", "The run is simulated: no figure is a measurement.",
+             "", "```console", f"$ nsightlens show {view.name}", shown, "```", "", f"## {_source_title(view)}", "",
+             f"```{view.file.suffix[1:] if view.file.suffix == '.sql' else 'python'}", *view.source.splitlines()[view.line - 1:], "```", ""]
+    return "\n".join(lines)
+
+
+def _source_title(view: nl.View) -> str:
+    return "SQL" if view.file.suffix == ".sql" else "Source"
+
+
+def view_index(views: Mapping[str, nl.View]) -> str:
+    """Return the list of all views, by the question that they answer."""
+    lines = ["# Views", "", "`nsightlens show NAME`, `store.view(\"NAME\")` and `SELECT * FROM NAME` ask the same; a macro is called in SQL:",
+             "`SELECT * FROM top_kernels(how_many := 5)`. `only_<column>=value` selects rows, so that shares still refer to the whole",
+             "run. Each page has the columns, the first rows on the bundled run, and the SQL.", ""]
+    for topic, question in TOPICS.items():
+        lines += [f"## {question}", ""]
+        lines += [f"- [{name}]({name}.md): {view.summary}" for name, view in views.items() if view.topic == topic] + [""]
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""What the documentation site is made of: links led to where pages lie, notebooks, views with their example and SQL."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+from docs.site import build
+from docs.site.notebooks import notebook_page
+from docs.site.views import example, view_index, view_page
+from nsightlens.views import registry
+from tests.places import ROOT
+
+
+@pytest.mark.parametrize(("source", "text", "expected"), [
+    ("docs/report.md", "[v](views.md#busy_time)", "[v](views/busy_time.md)"),
+    ("docs/report.md", "[v](views.md)", "[v](views/index.md)"),
+    ("README.md", "![p](docs/report.png) [g](docs/glossary.md#x)", "![p](report.png) [g](glossary.md#x)"),
+    ("docs/tutorials/from_hta.md", "[w](../../wrappers/README.md)", "[w](../wrappers.md)"),
+    ("docs/recording.md", "[code](../wrappers/torch_profiler.py)", "code"),
+    ("docs/report.md", "`[v](views.md)` and [out](https://example.org)", "`[v](views.md)` and [out](https://example.org)"),
+    ("notebooks/1_quick_start.ipynb", "[n](4_your_own_sql.ipynb)", "[n](4_your_own_sql.md)"),
+])
+def test_links_lead_to_the_pages_of_the_site(source: str, text: str, expected: str) -> None:
+    assert build.relinked(text, source) == expected
+
+
+def test_a_page_of_a_view_has_columns_example_and_sql(bundled_store: Path) -> None:
+    view = registry.known()["busy_time"]
+    with nl.open(bundled_store) as store:
+        page = view_page(view, example(store, view))
+    assert page.startswith("# busy_time\n") and "| busy_pct |" in page
+    assert re.search(r"\$ nsightlens show busy_time\n.*busy_pct", page, re.DOTALL)
+    assert "```sql\nCREATE MACRO busy_time" in page
+
+
+def test_every_view_is_in_the_list() -> None:
+    known = registry.known()
+    text = view_index(known)
+    assert [name for name in known if f"- [{name}]({name}.md)" not in text] == []
+
+
+def test_a_notebook_is_a_page_with_its_outputs() -> None:
+    text, pictures = notebook_page(ROOT / "notebooks" / "1_quick_start.ipynb")
+    assert text.startswith("# Quick start") and "```python\n" in text and "<table" in text
+    assert [content[:4] for content in pictures.values()] == [b"\x89PNG"] * len(pictures) and pictures
+
+
+@pytest.mark.long
+def test_the_site_builds_and_a_dead_link_stops_it(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="mkdocs-material is an extra: make docs-site")
+    out = tmp_path / "site"
+    assert subprocess.run([sys.executable, "-m", "docs.site.build", out], cwd=ROOT, check=False).returncode == 0
+    assert (out / "site" / "views" / "busy_time.html").is_file() and (out / "site" / "gallery" / "top_kernels.svg").is_file()
+    (out / "pages" / "faq.md").write_text("[dead](nowhere.md)\n", encoding="utf-8")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", out / "mkdocs.yml"]
+    assert subprocess.run(words, capture_output=True, check=False).returncode != 0
