@@ -31,7 +31,7 @@ def place(path: str) -> str | None:
     """Return where a file of the repository lies on the site, None for one that has no page there."""
     if path in _PLACES:
         return _PLACES[path]
-    if path.startswith("docs/") and (ROOT / path).suffix in (".md", ".png") or path == "docs/Containerfile":
+    if path.startswith("docs/") and path.endswith((".md", ".png", "Containerfile")):
         return path.removeprefix("docs/")
     if path.startswith("notebooks/"):
         return path.removesuffix(".ipynb") + ".md" if path.endswith(".ipynb") else path

@@ -12,6 +12,12 @@ from nsightlens.views.header import section
 from nsightlens.views.topics import TOPICS
 
 _ROWS, _WIDTH = 8, 110
+_INTRODUCTION = (
+    "# Views", "",
+    "`nsightlens show NAME`, `store.view(\"NAME\")` and `SELECT * FROM NAME` ask the same; a macro is called in SQL:",
+    "`SELECT * FROM top_kernels(how_many := 5)`. `only_<column>=value` selects rows, so that shares still refer to the",
+    "whole run. Each page has the columns, the first rows on the bundled run, and the SQL.", "",
+)
 
 
 def example(store: nl.Store, view: nl.View) -> str:
@@ -25,21 +31,17 @@ def example(store: nl.Store, view: nl.View) -> str:
 
 def view_page(view: nl.View, shown: str) -> str:
     """Return the page of a view. shown: its example."""
-    lines = [f"# {view.name}", *section(view)[1:], "## On the bundled run", "", "The run is simulated: no figure is a measurement.",
-             "", "```console", f"$ nsightlens show {view.name}", shown, "```", "", f"## {_source_title(view)}", "",
-             f"```{view.file.suffix[1:] if view.file.suffix == '.sql' else 'python'}", *view.source.splitlines()[view.line - 1:], "```", ""]
-    return "\n".join(lines)
-
-
-def _source_title(view: nl.View) -> str:
-    return "SQL" if view.file.suffix == ".sql" else "Source"
+    language = "sql" if view.file.suffix == ".sql" else "python"
+    lines = [f"# {view.name}", *section(view)[1:]]
+    lines += ["## On the bundled run", "", "The run is simulated: no figure is a measurement.", ""]
+    lines += ["```console", f"$ nsightlens show {view.name}", shown, "```", ""]
+    lines += [f"## {'SQL' if language == 'sql' else 'Source'}", "", f"```{language}"]
+    return "\n".join([*lines, *view.source.splitlines()[view.line - 1:], "```", ""])
 
 
 def view_index(views: Mapping[str, nl.View]) -> str:
     """Return the list of all views, by the question that they answer."""
-    lines = ["# Views", "", "`nsightlens show NAME`, `store.view(\"NAME\")` and `SELECT * FROM NAME` ask the same; a macro is called in SQL:",
-             "`SELECT * FROM top_kernels(how_many := 5)`. `only_<column>=value` selects rows, so that shares still refer to the whole",
-             "run. Each page has the columns, the first rows on the bundled run, and the SQL.", ""]
+    lines = [*_INTRODUCTION]
     for topic, question in TOPICS.items():
         lines += [f"## {question}", ""]
         lines += [f"- [{name}]({name}.md): {view.summary}" for name, view in views.items() if view.topic == topic] + [""]

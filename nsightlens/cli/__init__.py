@@ -164,7 +164,7 @@ def _say_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line."""
-    click.echo(f"nsightlens: warning: {messages.hint(str(message))}", err=True)
+    click.echo(f"nsightlens: {click.style('warning:', fg='yellow')} {messages.hint(str(message))}", err=True)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import complain, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
@@ -196,7 +197,7 @@ def contents(store: Store, runs: set[str]) -> None:
         files = [Path(path).name for path in note["paths"] or ()]
         where = f" ({_some(files)})" if files else ""
         others = f" (and {count(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
-        say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}")
+        say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}", note["severity"])
     if notes:
         say("  all: nsightlens show diagnostic_summary")
 
@@ -224,7 +225,8 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def say(text: str) -> None:
+def say(text: str, severity: str = "") -> None:
     from nsightlens.names import printable
 
-    click.echo(hint(printable(text)), err=True)
+    shown = hint(printable(text))
+    click.echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True)

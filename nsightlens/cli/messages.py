@@ -16,6 +16,7 @@ from typing import TextIO
 import click
 
 from nsightlens import __version__
+from nsightlens.cli.colour import asked
 
 _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
@@ -53,7 +54,7 @@ def hint(text: str) -> str:
 
 def complain(text: str) -> None:
     """Print an error, --quiet or not."""
-    click.echo(text, file=_State.stderr or sys.stderr)
+    click.echo(text, file=_State.stderr or sys.stderr, color=asked())
 
 
 def is_quiet() -> bool:
@@ -65,6 +66,7 @@ def is_quiet() -> bool:
 def listen(context: click.Context, *, quiet: bool, verbose: bool, debug: bool, log_file: Path | None) -> None:
     """Let the rest of a command say as much as is asked for. Raises NsightlensError where the log cannot be written."""
     _State.stderr = sys.stderr
+    context.color = asked()
     if verbose or debug or log_file:
         context.with_resource(_logging(verbose=verbose or debug, debug=debug, log_file=log_file))
     if debug:
@@ -122,7 +124,7 @@ def explain(error: BaseException) -> None:
     """Print an error raised on purpose; with --debug, how it came about as well."""
     if _State.debug:
         complain("".join(traceback.format_exception(error)).rstrip())
-    complain(f"nsightlens: {hint(str(error))}")
+    complain(f"{click.style('nsightlens:', fg='red')} {hint(str(error))}")
 
 
 def defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

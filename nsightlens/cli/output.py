@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from nsightlens import __version__
+from nsightlens.cli.colour import wanted
 from nsightlens.cli.messages import remember_store
-from nsightlens.cli.tables import ROWS, Style, output_width, render
+from nsightlens.cli.tables import ROWS, Style, harmless, output_width, render
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.names import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,8 +104,10 @@ def emit_batches(
         _parquet(began.schema, counted, output)
     else:
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
-        style = Style(None if output else output_width(), wide, units, first, rows)
-        write({"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form], output)
+        colour = form == "table" and output is None and wanted(sys.stdout)
+        style = Style(None if output else output_width(), wide, units, first, rows, colour=colour)
+        texts = {"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form]
+        write(texts, output, is_harmless=colour)
     return counted.rows
 
 
@@ -151,22 +153,21 @@ def _versions() -> dict[str, object]:
     return {"nsightlens": __version__, "format_version": FORMAT_VERSION}
 
 
-def write(texts: Iterable[str], output: Path | None) -> None:
-    """Write texts to standard output or a file. Raises NsightlensError where it cannot be written."""
+def write(texts: Iterable[str], output: Path | None, *, is_harmless: bool = False) -> None:
+    """Write texts to standard output or a file. Raises NsightlensError where it cannot be written.
+
+    is_harmless: they have no escapes but ours.
+    """
     if output is None:
         for text in texts:
-            click.echo(_harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
+            shown = harmless(text) if sys.stdout.isatty() and not is_harmless else text
+            click.echo(shown, nl=False, color=True)  # else click takes escapes out
         return
     try:
         with output.open("w", encoding="utf-8") as file:
             file.writelines(texts)
     except OSError as exc:
         raise NsightlensError(f"{output}: cannot be written ({exc.strerror})") from exc
-
-
-def _harmless(text: str) -> str:
-    """Return the text with control characters other than line ends and tabs replaced: a name must not steer the terminal."""
-    return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
 def check_ending(output: Path, endings: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import click
 
+from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import hint
 from nsightlens.cli.tables import Column
 from nsightlens.names import printable
@@ -74,7 +75,8 @@ def grid(columns: Sequence[Column]) -> None:
     header = [c.placed(c.name) for c in columns]
     click.echo(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
     for row in range(len(columns[0].cells)):
-        click.echo((_INDENT + _GAP.join(c.placed(c.cells[row]) for c in columns)).rstrip())
+        cells = [painted(c.name, c.cells[row], c.placed(c.cells[row])) for c in columns]
+        click.echo((_INDENT + _GAP.join(cells)).rstrip())
 
 
 def bar(part: float, width: int) -> str:

@@ -10,7 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightlens.names import shortened
+from nsightlens.cli.colour import painted
+from nsightlens.names import printable, shortened
 from nsightlens.views.figures import MISSING, duration, size
 
 GAP = "   "
@@ -66,7 +67,8 @@ class Style:
     """How a table is printed. width: what it must fit in (None: no limit). wide: nothing is shortened or left out.
 
     units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
-    left out last. rows: how many are shown. of: how many there are in all, those that were never here included.
+    left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
+    that ask for attention have one, and nothing else in the table can steer a terminal.
     """
 
     width: int | None = None
@@ -75,6 +77,12 @@ class Style:
     first: Sequence[str] = ()
     rows: int = ROWS
     of: int = 0
+    colour: bool = False
+
+
+def harmless(text: str) -> str:
+    """Return the text with control characters other than line ends and tabs replaced: a name must not steer the terminal."""
+    return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
 def terminal_width() -> int | None:
@@ -97,6 +105,10 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     width = None if style.wide else style.width
     shown = rows if width is None else rows[: style.rows]
     columns = [_column(name, [row[i] for row in shown], is_text[i], style) for i, name in enumerate(names)]
+    if style.colour:
+        names = [harmless(name) for name in names]
+        for name, column in zip(names, columns, strict=True):
+            column.name, column.cells = name, [harmless(cell) for cell in column.cells]
     if style.units:
         _read_in_units(names, columns)
     above: list[Column] = []
@@ -112,7 +124,7 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
             column.fit()
     lines = [GAP.join(c.placed(c.name) for c in columns).rstrip(), "─" * _total(columns)]
     for i in range(len(shown)):
-        lines.extend(_row(columns, i))
+        lines.extend(_row(columns, i, style.colour))
     if not rows:
         lines.append("(no rows)")
     alike = textwrap.wrap(" · ".join(f"{c.name} {c.cells[0]}" for c in above), width or WIDTH)
@@ -201,14 +213,15 @@ def _distinct(columns: list[Column]) -> int:
     return len(set(zip(*(c.cells for c in columns if c.name in _KEYS or c.name.endswith(_IDS)), strict=True)))
 
 
-def _row(columns: list[Column], index: int) -> list[str]:
+def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     """Return the lines of one row: one, unless a message has to be wrapped."""
     wrapped = {c.name: textwrap.wrap(c.cells[index], c.width) or [""] for c in columns if c.name in _PROSE}
     lines = []
     for line in range(max([1, *(len(w) for w in wrapped.values())])):
         cells = [(wrapped[c.name][line : line + 1] or [""])[0] if c.name in wrapped else c.cells[index] if line == 0 else ""
                  for c in columns]
-        lines.append(GAP.join(c.placed(cell) for cell, c in zip(cells, columns, strict=True)).rstrip())
+        placed = [(c, cell, c.placed(cell)) for cell, c in zip(cells, columns, strict=True)]
+        lines.append(GAP.join(painted(c.name, cell, text) if colour else text for c, cell, text in placed).rstrip())
     return lines
 
 
