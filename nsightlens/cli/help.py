@@ -47,7 +47,8 @@ NSIGHTLENS_STORE            the store, where --store is not given
 NSIGHTLENS_VIEWS            the folder with views of your own, where --views is not given
 NSIGHTLENS_SQLITE_DECODER   off: let SQLite read all of an nsys export
 XDG_CACHE_HOME              what can be made again lies in its nsightlens/ (nsightlens cache)
-COLUMNS                     the width of tables and pages""",
+COLUMNS                     the width of tables and pages
+NO_COLOR, FORCE_COLOR       1: never colour, colour also in pipes""",
     "exit-codes": """Exit codes
 
 0   done, also where an answer has no rows

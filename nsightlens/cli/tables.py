@@ -19,12 +19,14 @@ ROWS, WIDTH = 200, 120
 _UNITS = ("_ns", "_bytes")
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
+_KERNELS = ("name", "kernel")
+"""Columns of long names that are asked for: before one is cut below a third of the width, a figure goes."""
 _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not")
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
-_MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns")
+_MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns", "first_ns")
 """Points in time: beside others, every digit counts."""
 
 
@@ -113,6 +115,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         _read_in_units(names, columns)
     above: list[Column] = []
     if width is not None:
+        for column in columns:
+            column.shortest = max(_NARROW_NAME, width // 3) if column.name in _KERNELS else _NARROW_NAME
         columns, above = _lift(columns, width)
         columns = _fit(columns, width, style.first)
     left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]

@@ -61,7 +61,8 @@ def test_a_pipe_has_none_unless_it_is_forced(bundled_store: Path) -> None:
     asked = ["show", "straggler", "--columns", "rank,verdict", "--store", str(bundled_store)]
     words = [sys.executable, "-m", "nsightlens", *asked]
     for form, forced, coloured in (("table", "", False), ("table", "1", True), ("csv", "1", False)):
-        done = subprocess.run([*words, "-f", form], env=_environment(FORCE_COLOR=forced), capture_output=True, text=True, check=True)
+        environment = _environment(FORCE_COLOR=forced)
+        done = subprocess.run([*words, "-f", form], env=environment, capture_output=True, text=True, check=True)
         assert "straggler" in done.stdout and ("\x1b[" in done.stdout) == coloured
 
 

@@ -55,8 +55,8 @@ def test_a_notebook_is_a_page_with_its_outputs() -> None:
 def test_the_site_builds_and_a_dead_link_stops_it(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="mkdocs-material is an extra: make docs-site")
     out = tmp_path / "site"
-    assert subprocess.run([sys.executable, "-m", "docs.site.build", out], cwd=ROOT, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "docs.site.build", str(out)], cwd=ROOT, check=False).returncode == 0
     assert (out / "site" / "views" / "busy_time.html").is_file() and (out / "site" / "gallery" / "top_kernels.svg").is_file()
     (out / "pages" / "faq.md").write_text("[dead](nowhere.md)\n", encoding="utf-8")
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", out / "mkdocs.yml"]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(out / "mkdocs.yml")]
     assert subprocess.run(words, capture_output=True, check=False).returncode != 0

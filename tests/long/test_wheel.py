@@ -116,7 +116,7 @@ def test_a_run_is_read_and_answered(release: Path, site: Path) -> None:
 def test_what_an_extra_is_for_names_it(release: Path, site: Path, command: str, extra: str) -> None:
     for name in ("base", "fused"):
         _call(site / "nsightlens", "ingest", RUN, "--run", name, "--store", "two", cwd=release)
-    words = [site / "nsightlens", *command.split(), "--store", "two"]
+    words = [str(site / "nsightlens"), *command.split(), "--store", "two"]
     done = subprocess.run(words, cwd=release, capture_output=True, text=True, env=_environment(), check=False)
     assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (1, f"pip install 'nsightlens[{extra}]'")
 
