@@ -17,7 +17,7 @@ Log of SCHEMA_VERSION
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
 9  tables cpu_samples, sampled_frames and collective_records
-10  table range_projections
+10  tables range_projections and thread_states
 """
 
 from __future__ import annotations
@@ -415,6 +415,24 @@ CPU_SAMPLES = Table(
     varying=("at_ns",),
 )
 
+THREAD_STATES = Table(
+    "thread_states",
+    "One row per stretch between two scheduling events of a thread (nsys, --cpuctxsw): whether it ran on a CPU.",
+    (
+        _c("thread_state_id", INT64, "ingest", "Identity of the row, ascending in time within a thread."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id."),
+        _c("start_ns", INT64, "reader", "When it was put on a CPU or taken off, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "Up to its next event; NULL for its last one.", "ns"),
+        _c("state", TEXT, "reader", "running (on a CPU) or off_cpu: it waits, or is ready while others run."),
+        _c("cpu", INT32, "reader", "The CPU on which it runs, or ran until then."),
+        _c("reason", TEXT, "reader", "Why it was taken off, where the system says: interruptible, uninterruptible (it waits for "
+           "a device), terminated and the like."),
+    ),
+    "thread_state_id",
+    ("thread_state_id", "start_ns", "duration_ns"),
+)
+
 SAMPLED_FRAMES = Table(
     "sampled_frames",
     "One row per function and functions around it in the call stacks of `cpu_samples`: a tree per thread of a window, in which a "
@@ -798,10 +816,10 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES, ALLOCATIONS,
-        STEP_TIMES, COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES,
-        PROFILES, FILES, DIAGNOSTICS,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, PAGE_FAULTS,
+        DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
+        ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES,
+        DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
 READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}

@@ -81,7 +81,7 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels, late], kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
-    for name in ("os_calls", "page_faults", "device_samples", "cpu_samples", "mpi_calls"):
+    for name in ("os_calls", "page_faults", "device_samples", "cpu_samples", "thread_states", "mpi_calls"):
         yield from _templated(identified, recorded, name, [])
     for name, made_by in calls_of.items():
         yield from _templated(identified, recorded, name, [made_by])
