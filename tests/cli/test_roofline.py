@@ -235,9 +235,9 @@ def test_captures_are_read_without_a_store(store: Path, tmp_path: Path, monkeypa
 def test_a_report_needs_no_gpu_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     shutil.copy(REPORT, tmp_path / "run")
-    asked = ["-k", "naive_gemm", "--format", "json", "--output", str(tmp_path / "x.svg"), str(tmp_path / "run")]
+    asked = ["-k", "naive_gemm", "--points", str(tmp_path / "x.json"), "--output", str(tmp_path / "x.svg"), str(tmp_path / "run")]
     done = CliRunner().invoke(command, asked, catch_exceptions=False)
-    rows = json.loads(done.stdout)
+    rows = json.loads((tmp_path / "x.json").read_text())["rows"]
     assert rows and all(row["precision"] == "fp32" and 0 < row["roof_pct"] < 100 for row in rows)
     assert "roofs of ncu: fp32" in done.stderr and (tmp_path / "x.svg").is_file()
 
