@@ -50,7 +50,7 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool),
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool), _graphs(tool),
              *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
@@ -266,6 +266,21 @@ def _stacks(tool: str) -> Rows:
     ranges = [place | {"range_id": first + i, "frame_id": first + i, "thread": 1, "start_ns": 20 * i, "duration_ns": 5,
                        "kind": "operator", "name": "aten::mm", "depth": 0} for i in range(2)]
     return {"kernels": kernels, "frames": frames, "ranges": [*ranges, *_served(place, first)]}
+
+
+def _graphs(tool: str) -> Rows:
+    """Return a replay of a CUDA graph of two kernels, and its capture."""
+    place, first = _place(tool, "graphs"), _first(tool) + 3800
+    kernels = [_kernel(tool, "graphs", first + i, 100 + 200 * i) for i in range(2)]
+    if tool == "ncu":
+        return {"kernels": kernels}
+    kernels = [kernel | {"launch_id": first, "range_id": None, "op_range_id": None, "graph_node_id": 1 + i}
+               for i, kernel in enumerate(kernels)]
+    names = ("cudaGraphLaunch", "cudaStreamBeginCapture", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamEndCapture")
+    calls = [place | {"launch_id": first + i, "thread": 1, "start_ns": 10 * i, "duration_ns": 5, "name": name}
+             for i, name in enumerate(names)]
+    processes = [{name: place[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 0, "host": "node"}]
+    return {"kernels": kernels, "api_calls": calls, "processes": processes}
 
 
 def _sampled(place: dict[str, Any], first: int) -> Rows:
