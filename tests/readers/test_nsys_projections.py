@@ -101,6 +101,7 @@ def test_units_and_locales(tmp_path: Path, unit: str, delimiter: str, decimal: s
     (["a", "NCCL:ncclSend", "aten::mm, seq = 5", "X:b"],
      [(None, "a"), ("NCCL", "ncclSend"), (None, "aten::mm"), (None, "X:b")], 2),
     (["X:b", "NCCL:other"], [(None, "X:b"), (None, "NCCL:other")], 2),
+    (["a", ":b", "aten::mm"], [(None, "a"), (None, "b"), (None, "aten::mm")], 1),
     (["", ":", "None", "-"], [(None, ""), (None, ""), (None, "None"), (None, "-")], 0),
 ])
 def test_a_domain_is_taken_off_only_where_it_is_sure(

@@ -24,8 +24,10 @@ _TALLIED = (
     ("unnamed_metric", "warning", "samples of GPU metrics have a metric whose name is missing: it is named by its number"),
     ("unplaced_sample", "info", "samples are of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
     ("foreign_samples", "info", "CPU samples of no thread, or of processes without other events in the report, were left out"),
-    ("samples_thinned", "warning", "CPU samples are more than are kept: these were left out, by chance and of all threads alike"),
-    ("foreign_threads", "info", "scheduling events of no thread, or of processes without other events in the report, were left out"),
+    ("samples_thinned", "warning", "CPU samples are more than are kept: these were left out, by chance and of all threads "
+     "alike"),
+    ("foreign_threads", "info", "scheduling events of no thread, or of processes without other events in the report, were left "
+     "out"),
     ("scheduling_left_out", "warning", "scheduling events are more than are kept: all those of some threads were left out, "
      "first of threads that do not call CUDA"),
     ("split_stacks", "warning", "call stacks of CPU samples do not stand together in their table: their first part was taken"),

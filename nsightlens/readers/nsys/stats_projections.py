@@ -17,7 +17,7 @@ from nsightlens.readers.batches import Batch, batch_of, conform, diagnostic
 from nsightlens.readers.nsys import framework
 from nsightlens.readers.nsys.columns import MAX_DURATION_NS, MAX_TIME_NS
 from nsightlens.readers.nsys.stats_cells import PROJECTIONS
-from nsightlens.readers.nsys.stats_table import Table
+from nsightlens.readers.nsys.stats_table import NOTHING, Table
 
 REPORT = PROJECTIONS
 LACKS = ("it has the ranges that launched GPU work, when they were open on the host and when the GPU did that work, and nothing "
@@ -31,7 +31,8 @@ _UNNAMED_DOMAIN = ":"
 
 def batches(table: Table) -> Iterator[Batch]:
     """Yield the processes, ranges and range_projections."""
-    domains_told = any(name.startswith(_UNNAMED_DOMAIN) for name in table.sampled("Name"))
+    domains_told = _tells_domains([name for name, start in zip(table.sampled("Name"), table.sampled("Orig Start"), strict=True)
+                                   if start not in NOTHING])
     processes: dict[int | None, int] = {}
     done = 0
     rows = table.rows()
@@ -50,6 +51,11 @@ def batches(table: Table) -> Iterator[Batch]:
              "launches": row["launches"]} for row in found])
         done += len(ranges)
     yield from _notes(table)
+
+
+def _tells_domains(names: Sequence[str]) -> bool:
+    """Return whether all names of ranges are domain:name, that of the default domain being empty."""
+    return all(":" in name for name in names) and any(name.startswith(_UNNAMED_DOMAIN) for name in names)
 
 
 def _row(text: dict[str, str], table: Table) -> dict[str, Any] | None:

@@ -16,7 +16,8 @@ from nsightlens.readers.nsys.stats_cells import Header, Locale, Report, header, 
 SAMPLE = 10_000
 _HEADER_WITHIN = 200
 _INT64 = 1 << 63
-_NOTHING = ("", "None", "-")
+NOTHING = ("", "None", "-")
+"""What nsys prints in a cell that has no value."""
 
 
 class Table:
@@ -56,7 +57,7 @@ class Table:
     def rows(self) -> Iterator[dict[str, str]]:
         """Yield the cells of each row by column. What nsys prints where it has nothing is an empty text, but for a name."""
         for cells in self._rows:
-            yield {name: "" if cells[at] in _NOTHING and name != "Name" else cells[at] for name, at in self._head.place.items()}
+            yield {name: "" if cells[at] in NOTHING and name != "Name" else cells[at] for name, at in self._head.place.items()}
 
     def sampled(self, name: str) -> list[str]:
         """Return a column of the first rows."""
