@@ -1,6 +1,6 @@
 -- Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was captured, in a trace of the
 -- capture (of its own, as SGLang and vLLM write them, or the same trace), set beside the work of its replays, one by one.
--- A row is a node of a graph; graphs are told apart by the kinds and names of their nodes. A capture fits where it made as many
+-- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits where it made as many
 -- kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): what they do not agree in is NULL.
 -- Work of graphs that no capture fits has rows without an operator.
 -- @scope run
