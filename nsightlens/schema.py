@@ -17,6 +17,7 @@ Log of SCHEMA_VERSION
 7  tables page_faults, device_samples and mpi_calls; memory_ops: migration_cause, address
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
 9  tables cpu_samples, sampled_frames and collective_records
+10  tables range_projections and thread_states
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -44,9 +45,11 @@ PACKED_METRICS = pa.map_(TEXT, pa.float64())
 """METRICS on the way from the reader into a part: there are few names, and one per value would be most of the memory."""
 
 
-FRAME_ROWS = {"sampled_frames": {"parent_id": "parent_row", "last_id": "last_row"},
-              "cpu_samples": {"sampled_frame_id": "frame_row"}}
-"""Table -> its columns that are ids of `sampled_frames`, and what readers give for each: the number of that row in the window."""
+ROW_LINKS = {"sampled_frames": {"parent_id": ("parent_row", "sampled_frames"), "last_id": ("last_row", "sampled_frames")},
+             "cpu_samples": {"sampled_frame_id": ("frame_row", "sampled_frames")},
+             "range_projections": {"range_id": ("range_row", "ranges")}}
+"""Table -> its columns that are ids of rows of another: what readers give for each (the number of that row in the window), and
+the other table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +90,14 @@ class Table:
 
     @property
     def reader_schema(self) -> pa.Schema:
-        """Return the columns a reader may produce, `process_index`, `kernel_row` and FRAME_ROWS links included."""
+        """Return the columns a reader may produce, `process_index`, `kernel_row` and ROW_LINKS included."""
         fields = [pa.field(c.name, c.packed_type) for c in self.columns if c.stage == "reader"]
         names = {c.name for c in self.columns}
         if "process_id" in names:
             fields.append(pa.field("process_index", INT32))
         if self.row_id != "kernel_id" and "kernel_id" in names:
             fields.append(pa.field("kernel_row", INT64))
-        fields += [pa.field(name, INT64) for name in FRAME_ROWS.get(self.name, {}).values()]
+        fields += [pa.field(row, INT64) for row, _ in ROW_LINKS.get(self.name, {}).values()]
         return pa.schema(fields)
 
 
@@ -412,6 +415,24 @@ CPU_SAMPLES = Table(
     varying=("at_ns",),
 )
 
+THREAD_STATES = Table(
+    "thread_states",
+    "One row per stretch between two scheduling events of a thread (nsys, --cpuctxsw): whether it ran on a CPU.",
+    (
+        _c("thread_state_id", INT64, "ingest", "Identity of the row, ascending in time within a thread."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id."),
+        _c("start_ns", INT64, "reader", "When it was put on a CPU or taken off, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "Up to its next event; NULL for its last one.", "ns"),
+        _c("state", TEXT, "reader", "running (on a CPU) or off_cpu: it waits, or is ready while others run."),
+        _c("cpu", INT32, "reader", "The CPU on which it runs, or ran until then."),
+        _c("reason", TEXT, "reader", "Why it was taken off, where the system says: interruptible, uninterruptible (it waits for "
+           "a device), terminated and the like."),
+    ),
+    "thread_state_id",
+    ("thread_state_id", "start_ns", "duration_ns"),
+)
+
 SAMPLED_FRAMES = Table(
     "sampled_frames",
     "One row per function and functions around it in the call stacks of `cpu_samples`: a tree per thread of a window, in which a "
@@ -490,6 +511,21 @@ RANGES = Table(
     "range_id",
     ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "frame_id", "start_ns", "duration_ns", "step", "sequence",
      "external_id"),
+)
+
+RANGE_PROJECTIONS = Table(
+    "range_projections",
+    "One row per range as nsys stats (nvtx_gpu_proj_trace) printed it: when the GPU did what the range launched. Filled only "
+    "where that table is all there is; from recorded launches the view nvtx_gpu_projection_trace computes the same.",
+    (
+        _c("range_id", INT64, "ingest", "The range, with its times on the host; key of `ranges`. NULL for work of a thread "
+           "that was launched outside of all ranges."),
+        *_WHERE_FROM,
+        _c("thread", INT64, "reader", "OS thread id of the range."),
+        _c("start_ns", INT64, "reader", "First start of the work on the GPU, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "First start to last end of that work.", "ns"),
+        _c("launches", INT64, "reader", "Launching calls: what nsys counts as GPU operations."),
+    ),
 )
 
 FRAMES = Table(
@@ -780,10 +816,10 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS,
-        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, MPI_CALLS, RANGES, FRAMES, ALLOCATIONS, STEP_TIMES,
-        COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES,
-        FILES, DIAGNOSTICS,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, PAGE_FAULTS,
+        DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
+        ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES,
+        DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
 READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}

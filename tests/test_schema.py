@@ -36,7 +36,7 @@ def test_a_reader_gives_only_item_kind_readers_fill(table: schema.Table) -> None
     filled = {column.name for column in table.columns if column.stage == "reader"}
     assert filled <= set(table.reader_schema.names)
     assert set(table.reader_schema.names) - filled <= {
-        "process_index", "kernel_row", *schema.FRAME_ROWS.get(table.name, {}).values()}
+        "process_index", "kernel_row", *(row for row, _ in schema.ROW_LINKS.get(table.name, {}).values())}
 
 
 def test_rows_name_their_process_and_their_kernel_by_position() -> None:

@@ -5,14 +5,17 @@ Each instant of a gap has one cause. Until that call began: synchronisation (its
 work that had been launched before the gap began: event (its stream had to wait for an event) or queue (the GPU's delay).
 unlinked: the launching call was not recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
 which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
+off_cpu_ns is the part in which that thread ran on no CPU, by its scheduling: a thread that waits gives its CPU away, unless it
+spins; one that should launch, and could not, was blocked or had to let others run.
 @scope profile
 @topic gpu
 @needs gpu_work
-@requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes
+@requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes, thread_states
 @assumes A call waits for the GPU where CUPTI recorded that it does, or where its name says so (cudaDeviceSynchronize).
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
+@assumes Before its first scheduling event a thread was in the other state than after it, and it stays in the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
 @first rank, cause, name, began_in, idle_ns, idle_pct
 @column run           Run (one workload in one configuration).
@@ -29,6 +32,8 @@ which it waited, or copied, when the gap began, so that all rows with the same b
 @column began_in      Function that waits for the GPU, or copies, in which that thread was when the gap began; NULL: in none.
 @column idle_pct      idle_ns as a share of gaps_ns, to one decimal.
 @column idle_ns       Idle time of this cause.
+@column off_cpu_ns    Part of idle_ns in which the thread ran on no CPU; NULL where its scheduling was not recorded (nsys
+    records it with --cpuctxsw), and for event, queue and unlinked, of which no thread is the cause.
 @column gaps          Gaps that have some.
 @column gaps_ns       All idle time of the device or stream: idle_ns of busy_time (per device) and of idle_breakdown.
 @balance gaps_ns = idle_ns per run, tool, profile_id, window_index, process_id, device_id, context, stream
@@ -36,11 +41,14 @@ which it waited, or copied, when the gap began, so that all rows with the same b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._activity import outermost
@@ -51,8 +59,7 @@ _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("window_index", pa.int32()),
     ("process_id", pa.string()), ("device_id", pa.string()), ("context", pa.int64()), ("stream", pa.int64()),
     ("cause", pa.string()), ("name", pa.string()), ("began_in", pa.string()), ("idle_pct", pa.float64()),
-    ("idle_ns", pa.int64()), ("gaps", pa.int64()),
-    ("gaps_ns", pa.int64())])
+    ("idle_ns", pa.int64()), ("off_cpu_ns", pa.int64()), ("gaps", pa.int64()), ("gaps_ns", pa.int64())])
 _CAUSES = ("synchronisation", "call", "cpu", "launch", "event", "queue", "unlinked")
 _SYNCHRONISATION, _CALL, _CPU, _LAUNCH, _EVENT, _QUEUE, _UNLINKED = range(len(_CAUSES))
 _PROFILES = "SELECT DISTINCT profile_id FROM _gpu_work ORDER BY profile_id"
@@ -79,11 +86,12 @@ SELECT track, start_ns, end_ns, launch_id FROM works AS w JOIN tracks AS t
     AND t.owner IS NOT DISTINCT FROM w.owner
 ORDER BY track, start_ns, end_ns, kind, work_id"""
 _NAMES = "SELECT DISTINCT name FROM api_calls WHERE profile_id = $1 AND name IS NOT NULL ORDER BY name"
-_CALLS = """
+_THREADS = """
 WITH threads AS (
     SELECT process_id, thread, name, (dense_rank() OVER (ORDER BY process_id, thread) - 1)::INTEGER AS line
     FROM (SELECT DISTINCT process_id, thread, name FROM api_calls WHERE profile_id = $1)
-), waits AS (
+)"""
+_CALLS = f"""{_THREADS}, waits AS (
     SELECT DISTINCT launch_id FROM synchronizations WHERE profile_id = $1 AND kind IN ('event', 'stream', 'context')
 )
 SELECT launch_id, line, start_ns, start_ns + duration_ns AS end_ns, coalesce(list_position($2, c.name) - 1, -1)::INTEGER AS name,
@@ -93,6 +101,10 @@ SELECT launch_id, line, start_ns, start_ns + duration_ns AS end_ns, coalesce(lis
 FROM api_calls AS c JOIN threads AS t ON t.process_id IS NOT DISTINCT FROM c.process_id AND t.thread IS NOT DISTINCT FROM c.thread
     AND t.name IS NOT DISTINCT FROM c.name
 WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY line, start_ns, duration_ns DESC, launch_id"""
+_STATES = f"""{_THREADS}
+SELECT t.line, s.start_ns, s.state = 'running' AS runs FROM thread_states AS s
+JOIN (SELECT DISTINCT process_id, thread, line FROM threads) AS t ON s.process_id = t.process_id AND s.thread = t.thread
+WHERE s.profile_id = $1 AND s.start_ns IS NOT NULL ORDER BY t.line, s.start_ns, s.thread_state_id"""
 _STREAM_WAITS = "SELECT count(*) AS waits FROM synchronizations WHERE profile_id = $1 AND kind = 'stream_wait_event'"
 # The first launch into a stream after it was told to wait.
 _BEHIND_EVENTS = """
@@ -112,13 +124,39 @@ class _Gaps(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Parts of gaps: which gap, its cause, the places of two names (-1: none), and how long it is."""
+    """Parts of gaps: which gap, its cause, the places of two names (-1: none), how long it is, and for how much of that its
+    thread ran on no CPU (MISSING: unknown)."""
 
     gap: Int
     cause: Int
     name: Int
     began_in: Int
     length: Int
+    off_cpu: Int
+
+
+class _Scheduling:
+    """When threads ran, by line: the times at which that changed, sorted."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._line, self._at = (integers(table[name].combine_chunks()) for name in ("line", "start_ns"))
+        self._runs = table["runs"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def off_cpu(self, line: int, begin: Int, end: Int) -> Int:
+        """Return how long the thread of a line ran on no CPU from each begin to its end; MISSING where that is not known."""
+        here = slice(*np.searchsorted(self._line, [line, line + 1]))
+        at, runs = self._at[here], self._runs[here]
+        if not len(at):
+            return np.full(len(begin), MISSING)
+        ran = np.concatenate([[0], np.cumsum(np.diff(at) * runs[:-1])])
+
+        def ran_until(time: Int) -> Int:
+            last = np.searchsorted(at, time, "right") - 1
+            first = np.maximum(last, 0)  # before the first event: the other state
+            found: Int = ran[first] + (time - at[first]) * np.where(last < 0, 1 - runs[0], runs[first])
+            return found
+
+        return (end - begin) - (ran_until(end) - ran_until(begin))
 
 
 class _Calls:
@@ -149,12 +187,14 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
     behind = np.zeros(0, np.int64)
     if ask(_STREAM_WAITS, [profile])["waits"][0].as_py():
         behind = ask(_BEHIND_EVENTS, [profile])["launch_id"].to_numpy()
-    split = _split(gaps, calls, behind)
+    split = _split(gaps, calls, _Scheduling(ask(_STATES, [profile])), behind)
     some = np.flatnonzero(split.length > 0)
     keys = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
             "began_in": split.began_in[some]}
-    summed = pa.table(keys | {"length": split.length[some], "gap": split.gap[some]}).group_by(list(keys)).aggregate(
-        [("length", "sum"), ("gap", "count_distinct")])
+    off_cpu = pa.array(split.off_cpu[some], mask=split.off_cpu[some] == MISSING)
+    summed = pa.table(keys | {"length": split.length[some], "gap": split.gap[some], "off_cpu": off_cpu}).group_by(
+        list(keys)).aggregate([("length", "sum"), ("gap", "count_distinct"),
+                               ("off_cpu", "sum", pc.ScalarAggregateOptions(skip_nulls=False))])
     who = ask(_WHO.format(parts=parts), [profile]).to_pylist()
     total = np.zeros(len(who), np.int64)
     np.add.at(total, gaps.track, gaps.end - gaps.begin)
@@ -162,7 +202,8 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
     return [who[row["track"]] | {
         "cause": _CAUSES[row["cause"]], "name": named[row["name"]], "began_in": named[row["began_in"]],
         "idle_pct": round(100.0 * row["length_sum"] / int(total[row["track"]]), 1), "idle_ns": row["length_sum"],
-        "gaps": row["gap_count_distinct"], "gaps_ns": int(total[row["track"]])} for row in summed.to_pylist()]
+        "off_cpu_ns": row["off_cpu_sum"], "gaps": row["gap_count_distinct"], "gaps_ns": int(total[row["track"]])}
+        for row in summed.to_pylist()]
 
 
 def _gaps(work: pa.Table) -> _Gaps:
@@ -176,7 +217,7 @@ def _gaps(work: pa.Table) -> _Gaps:
     return _Gaps(track[found], reach[found], start[found + 1], launch[found + 1])
 
 
-def _split(gaps: _Gaps, calls: _Calls, behind: Int) -> _Parts:
+def _split(gaps: _Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _Parts:
     """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
     order = np.argsort(calls.launch_id, kind="stable")
     ids = calls.launch_id[order]
@@ -190,15 +231,19 @@ def _split(gaps: _Gaps, calls: _Calls, behind: Int) -> _Parts:
     late, none = known & (launched > gaps.begin), np.full(len(place), -1)
     cause = np.where(~known, _UNLINKED, np.where(np.isin(gaps.launch_id, behind), _EVENT, _QUEUE))
     early = np.flatnonzero(~late)
-    parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early])]
+    parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early], np.full_like(early, MISSING))]
     for line in np.unique(calls.line[call[late]]).tolist():
         mine = np.flatnonzero(late)[calls.line[call[late]] == line]
-        parts += _before_launch(gaps, mine, calls, slice(*np.searchsorted(calls.line, [line, line + 1])), call[mine])
+        own = slice(*np.searchsorted(calls.line, [line, line + 1]))
+        parts += _before_launch(gaps, mine, calls, own, call[mine], partial(scheduling.off_cpu, line))
     return _Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _before_launch(gaps: _Gaps, mine: Int, calls: _Calls, own: slice, call: Int) -> list[_Parts]:
-    """Return the parts of gaps that lasted until a thread launched the next work. own: its calls; call: that of each gap."""
+def _before_launch(
+    gaps: _Gaps, mine: Int, calls: _Calls, own: slice, call: Int, off_cpu: Callable[[Int, Int], Int],
+) -> list[_Parts]:
+    """Return the parts of gaps that lasted until a thread launched the next work. own: its calls; call: that of each gap;
+    off_cpu: for how long it ran on no CPU between two times."""
     kept = outermost(calls.start[own], calls.end[own])
     starts, ends, names = calls.start[own][kept], calls.end[own][kept], calls.name[own][kept]
     waits, copies = (np.logical_or.reduceat(flags[own], kept) for flags in (calls.waits, calls.copies))
@@ -210,11 +255,18 @@ def _before_launch(gaps: _Gaps, mine: Int, calls: _Calls, own: slice, call: Int)
     began_in = np.where((count > 0) & (waits | copies)[at_begin] & (starts[at_begin] <= begin), names[at_begin], -1)
     gap = np.repeat(np.arange(len(mine)), count)
     piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))
-    length = np.minimum(ends[piece], until[gap]) - np.maximum(starts[piece], begin[gap])
-    covered = np.zeros(len(mine), np.int64)
-    np.add.at(covered, gap, length)
-    none = np.full(len(mine), -1)
+    left, right = np.maximum(starts[piece], begin[gap]), np.minimum(ends[piece], until[gap])
+    off, off_at_all = off_cpu(left, right), off_cpu(begin, until)
+    none, cpu = np.full(len(mine), -1), np.full(len(mine), _CPU)
     return [
-        _Parts(mine[gap], np.where(waits[piece], _SYNCHRONISATION, _CALL), names[piece], began_in[gap], length),
-        _Parts(mine, none * 0 + _CPU, none, began_in, until - begin - covered),
-        _Parts(mine, none * 0 + _LAUNCH, calls.name[call], began_in, end - until)]
+        _Parts(mine[gap], np.where(waits[piece], _SYNCHRONISATION, _CALL), names[piece], began_in[gap], right - left, off),
+        _Parts(mine, cpu, none, began_in, until - begin - _summed(right - left, gap, len(mine)),
+               np.where(off_at_all == MISSING, MISSING, off_at_all - _summed(off, gap, len(mine)))),
+        _Parts(mine, np.full(len(mine), _LAUNCH), calls.name[call], began_in, end - until, off_cpu(until, end))]
+
+
+def _summed(values: Int, group: Int, groups: int) -> Int:
+    """Return the sum of the values of each group."""
+    found = np.zeros(groups, np.int64)
+    np.add.at(found, group, values)
+    return found

@@ -7,13 +7,13 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 @topic nvtx
 @needs ranges
 @alias nvtx_gpu_proj_sum
-@requires api_calls, kernels, memory_ops, processes, ranges
+@requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes Ranges of equal name are one, whatever the thread or rank. Work that another thread launches is in none of them.
 @column run         Run (one workload in one configuration).
 @column tool        nsys or kineto. Never add them up: they saw the same work.
 @column total_ns    Sum of the projected durations.
-@column gpu_ns      Sum of the durations of the work itself.
+@column gpu_ns      Sum of the durations of the work itself; NULL where only nsys's table of projections is there.
 @column range_ns    Sum of the durations of the ranges on the CPU.
 @column instances   Ranges that launched work.
 @column avg_ns      Mean projected duration, to one decimal.
@@ -24,7 +24,7 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 @column p5_ns       5th percentile, interpolated linearly between the two nearest ranges.
 @column p95_ns      95th percentile, interpolated likewise.
 @column launches    Launching calls: what nsys counts as GPU operations.
-@column operations  Kernels, copies and sets: a graph launch has one launch and many of them.
+@column operations  Kernels, copies and sets: a graph launch has one launch and many of them. NULL as gpu_ns is.
 @column avg_depth   Mean number of ranges around it, to one decimal.
 @column kind        nvtx_push_pop, nvtx_start_end, annotation, operator, module or step.
 @column domain      NVTX domain; NULL for the default domain and on Kineto data.
@@ -91,9 +91,14 @@ def _summed(columns: list[Int]) -> dict[str, Any]:
     projected, gpu, on_cpu, launches, operations, depth = columns
     low, middle, high = np.quantile(projected, [0.05, 0.5, 0.95]).tolist()
     return {
-        "total_ns": int(projected.sum()), "gpu_ns": int(gpu.sum()), "range_ns": int(on_cpu.sum()), "instances": len(projected),
+        "total_ns": int(projected.sum()), "gpu_ns": _total(gpu), "range_ns": int(on_cpu.sum()), "instances": len(projected),
         "avg_ns": round(float(projected.mean()), 1), "median_ns": middle, "min_ns": int(projected.min()),
         "max_ns": int(projected.max()), "stddev_ns": round(float(projected.std(ddof=1)), 1) if len(projected) > 1 else 0.0,
-        "p5_ns": round(low, 1), "p95_ns": round(high, 1), "launches": int(launches.sum()), "operations": int(operations.sum()),
+        "p5_ns": round(low, 1), "p95_ns": round(high, 1), "launches": _total(launches), "operations": _total(operations),
         "avg_depth": None if np.isnan(depth.astype(float)).any() else round(float(depth.mean()), 1),
     }
+
+
+def _total(values: Int) -> int | None:
+    """Return the sum; None where a value is unknown (NaN)."""
+    return None if np.isnan(values.astype(float)).any() else int(values.sum())

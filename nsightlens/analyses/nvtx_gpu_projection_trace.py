@@ -3,11 +3,12 @@ The projection reaches from the first start to the last end of the kernels, copi
 the range, on the thread of the range. Work counts for every range around its launch, so projections are no wall time.
 On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
 ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
+Of a profile that is nothing but the table of nsys stats (`range_projections`) the rows are those that nsys printed.
 @scope rows
 @topic nvtx
 @needs ranges
 @alias nvtx_gpu_proj_trace
-@requires api_calls, kernels, memory_ops, processes, ranges
+@requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes A range causes what its own thread launches in it: the backward thread of autograd is in no range of the main thread.
 @column run              Run (one workload in one configuration).
@@ -18,11 +19,11 @@ ranges without GPU work, never closed, or ended on another thread, and work whos
 @column thread           OS thread id of the range and of the calls.
 @column start_ns         First start of the work, relative to the profile's origin.
 @column projected_ns     First start to last end of the work.
-@column gpu_ns           Sum of the durations of the work: beyond projected_ns where streams run side by side.
+@column gpu_ns           Sum of the durations of the work: beyond projected_ns where streams overlap. NULL for printed rows.
 @column range_start_ns   Start of the range itself.
 @column range_ns         Duration of the range itself.
 @column launches         Launching calls: what nsys counts as GPU operations.
-@column operations       Kernels, copies and sets: a graph launch has one launch and many of them.
+@column operations       Kernels, copies and sets: a graph launch has one launch and many of them. NULL for printed rows.
 @column depth            Ranges around it on its thread.
 @column parent_id        Innermost range around it.
 @column range_id         The range; key of `ranges`.
@@ -75,6 +76,14 @@ WHERE process_id = ? AND thread IS NOT NULL AND end_thread IS NULL AND start_ns 
     AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
 ORDER BY thread, start_ns, range_id
 """
+_PRINTED = """
+SELECT r.thread, w.start_ns, w.duration_ns AS projected_ns, r.start_ns AS range_start_ns, r.duration_ns AS range_ns, w.launches,
+    r.depth, r.parent_id, r.range_id, r.kind, r.domain, r.name
+FROM range_projections AS w
+JOIN ranges AS r ON w.range_id = r.range_id AND w.process_id = r.process_id
+WHERE r.process_id = ? AND w.start_ns IS NOT NULL AND w.duration_ns IS NOT NULL AND r.duration_ns IS NOT NULL
+ORDER BY r.thread, r.start_ns, r.range_id
+"""
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
     ("thread", pa.int64()), ("start_ns", pa.int64()), ("projected_ns", pa.int64()), ("gpu_ns", pa.int64()),
@@ -91,8 +100,13 @@ def analyse(ask: Ask) -> pa.Table:
 
 def projections(ask: Ask) -> Iterator[pa.Table]:
     """Yield the rows of each process, by thread and start of the range."""
+    printed = set(ask("SELECT DISTINCT process_id FROM range_projections", [])["process_id"].to_pylist())
     for process in ask(_PROCESSES, []).to_pylist():
         own = process["process_id"]
+        if own in printed:
+            rows = ask(_PRINTED, [own])
+            yield _filled(process, {name: rows[name] for name in rows.column_names})
+            continue
         calls = ask(_CALLS, [own] * 3)
         if calls.num_rows:
             yield from _of_threads(process, calls, ask(_RANGES, [own]))
@@ -115,13 +129,19 @@ def _of_threads(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> I
 
 
 def _rows(process: dict[str, Any], ranges: pa.Table, work: Work) -> pa.Table:
-    same = {key: pa.repeat(pa.scalar(value, _SCHEMA.field(key).type), ranges.num_rows) for key, value in process.items()}
-    computed: dict[str, object] = {
+    return _filled(process, {name: ranges[name] for name in ranges.column_names} | {
         "start_ns": work.first, "projected_ns": work.last - work.first, "gpu_ns": work.total, "launches": work.launches,
         "operations": work.operations, "range_start_ns": ranges["start_ns"],
         "range_ns": pc.subtract(ranges["end_ns"], ranges["start_ns"]),
-    }
-    known = {name: ranges[name] for name in ranges.column_names} | same | computed
+    })
+
+
+def _filled(process: dict[str, Any], columns: dict[str, Any]) -> pa.Table:
+    """Return the rows of a process with all columns; what they lack is NULL."""
+    rows = len(columns["start_ns"])
+    missing = {name: pa.nulls(rows, type_) for name, type_ in zip(_SCHEMA.names, _SCHEMA.types, strict=True)}
+    same = {key: pa.repeat(pa.scalar(value, _SCHEMA.field(key).type), rows) for key, value in process.items()}
+    known = missing | columns | same
     return pa.table([known[name] for name in _SCHEMA.names], schema=_SCHEMA)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 
 
 @click.command("roofline")
+@click.argument("captures", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, exists=True))
 @click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME", shell_complete=of_store("kernel"),
               help="Part of the kernel's name, case-insensitive, or a pattern such as 'gemm*'; several: -k A -k B, or A,B "
                    "[default: all that ncu profiled].")
@@ -73,14 +75,15 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @store_option
 @views_option
 def command(
-    kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None, force_gpu: bool, time: str,
-    grade: str, ranks: str, launches: str, work: str, form: str | None, wide: bool, output: Path | None, points: Path | None,
-    store: Path | None, views: Path | None, **filters: Any,
+    captures: tuple[Path, ...], kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None,
+    force_gpu: bool, time: str, grade: str, ranks: str, launches: str, work: str, form: str | None, wide: bool,
+    output: Path | None, points: Path | None, store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
 
     A table on standard output lists each kernel's performance (work / duration), arithmetic intensity (work / bytes) and share
     of the roof, longest first; --output draws the chart. Kernels that cannot be plotted are listed with what to collect.
+    FILE: captures or run directories to read instead of a store; nothing is left behind.
 
     ncu replays each kernel alone, at a locked clock and with flushed caches. --time nsys (or kineto) takes the duration from
     the timeline instead, reports how certain the match is (grade), and also draws ncu's own point.
@@ -89,8 +92,10 @@ def command(
     nsightlens roofline --kernel s16816gemm --output roofline.pdf
     nsightlens roofline --kernel s16816gemm --time nsys --output true.pdf
     nsightlens roofline --kernel gemm --level all --precision all --points gemm.csv
+    nsightlens roofline --kernel gemm --output roofline.png runs/base
     """
     import nsightlens as nl
+    from nsightlens.cli.captures import opened as opened_store
 
     if regex and not kernels:
         raise UsageError("--regex needs --kernel EXPRESSION")
@@ -100,7 +105,8 @@ def command(
     of_time = {"grade": grade, "ranks": ranks, "launches": launches, "work": work}
     if time == "ncu" and of_time != _TRUE_ONLY:
         raise UsageError(f"--{next(name for name in of_time if of_time[name] != _TRUE_ONLY[name])} needs --time nsys or kineto")
-    with nl.open(store, views=views) as opened:
+    with ExitStack() as stack:
+        opened = opened_store(captures, store, views, stack)
         wanted = chosen(filters)
         confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)

@@ -22,8 +22,8 @@ _WHOLE = 0.99
 """A copy of less than this share of the largest is cut."""
 _NCU_REPORT = "ncu report"
 _PREFERRED = ("nsys sqlite", "nsys parquetdir")
-_PRINTED_OF = "_cuda_gpu_trace"
-"""What nsys stats puts behind the name of a report, in the name of the table that it prints of it."""
+_REPORT_OF = {kind: report for report, kind in PRINTED.items()}
+"""Kind of a table that nsys stats prints -> what it puts behind the name of the report, in the name of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +129,19 @@ Agree = Callable[[Sequence[Path]], bool]
 def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
     """One profile per report; of several exports of one report (same session, same content) the SQLite file is read.
 
-    A table printed of a report is none beside it: it begins with the same kernel, or has the report's name with more behind it.
+    A table printed of a report is none beside it: it begins with the same kernel, or is called after the report and the table.
     """
     kept: dict[str, Found] = {}
     exports: dict[tuple[Path, str], Found] = {}
     for file in sorted(files, key=lambda f: (_PREFERRED.index(f.kind) if f.kind in _PREFERRED else len(_PREFERRED))):
         names = file.probe.identity if file.probe else frozenset()
-        is_printed = file.kind == PRINTED
-        twin = next((kept[name] for name in sorted(names) if name in kept and is_first_kernel(name) == is_printed), None)
-        if is_printed and not twin:
-            stem = file.path.name.split(_PRINTED_OF)[0]
-            twin = exports.get((file.path.parent, stem)) if _PRINTED_OF in file.path.name else None
+        printed = _REPORT_OF.get(file.kind)
+        twin = next((kept[name] for name in sorted(names) if name in kept and is_first_kernel(name) == bool(printed)), None)
+        if printed and not twin:
+            stem, named, _ = file.path.name.partition(f"_{printed}")
+            twin = exports.get((file.path.parent, stem)) if named else None
         if twin:
-            what = "printed of a report that is read" if is_printed else "another export of the same report"
+            what = "printed of a report that is read" if printed else "another export of the same report"
             result.duplicates[file.run, file.path] = (twin.path, what)
         else:
             kept.update(dict.fromkeys(names, file))

@@ -205,7 +205,8 @@ def _projection_trace(text: str) -> Unsupported | None:
     cells = _header(text)
     if "Name" in cells and any(cell.startswith("Projected Start (") for cell in cells):
         return Unsupported("nsys projection trace csv", "the ranges of a report projected on the GPU (nsys stats "
-                           "nvtx_gpu_proj_trace): it has no launches", _EXPORT, "foreign_format")
+                           "nvtx_gpu_proj_trace), but without their times on the host, or in units that are not known (times "
+                           "in ns, us, ms or s are read)", _EXPORT, "foreign_format")
     return None
 
 

@@ -33,7 +33,10 @@ from nsightlens.pipeline.derived import (
 from nsightlens.pipeline.identified import Identified, identify
 from nsightlens.pipeline.recorded import SMALL, Recorded
 from nsightlens.readers.batches import conform
-from nsightlens.schema import FRAME_ROWS, FRAMES, TABLES, Table
+from nsightlens.schema import FRAMES, ROW_LINKS, TABLES, Table
+
+_Links = Mapping[str, tuple[str, int]]
+"""Column that is the id of a row of another table -> the column with its number in the window, and the id of number 0."""
 
 
 class Derived(Protocol):
@@ -78,7 +81,7 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels, late], kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
-    for name in ("os_calls", "page_faults", "device_samples", "cpu_samples", "mpi_calls"):
+    for name in ("os_calls", "page_faults", "device_samples", "cpu_samples", "thread_states", "mpi_calls"):
         yield from _templated(identified, recorded, name, [])
     for name, made_by in calls_of.items():
         yield from _templated(identified, recorded, name, [made_by])
@@ -107,10 +110,10 @@ def _templated(
     """Yield the two parts of a table that is stored as facts and templates. derived: for its rows; of_templates: for these."""
     table = TABLES[name]
     templates = recorded.templates[name]
-    first_frames = _first_frames(identified, recorded)
-    facts = _facts(identified, table, _stamped(identified, table, templates, of_templates, first_frames), derived)
+    links = _links(identified, recorded, table)
+    facts = _facts(identified, table, _stamped(identified, table, templates, of_templates, links), derived)
     yield Part(name, stored_schema(table), facts)
-    dimension = _dimension(table, _stamped(identified, table, templates, of_templates, first_frames), splits)
+    dimension = _dimension(table, _stamped(identified, table, templates, of_templates, links), splits)
     yield Part(templates_of(name), stored_template_schema(table), dimension)
 
 
@@ -140,7 +143,7 @@ def _dimension(
 
 
 def _stamped(
-    identified: Identified, table: Table, templates: RowTemplates, derived: Derived | None, first_frames: Sequence[int],
+    identified: Identified, table: Table, templates: RowTemplates, derived: Derived | None, links: Sequence[_Links],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield (number of the first, templates) per generation, with the columns that tell where they come from."""
     for window, first, batch in templates.read():
@@ -148,7 +151,7 @@ def _stamped(
         columns.pop("process_index")
         rows = slice(first, first + batch.num_rows)
         columns |= identified.process_columns(identified.process_of[table.name][rows], columns.get("device"))
-        columns |= _of_frames(table, columns, first_frames[window])
+        columns |= _linked(columns, links[window])
         columns[TEMPLATE] = pa.array(np.arange(rows.start, rows.stop, dtype=np.int32))
         yield first, _with(columns, rows, [derived], stored_template_schema(table), table)
 
@@ -157,7 +160,7 @@ def _plain(
     identified: Identified, recorded: Recorded, table: Table, numbers: LaunchNumbers, derived: Derived | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table that is stored as it is."""
-    done, first_frames = 0, _first_frames(identified, recorded)
+    done, links = 0, _links(identified, recorded, table)
     for index, (window, shift) in enumerate(zip(identified.windows, identified.shifts, strict=True)):
         for batch in window.spooled.get(table.name, ()):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | identified.stamp(batch.num_rows, index)
@@ -167,21 +170,22 @@ def _plain(
                 columns |= identified.process_columns(identified.local_processes[index][local], columns.get("device"))
             if kernel_row is not None:
                 columns["kernel_id"] = numbers.kernel_ids(kernel_row.to_numpy() + recorded.columns.first_row("kernels", index))
-            columns |= _of_frames(table, columns, first_frames[index])
+            columns |= _linked(columns, links[index])
             rows = slice(done, done + batch.num_rows)
             numbered = _numbered(identified, table, columns, rows, shift)
             yield _with(numbered, rows, [derived], stored_schema(table), table)
             done += batch.num_rows
 
 
-def _first_frames(identified: Identified, recorded: Recorded) -> list[int]:
-    """Return the id of the first row of `sampled_frames` of each window."""
-    return [identified.base + recorded.columns.first_row("sampled_frames", index) for index in range(len(identified.windows))]
+def _links(identified: Identified, recorded: Recorded, table: Table) -> list[_Links]:
+    """Return, for each window, the columns of a table that are ids of rows of another."""
+    return [{id_: (row, identified.base + recorded.columns.first_row(other, index))
+             for id_, (row, other) in ROW_LINKS.get(table.name, {}).items()} for index in range(len(identified.windows))]
 
 
-def _of_frames(table: Table, columns: Mapping[str, pa.Array], first: int) -> dict[str, pa.Array]:
-    """Return the columns that are ids of sampled frames, from their numbers in the window. first: the id of number 0."""
-    return {id_: pc.add(columns[row], first) for id_, row in FRAME_ROWS.get(table.name, {}).items() if row in columns}
+def _linked(columns: Mapping[str, pa.Array], links: _Links) -> dict[str, pa.Array]:
+    """Return the columns that are ids of rows of another table."""
+    return {id_: pc.add(columns[row], first) for id_, (row, first) in links.items() if row in columns}
 
 
 def _numbered(

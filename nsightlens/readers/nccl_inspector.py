@@ -7,16 +7,13 @@ of the plugin.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -24,6 +21,7 @@ import pyarrow as pa
 from nsightlens import schema
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of, conform, diagnostic
+from nsightlens.readers.gzip_lines import Lines
 from nsightlens.readers.reader import Probe, ProcessHint
 
 TOOL = "nccl_inspector"
@@ -32,11 +30,7 @@ RULES_VERSION = 1
 """Raised whenever the reader makes other rows of the same file."""
 KIND = "nccl inspector json lines"
 
-_GZIP = b"\x1f\x8b"
-_GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
-_MOST_UNPACKED, _DENSEST = 1 << 28, 200
-"""Bytes that any gzip file may unpack to, and how many times its own size beyond that."""
-_LONGEST_LINE, _SAMPLE, _BATCH = 1 << 20, 1_000, 1 << 15
+_SAMPLE, _BATCH = 1_000, 1 << 15
 _IS_LINE = re.compile(rb'^\s*\{.*"(?:inspector_output_format_version|coll_sn)"\s*:', re.MULTILINE)
 _TESTED = re.compile(r"v4\.\d+")
 _WORLD = "default_pg"
@@ -205,8 +199,10 @@ class _Log:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the values of _COLUMNS of each collective. Raises ReadError where the file cannot be read at all."""
-        for line in self._lines():
-            self.is_cut = not line.endswith(b"\n")
+        lines = Lines(self.path)
+        is_whole = True
+        for line in lines.of_bytes():
+            is_whole = line.endswith(b"\n")
             if line.isspace():
                 continue
             try:
@@ -214,11 +210,12 @@ class _Log:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self.tally["lines_damaged"] += 1
                 continue
-            self.is_cut = False
+            is_whole = True
             self._begin(found)
             row = self._row(found)
             if row is not None:
                 yield row
+        self.is_cut = lines.is_cut or not is_whole
         self._end()
 
     def _begin(self, line: _Line) -> None:
@@ -284,28 +281,6 @@ class _Log:
             self.tally["untimed"] += 1
             return None
         return round(microseconds * _US)
-
-    def _lines(self) -> Iterator[bytes]:
-        """Yield the lines, with their ends, as far as the file can be unpacked."""
-        try:
-            with self.path.open("rb") as plain:
-                is_packed = plain.read(2) == _GZIP
-                plain.seek(0)
-                most = max(_MOST_UNPACKED, _DENSEST * self.path.stat().st_size) if is_packed else None
-                raw: Any = gzip.GzipFile(fileobj=plain) if is_packed else plain
-                yield from self._unpacked(raw, most)
-        except OSError as exc:
-            raise ReadError(self.path, exc.strerror or "cannot be read", "Check its path and permissions") from exc
-
-    def _unpacked(self, raw: IO[bytes], most: int | None) -> Iterator[bytes]:
-        held, line = 0, b"\n"
-        with suppress(*_GZIP_ERRORS):
-            while (line := raw.readline(_LONGEST_LINE)) and (most is None or held <= most):
-                held += len(line)
-                yield line
-            if not line:
-                return
-        self.is_cut = True
 
     def diagnostics(self) -> Iterator[Batch]:
         """Yield what is to be said of the file."""

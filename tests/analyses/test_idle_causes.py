@@ -36,16 +36,21 @@ def _rows(table: str, names: str, text: str) -> list[dict[str, Any]]:
 
 
 def _causes(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], **parameters: Any) -> list[Any]:
+    return [(row["cause"], row["name"], row["began_in"], row["idle_ns"], row["gaps"])
+            for row in _all(connection, tables, **parameters)]
+
+
+def _all(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], **parameters: Any) -> list[Any]:
     ask = asking(connection)
 
     connection.execute("BEGIN")
     try:
         fill(connection, **tables)
-        rows = idle_causes.analyse(ask, **parameters).to_pylist()
+        rows: list[dict[str, Any]] = idle_causes.analyse(ask, **parameters).to_pylist()
     finally:
         connection.execute("ROLLBACK")
     assert all(sum(row["idle_ns"] for row in rows if row["stream"] == each["stream"]) == each["gaps_ns"] for each in rows)
-    return [(row["cause"], row["name"], row["began_in"], row["idle_ns"], row["gaps"]) for row in rows]
+    return rows
 
 
 def test_a_gap_that_a_synchronisation_began(empty: duckdb.DuckDBPyConnection) -> None:
@@ -126,6 +131,37 @@ def test_it_is_per_device_or_per_stream(empty: duckdb.DuckDBPyConnection) -> Non
 
 
 CAPTURES = [path for path in sqlite_captures() if "healthy" not in path.name]
+
+
+STATES = "thread_state_id,thread,start_ns,state"
+
+
+@pytest.mark.parametrize(("states", "off"), [
+    ("1,1,0,running", [0, 0, 0, 0]), ("1,1,0,off_cpu", [30, 20, 20, 20]), ("1,1,185,off_cpu", [0, 0, 5, 0]),
+    ("1,1,185,running", [30, 20, 15, 20]), ("1,2,0,off_cpu", [None] * 4), ("", [None] * 4),
+    ("4,1,165,running\n3,1,140,off_cpu\n2,1,115,running\n1,1,30,off_cpu", [20, 5, 0, 15]),
+    ("1,1,30,off_cpu\n2,1,140,running\n3,1,140,off_cpu\n4,1,165,running", [30, 15, 0, 20])])
+def test_how_long_the_thread_ran_on_no_cpu(empty: duckdb.DuckDBPyConnection, states: str, off: list[int | None]) -> None:
+    """In the malloc from 130 to 160, outside of calls until 170, from there to the kernel at 190, in the wait from 100 to 120."""
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, """1,1,0,5,cudaLaunchKernel
+            2,1,20,100,cudaDeviceSynchronize
+            3,1,130,30,cudaMalloc
+            4,1,170,8,cudaLaunchKernel"""),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,90,1,k1\n2,g,1,7,190,10,4,k2\n3,g,1,7,205,10,,k3"),
+        "thread_states": _rows("thread_states", STATES, states) if states else [],
+    }
+    rows = {row["cause"]: row["off_cpu_ns"] for row in _all(empty, tables)}
+    assert rows == dict(zip(("call", "cpu", "launch", "synchronisation"), off, strict=True)) | {"unlinked": None}
+
+
+def test_of_threads_some_of_which_are_unknown_nothing_is_summed(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, "1,1,0,5,cudaLaunchKernel\n2,1,50,5,cudaLaunchKernel\n3,2,90,5,cudaLaunchKernel"),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,10,1,k\n2,g,1,7,60,10,2,k\n3,g,1,7,100,10,3,k"),
+        "thread_states": _rows("thread_states", STATES, "1,1,0,running"),
+    }
+    assert {(row["cause"], row["off_cpu_ns"]) for row in _all(empty, tables)} == {("cpu", None), ("launch", None)}
 
 
 @pytest.mark.captures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from nsightlens.cli.roofline import command
 from nsightlens.cli.summary import command as summary
 from nsightlens.errors import NsightlensError, UsageError
 from tests.captures import kineto, ncu
+from tests.places import ROOT
 
+REPORT = ROOT.parent / "shared" / "data" / "ncu" / "rep" / "lakshya_naive.ncu-rep"
 CORE = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 COUNTERS = {
     "gpu__time_duration.sum": ("us", "10.00"), "dram__bytes.sum": ("Mbyte", "2.00"), CORE.format("fadd"): ("inst", "1,000,000"),
@@ -216,6 +219,27 @@ def test_a_figure_is_drawn(store: Path, tmp_path: Path, ending: str) -> None:
     done = ask(store, "--kernel", "sgemm", "--output", tmp_path / f"x.{ending}")
     assert (tmp_path / f"x.{ending}").stat().st_size > 5000
     assert f"x.{ending}" in done.stderr and "x." not in done.stdout
+
+
+def test_captures_are_read_without_a_store(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ncu(tmp_path / "run" / "a.csv", COUNTERS, name="ampere_sgemm_128x64_nn", pid=1)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["-k", "sgemm", "--output", "x.png", "run"], catch_exceptions=False)
+    assert "ampere_sgemm_128x64_nn" in done.stdout and {path.name for path in tmp_path.iterdir()} == {"run", "x.png"}
+    with pytest.raises(UsageError, match="without a store"):
+        ask(store, tmp_path / "run")
+
+
+@pytest.mark.captures
+@pytest.mark.skipif(not REPORT.is_file(), reason="no ../shared/data/ncu/rep")
+def test_a_report_needs_no_gpu_to_be_named(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    shutil.copy(REPORT, tmp_path / "run")
+    asked = ["-k", "naive_gemm", "--points", str(tmp_path / "x.json"), "--output", str(tmp_path / "x.svg"), str(tmp_path / "run")]
+    done = CliRunner().invoke(command, asked, catch_exceptions=False)
+    rows = json.loads((tmp_path / "x.json").read_text())["rows"]
+    assert rows and all(row["precision"] == "fp32" and 0 < row["roof_pct"] < 100 for row in rows)
+    assert "roofs of ncu: fp32" in done.stderr and (tmp_path / "x.svg").is_file()
 
 
 def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path) -> None:

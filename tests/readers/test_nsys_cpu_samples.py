@@ -87,7 +87,7 @@ def test_chains_go_on_in_the_next_batch(tmp_path: Path) -> None:
 def test_samples_of_strangers_and_debris_are_counted(tmp_path: Path) -> None:
     found = sampled(tmp_path, [sample(1), sample(2, global_pid(9) + 9), sample(3, None)], [chain(2, (5, APP))])
     assert paths(found) == [(70, 1001, ())] and "sampled_frames" not in found
-    assert codes(found)["foreign_samples"] == 1 and [row["pid"] for row in found["processes"]] == [7]
+    assert codes(found)["foreign_samples"] == 2 and [row["pid"] for row in found["processes"]] == [7]
     alone = read(write(tmp_path / "alone.sqlite", {
         "StringIds": strings(*NAMES), "COMPOSITE_EVENTS": [sample(1, global_pid(9) + 9)]}))
     assert [row["thread"] for row in alone["cpu_samples"]] == [9]

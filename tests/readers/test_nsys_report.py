@@ -104,21 +104,21 @@ def test_any_table_may_be_absent(tmp_path: Path, missing: str) -> None:
 
 def test_tables_that_nobody_reads_are_named_once(tmp_path: Path) -> None:
     found = report(
-        tmp_path, SCHED_EVENTS=[{"start": 1}, {"start": 2}], CUDNN_EVENTS=[{"start": 1}], ENUM_X=[{"id": 1}],
+        tmp_path, CUBLAS_EVENTS=[{"start": 1}, {"start": 2}], CUDNN_EVENTS=[{"start": 1}], ENUM_X=[{"id": 1}],
         SystemInfo=[{"id": 1}],
     )
     (message,) = [row["message"] for row in found["diagnostics"] if row["code"] == "unread_tables"]
-    assert message.endswith(": CUDNN_EVENTS, SCHED_EVENTS, SystemInfo")
+    assert message.endswith(": CUBLAS_EVENTS, CUDNN_EVENTS, SystemInfo")
     assert codes(found)["unread_tables"] == 3
-    assert dict(found["profiles"][0]["unread"]) == {"CUDNN_EVENTS": 1, "SCHED_EVENTS": 2, "SystemInfo": 1}
+    assert dict(found["profiles"][0]["unread"]) == {"CUDNN_EVENTS": 1, "CUBLAS_EVENTS": 2, "SystemInfo": 1}
 
 
 def test_rows_that_nobody_reads_are_counted_where_some_were_deleted(tmp_path: Path) -> None:
-    path = write(tmp_path / "report.sqlite", base(SCHED_EVENTS=[{"start": 1}, {"start": 2}, {"start": 3}]))
+    path = write(tmp_path / "report.sqlite", base(CUBLAS_EVENTS=[{"start": 1}, {"start": 2}, {"start": 3}]))
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("DELETE FROM SCHED_EVENTS WHERE rowid = 1")
-    assert dict(read(path)["profiles"][0]["unread"]) == {"SCHED_EVENTS": 2}
-    assert dict(nsys.probe(path).unread) == {"SCHED_EVENTS": 2}
+        database.execute("DELETE FROM CUBLAS_EVENTS WHERE rowid = 1")
+    assert dict(read(path)["profiles"][0]["unread"]) == {"CUBLAS_EVENTS": 2}
+    assert dict(nsys.probe(path).unread) == {"CUBLAS_EVENTS": 2}
 
 
 def test_payloads_of_nccl_are_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
-           "frames", "cpu_samples", "sampled_frames", "collective_records")
+          "frames", "cpu_samples", "sampled_frames", "collective_records", "thread_states", "range_projections")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -50,7 +50,7 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool),
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool), _graphs(tool),
              *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
@@ -256,7 +256,7 @@ def _stacks(tool: str) -> Rows:
     first = _first(tool) + 3700
     kernels = [_kernel(tool, "stacks", first + i, 100 + 200 * i) | {"range_id": None, "op_range_id": None} for i in range(2)]
     if tool == "nsys":
-        return {"kernels": kernels, **_sampled(place, first)}
+        return {"kernels": kernels, **_sampled(place, first), **_printed(place | {"process_id": "printed"}, first)}
     if tool != "kineto":
         return {"kernels": kernels}
     kernels[1]["launch_id"] = None
@@ -268,12 +268,38 @@ def _stacks(tool: str) -> Rows:
     return {"kernels": kernels, "frames": frames, "ranges": [*ranges, *_served(place, first)]}
 
 
+def _graphs(tool: str) -> Rows:
+    """Return a replay of a CUDA graph of two kernels, and its capture."""
+    place, first = _place(tool, "graphs"), _first(tool) + 3800
+    kernels = [_kernel(tool, "graphs", first + i, 100 + 200 * i) for i in range(2)]
+    if tool == "ncu":
+        return {"kernels": kernels}
+    kernels = [kernel | {"launch_id": first, "range_id": None, "op_range_id": None, "graph_node_id": 1 + i}
+               for i, kernel in enumerate(kernels)]
+    names = ("cudaGraphLaunch", "cudaStreamBeginCapture", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamEndCapture")
+    calls = [place | {"launch_id": first + i, "thread": 1, "start_ns": 10 * i, "duration_ns": 5, "name": name}
+             for i, name in enumerate(names)]
+    processes = [{name: place[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 0, "host": "node"}]
+    return {"kernels": kernels, "api_calls": calls, "processes": processes}
+
+
 def _sampled(place: dict[str, Any], first: int) -> Rows:
     """Return two frames that differ in their modules, and a CPU sample in each."""
     frames = [place | {"thread": 1, "sampled_frame_id": first + i, "parent_id": None, "last_id": first + i, "depth": 0,
                        "name": "f", "module": module, "recursive": False} for i, module in enumerate("ab")]
     samples = [place | {"thread": 1, "at_ns": 5, "sampled_frame_id": frame["sampled_frame_id"]} for frame in frames]
-    return {"sampled_frames": frames, "cpu_samples": samples}
+    states = [place | {"thread": 1, "thread_state_id": first + i, "start_ns": 40 * i, "state": state}
+              for i, state in enumerate(("running", "off_cpu"))]
+    return {"sampled_frames": frames, "cpu_samples": samples, "thread_states": states}
+
+
+def _printed(place: dict[str, Any], first: int) -> Rows:
+    """Return two ranges and their projections, as nsys stats prints them."""
+    ranges = [place | {"range_id": first + 50 + i, "thread": 1, "start_ns": 5, "duration_ns": 9 - i, "kind": "nvtx_push_pop",
+                       "name": "r", "depth": i} for i in range(2)]
+    projections = [place | {"range_id": row["range_id"], "thread": 1, "start_ns": 20, "duration_ns": 7, "launches": 1}
+                   for row in ranges]
+    return {"ranges": ranges, "range_projections": projections}
 
 
 def _served(place: dict[str, Any], first: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Nsight Systems: an SQLite export, the directory of a parquetdir export, or a printed cuda_gpu_trace -> tables in our terms."""
+"""Nsight Systems: an SQLite export, the directory of a parquetdir export, or what nsys stats printed -> tables in our terms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOOL = "nsys"
 NEEDS_FILES = True
-RULES_VERSION = 7
+RULES_VERSION = 8
 """Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"

@@ -30,6 +30,8 @@ MOST_FRAMES = 1 << 22
 """Frames that the chains hold together, each that differs counted once; what is beyond keeps its innermost frame."""
 DEEPEST = 512
 """Frames of a chain that are kept, the innermost ones."""
+MOST_SAMPLES = 1 << 21
+"""Samples that are kept, about: of more, chance decides, the same way each time. Shares of functions and threads stay right."""
 _MOST_ROWS = 1 << 16
 """Most rows of one sample that are held back until the sample is complete."""
 _UNKNOWN = -1
@@ -190,7 +192,7 @@ def cpu_samples(
     """Yield the frames of the CPU samples, then the samples: those of processes that other tables tell of, if any do."""
     chains = Chains(source, tally)
     chains.read(source, jobs)
-    chosen = _chooser(processes)
+    chosen = _chooser(processes, source.edges(SAMPLES, "start")[0])
     met: dict[int, Ints] = {}
     for batch in source.batches(SAMPLES, _SAMPLE_COLUMNS, jobs):
         thread, chain = _placed(chosen(batch, None), chains)
@@ -208,21 +210,36 @@ def cpu_samples(
             yield "cpu_samples", _samples(kept, chains, number, processes, base_ns, tally)
 
 
-def _chooser(processes: Processes) -> Callable[[pa.RecordBatch, Counter[str] | None], pa.RecordBatch]:
-    """Return a function that leaves out samples without a thread or a time, and those of processes that nothing else is known
-    of: nsys can sample the whole system. It counts them where it is given a tally."""
+def _chooser(processes: Processes, rows: int) -> Callable[[pa.RecordBatch, Counter[str] | None], pa.RecordBatch]:
+    """Return a function that leaves out samples without a time, those of processes or threads that nothing else is known of
+    (nsys can sample the whole system), and what of so many rows is too much. It counts them where it is given a tally."""
     known = pa.array([key for key in processes.keys if key is not None], pa.int64())
+    limit = np.uint64(MOST_SAMPLES / max(rows, MOST_SAMPLES) * (1 << 32))
 
     def chosen(batch: pa.RecordBatch, tally: Counter[str] | None) -> pa.RecordBatch:
         thread, start = raw(batch, "globalTid"), raw(batch, "start")
-        whole = pc.and_(thread.is_valid(), start.is_valid())
+        whole = start.is_valid()
         ours = pc.is_in(processes.owner(thread), value_set=known) if len(known) else thread.is_valid()
         if tally is not None:
             tally["no_start"] += batch.num_rows - (pc.sum(whole).as_py() or 0)
             tally["foreign_samples"] += pc.sum(pc.and_(whole, pc.invert(ours))).as_py() or 0
-        return batch.filter(pc.and_(whole, ours))
+        kept = batch.filter(pc.and_(whole, ours))
+        if rows <= MOST_SAMPLES:
+            return kept
+        lucky = _scattered(raw(kept, "start").to_numpy() ^ raw(kept, "globalTid").to_numpy()) < limit
+        if tally is not None:
+            tally["samples_thinned"] += kept.num_rows - int(lucky.sum())
+        return kept.filter(pa.array(lucky))
 
     return chosen
+
+
+def _scattered(values: Ints) -> npt.NDArray[np.uint64]:
+    """Return a number below 2^32 for each value, which says nothing of it (the finisher of SplitMix64)."""
+    mixed = values.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)
 
 
 def _placed(batch: pa.RecordBatch, chains: Chains) -> tuple[Ints, Ints]:

@@ -23,7 +23,13 @@ _TALLIED = (
     ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
     ("unnamed_metric", "warning", "samples of GPU metrics have a metric whose name is missing: it is named by its number"),
     ("unplaced_sample", "info", "samples are of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
-    ("foreign_samples", "info", "CPU samples of processes without any other event in the report were left out"),
+    ("foreign_samples", "info", "CPU samples of no thread, or of processes without other events in the report, were left out"),
+    ("samples_thinned", "warning", "CPU samples are more than are kept: these were left out, by chance and of all threads "
+     "alike"),
+    ("foreign_threads", "info", "scheduling events of no thread, or of processes without other events in the report, were left "
+     "out"),
+    ("scheduling_left_out", "warning", "scheduling events are more than are kept: all those of some threads were left out, "
+     "first of threads that do not call CUDA"),
     ("split_stacks", "warning", "call stacks of CPU samples do not stand together in their table: their first part was taken"),
     ("cut_stacks", "info", "call stacks of CPU samples are too deep or too many: the innermost frames were kept"),
     ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),

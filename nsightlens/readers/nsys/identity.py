@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-PRINTED = "nsys cuda_gpu_trace csv"
-"""Kind of the file that nsys stats --report cuda_gpu_trace --format csv prints."""
+PRINTED = {report: f"nsys {report} csv" for report in ("cuda_gpu_trace", "nvtx_gpu_proj_trace")}
+"""Report -> kind of the file that nsys stats --report REPORT --format csv prints."""
 _PREFIX = "nsys-kernel:"
 
 

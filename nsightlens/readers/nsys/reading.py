@@ -23,6 +23,7 @@ from nsightlens.readers.nsys.metrics import Metrics
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import gather
 from nsightlens.readers.nsys.report import describe
+from nsightlens.readers.nsys.scheduling import thread_states
 from nsightlens.readers.nsys.source import (
     CPU_PAGE_FAULTS,
     CUDA_EVENT,
@@ -72,8 +73,9 @@ class Reading:
             for batch in self.source.batches(table, columns, self._jobs):
                 # a record of a CUDA event is no stretch of time: it has no start
                 yield from self._with_owners(name, convert(self._started(batch) if "start" in columns else batch))
-        for name, batch in cpu_samples(self.source, self.processes, self.report.base_ns, self.tally, self._jobs):
-            yield from self._with_owners(name, batch)
+        for made in (cpu_samples, thread_states):
+            for name, batch in made(self.source, self.processes, self.report.base_ns, self.tally, self._jobs):
+                yield from self._with_owners(name, batch)
         if self.source.damage and not self.rows:
             raise ReadError(self.source.path, "the file is damaged: no event can be read", "Export the report again", "damaged")
         yield "profiles", batch_of("profiles", [self._profile()])

@@ -13,8 +13,6 @@ _TIMES = {
     **dict.fromkeys(("ms", "msec", "milliseconds"), 10**6), **dict.fromkeys(("s", "sec", "seconds"), 10**9),
 }
 _SIZES = {"b": 1, "bytes": 1, "kb": 10**3, "kib": 1 << 10, "mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
-TIMES, SIZES = ("Start", "Duration"), ("StcSMem", "DymSMem", "Bytes")
-NUMBERS = ("CorrId", "GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "Ctx", "Strm")
 _DELIMITERS = ",;\t"
 _PLAIN = re.compile(r"-?\d+")
 _GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*")
@@ -22,9 +20,29 @@ _SPACES = str.maketrans("", "", " \u00a0\u202f'’")
 _MOST_DIGITS = 40
 
 
-class Header(NamedTuple):
-    """A header of cuda_gpu_trace: the sign between its cells, the place of each column, and what its unit is (ns, bytes)."""
+class Report(NamedTuple):
+    """A report of nsys stats: its name, its columns of times, sizes and other numbers, and others that its header has."""
 
+    name: str
+    times: tuple[str, ...]
+    sizes: tuple[str, ...]
+    numbers: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+LAUNCHES = Report(
+    "cuda_gpu_trace", ("Start", "Duration"), ("StcSMem", "DymSMem", "Bytes"),
+    ("CorrId", "GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "Ctx", "Strm"), ("CorrId", "GrdX", "Name"))
+PROJECTIONS = Report(
+    "nvtx_gpu_proj_trace", ("Projected Start", "Projected Duration", "Orig Start", "Orig Duration"), (),
+    ("PID", "TID", "NumGPUOps"), ("Name", "Style", "TID"))
+REPORTS = (LAUNCHES, PROJECTIONS)
+
+
+class Header(NamedTuple):
+    """A header: its report, the sign between its cells, the place of each column, and what its unit is (ns, bytes)."""
+
+    report: Report
     delimiter: str
     place: dict[str, int]
     factor: dict[str, int]
@@ -35,18 +53,25 @@ def header(line: str) -> Header | None:
     """Return the header that a line is; None for any other line."""
     for delimiter in _DELIMITERS:
         cells = [cell.strip().strip('"').strip() for cell in line.strip().split(delimiter)]
-        place: dict[str, int] = {}
-        factor: dict[str, int] = {}
-        for at, cell in enumerate(cells):
-            found = _WITH_UNIT.fullmatch(cell)
-            name, unit = (found[1], found[2].strip().lower()) if found else (cell, "")
-            place.setdefault(name, at)
-            counted = (_TIMES if name in TIMES else _SIZES if name in SIZES else {}).get(unit)
-            if counted:
-                factor[name] = counted
-        if {"Start", "Duration", "CorrId", "GrdX", "Name"} <= place.keys() and factor.keys() >= set(TIMES):
-            return Header(delimiter, place, factor, len(cells))
+        for report in REPORTS:
+            place, factor = _columns(cells, report)
+            if set(report.others) <= place.keys() and factor.keys() >= set(report.times):
+                return Header(report, delimiter, place, factor, len(cells))
     return None
+
+
+def _columns(cells: Sequence[str], report: Report) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the place of each column, and the factor of each that has a known unit of time or size."""
+    place: dict[str, int] = {}
+    factor: dict[str, int] = {}
+    for at, cell in enumerate(cells):
+        found = _WITH_UNIT.fullmatch(cell)
+        name, unit = (found[1], found[2].strip().lower()) if found else (cell, "")
+        place.setdefault(name, at)
+        counted = (_TIMES if name in report.times else _SIZES if name in report.sizes else {}).get(unit)
+        if counted:
+            factor[name] = counted
+    return place, factor
 
 
 class Number(NamedTuple):
@@ -83,9 +108,10 @@ def locale_of(rows: Iterable[Sequence[str]], head: Header) -> Locale:
     decimals: set[str] = set()
     thousands: set[str] = set()
     unclear: set[str] = set()
+    columns = [name for name in (*head.report.times, *head.report.sizes, *head.report.numbers) if name in head.place]
     for row in rows:
-        for name in (*TIMES, *SIZES, *NUMBERS):
-            text = row[head.place[name]] if name in head.place else ""
+        for name in columns:
+            text = row[head.place[name]]
             signs = [sign for sign in text if sign in ".,"]
             if len(set(signs)) == 2:
                 decimals.add(signs[-1])

@@ -1,0 +1,68 @@
+"""The lines of a file, plain or under gzip, as far as it can be unpacked: a bounded amount, however little it was packed to."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, AnyStr
+
+from nsightlens.errors import ReadError
+
+_GZIP = b"\x1f\x8b"
+_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+_MOST_UNPACKED, _DENSEST = 1 << 28, 200
+"""Bytes that any gzip file may unpack to, and how many times its own size beyond that."""
+_LONGEST_LINE = 1 << 20
+
+
+class Lines:
+    """The lines of a file, with their ends. A line of more than a MiB comes in pieces.
+
+    is_cut: after the last line, whether the compressed data are damaged, end too early or unpack to too much.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_cut = False
+
+    def of_bytes(self) -> Iterator[bytes]:
+        """Yield the lines. Raises ReadError where the file cannot be opened."""
+        return self._each(lambda raw: raw)
+
+    def of_text(self, encoding: Callable[[bytes], str]) -> Iterator[str]:
+        """Yield the lines in the encoding that follows from the first 4 bytes. Raises ReadError likewise."""
+        def decoded(raw: IO[bytes]) -> IO[str]:
+            start = raw.read(4)
+            raw.seek(0)
+            return io.TextIOWrapper(raw, encoding=encoding(start), errors="replace")
+
+        return self._each(decoded)
+
+    def _each(self, opened: Callable[[IO[bytes]], IO[AnyStr]]) -> Iterator[AnyStr]:
+        try:
+            with self.path.open("rb") as plain:
+                is_packed = plain.read(2) == _GZIP
+                plain.seek(0)
+                most = max(_MOST_UNPACKED, _DENSEST * self.path.stat().st_size) if is_packed else None
+                raw: Any = gzip.GzipFile(fileobj=plain) if is_packed else plain
+                with suppress(*_ERRORS):
+                    if (yield from _up_to(most, opened(raw))):
+                        return
+                self.is_cut = True
+        except OSError as exc:
+            raise ReadError(self.path, exc.strerror or "cannot be read", "Check its path and permissions") from exc
+
+
+def _up_to(most: int | None, file: IO[AnyStr]) -> Generator[AnyStr, None, bool]:
+    """Yield the lines, and return whether the last of them is the last of the file."""
+    held = 0
+    while line := file.readline(_LONGEST_LINE):
+        if most is not None and held > most:
+            return False
+        held += len(line)
+        yield line
+    return True

@@ -1,0 +1,94 @@
+-- Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was captured, in a trace of the
+-- capture (of its own, as SGLang and vLLM write them, or the same trace), set beside the work of its replays, one by one.
+-- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits where it made as many
+-- kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): what they do not agree in is NULL.
+-- Work of graphs that no capture fits has rows without an operator.
+-- @scope run
+-- @needs api_calls
+-- @requires api_calls, kernels, memory_ops, processes, ranges
+-- @assumes A graph numbers its nodes in the order in which they were captured; without numbers (AMD), work of one stream runs in it.
+-- @assumes No trace of a capture was seen for real, so that the match is by number, kind and order alone: calls name no kernel.
+-- @assumes All launches of a capture come from the thread that began it; where others launch, too, no capture fits.
+-- @first rank, graph, node, name, op, module, total_ns
+-- @column run        Run (one workload in one configuration).
+-- @column tool       nsys (of graphs traced node by node) or kineto. Never add them up: they saw the same work.
+-- @column rank       Rank of the process; NULL where unknown.
+-- @column graph      Number of the graph, the one with most nodes first.
+-- @column node       Place of the work within its replay, from 1.
+-- @column kind       kernel, memcpy or memset.
+-- @column name       Short name of the kernel; the direction of a copy.
+-- @column replays    Replays of the graph that were recorded.
+-- @column total_ns   Time of the node in all of them.
+-- @column captures   Recorded captures that fit the graph.
+-- @column op         Operator that launched it in the capture; NULL where no capture fits, or where they differ.
+-- @column op_shapes  Input shapes of that operator, likewise.
+-- @column module     Innermost nn.Module around the launch in the capture, likewise.
+CREATE VIEW graph_replay_operators AS
+WITH RECURSIVE calls AS (
+    SELECT
+        run, tool, process_id, thread, launch_id, start_ns, op_range_id, range_id,
+        CASE WHEN contains(name, 'LaunchKernel') OR contains(name, 'LaunchCooperativeKernel') THEN 'kernel'
+            WHEN contains(name, 'Memcpy') THEN 'memcpy' WHEN contains(name, 'Memset') THEN 'memset'
+            WHEN contains(name, 'StreamBeginCapture') THEN 'begin' WHEN contains(name, 'StreamEndCapture') THEN 'end' END AS kind
+    FROM api_calls
+    WHERE start_ns IS NOT NULL AND process_id IN (SELECT c.process_id FROM api_calls AS c WHERE contains(c.name, 'StreamBeginCapture'))
+), marked AS (
+    SELECT *, count(*) FILTER (kind = 'begin') OVER so_far AS capture,
+        last_value(CASE WHEN kind IN ('begin', 'end') THEN kind END IGNORE NULLS) OVER so_far = 'begin' AS is_inside
+    FROM calls WHERE kind IS NOT NULL
+    WINDOW so_far AS (PARTITION BY process_id, thread ORDER BY start_ns, launch_id ROWS UNBOUNDED PRECEDING)
+), captured AS (
+    SELECT *, row_number() OVER (PARTITION BY process_id, thread, capture ORDER BY start_ns, launch_id) AS node
+    FROM marked WHERE is_inside AND kind NOT IN ('begin', 'end')
+        AND (process_id, thread, capture) IN (SELECT (m.process_id, m.thread, m.capture) FROM marked AS m WHERE m.kind = 'end')
+), around AS (
+    SELECT DISTINCT c.range_id AS of_range, r.kind, r.name, r.parent_id
+    FROM captured AS c JOIN ranges AS r ON c.range_id = r.range_id
+    UNION ALL
+    SELECT a.of_range, r.kind, r.name, r.parent_id
+    FROM around AS a JOIN ranges AS r ON a.parent_id = r.range_id WHERE a.kind <> 'module'
+), sources AS (
+    SELECT c.run, c.tool, p.rank, c.process_id, c.thread, c.capture, c.node, o.name AS op, o.shapes AS op_shapes, m.name AS module,
+        string_agg(c.kind, ' ') OVER (PARTITION BY c.process_id, c.thread, c.capture ORDER BY c.node
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS kinds
+    FROM captured AS c
+    LEFT JOIN processes AS p ON c.process_id = p.process_id
+    LEFT JOIN ranges AS o ON c.op_range_id = o.range_id
+    LEFT JOIN around AS m ON c.range_id = m.of_range AND m.kind = 'module'
+), known AS (
+    SELECT run, tool, rank, kinds, node, count(*) AS captures,
+        CASE WHEN count(DISTINCT coalesce(op, '')) = 1 THEN min(op) END AS op,
+        CASE WHEN count(DISTINCT coalesce(op_shapes, '')) = 1 THEN min(op_shapes) END AS op_shapes,
+        CASE WHEN count(DISTINCT coalesce(module, '')) = 1 THEN min(module) END AS module
+    FROM sources GROUP BY ALL
+), work AS (
+    SELECT run, tool, process_id, launch_id, graph_node_id, stream, start_ns, duration_ns, 'kernel' AS kind, short_name AS name,
+        kernel_id AS id FROM kernels
+    UNION ALL
+    SELECT run, tool, process_id, launch_id, graph_node_id, stream, start_ns, duration_ns, kind, direction, memory_op_id
+    FROM memory_ops
+), replayed AS (
+    SELECT w.*, row_number() OVER (PARTITION BY w.process_id, w.launch_id ORDER BY w.graph_node_id, w.start_ns, w.id) AS node
+    FROM work AS w JOIN api_calls AS a ON w.launch_id = a.launch_id AND w.process_id = a.process_id
+    WHERE contains(a.name, 'GraphLaunch') AND w.start_ns IS NOT NULL
+), replays AS (
+    SELECT process_id, launch_id, count(*) AS nodes, string_agg(kind, ' ' ORDER BY node) AS kinds,
+        string_agg(coalesce(name, ''), chr(10) ORDER BY node) AS names,
+        count(graph_node_id) = count(*) OR (count(graph_node_id) = 0 AND count(DISTINCT stream) = 1) AS is_ordered
+    FROM replayed GROUP BY ALL
+), numbered AS (
+    SELECT r.run, r.tool, p.rank, s.nodes, s.kinds, s.names, s.is_ordered, r.node, r.kind, r.name, r.duration_ns,
+        dense_rank() OVER (PARTITION BY r.run, r.tool, p.rank ORDER BY s.nodes DESC, s.kinds, s.names, s.is_ordered) AS graph
+    FROM replayed AS r JOIN replays AS s ON r.process_id = s.process_id AND r.launch_id = s.launch_id
+    LEFT JOIN processes AS p ON r.process_id = p.process_id
+), nodes AS (
+    SELECT run, tool, rank, graph, node, kinds, is_ordered, kind, name, count(*) AS replays,
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns
+    FROM numbered GROUP BY ALL
+)
+SELECT n.run, n.tool, n.rank, n.graph, n.node, n.kind, n.name, n.replays, n.total_ns, coalesce(k.captures, 0) AS captures, k.op,
+    k.op_shapes, k.module
+FROM nodes AS n
+LEFT JOIN known AS k ON n.run = k.run AND n.tool = k.tool AND n.rank IS NOT DISTINCT FROM k.rank AND n.kinds = k.kinds
+    AND n.node = k.node AND n.is_ordered
+ORDER BY n.run, n.tool, n.rank, n.graph, n.node;
