@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store",
-    "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "ingest", "open", "plots", "read",
-    "recording", "report", "show",
+    "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare", "findings", "ingest",
+    "open", "plots", "read", "recording", "report", "show",
 ]
 
 
@@ -63,9 +63,10 @@ def ingest(
     return open(report.store)
 
 
-def open(store: str | Path | None = None, *, views: str | Path | None = None) -> Store:
+def open(store: str | Path | None = None, *, views: str | Path | None = None, ingest: bool = False) -> Store:
     """Return the store at `store` (else $NSIGHTLENS_STORE, else ./nsightlens-store), opened for reading.
 
+    ingest: where `store` is a run directory or a capture instead, read it first into the store that would be opened without it.
     views: a folder with views of your own (else $NSIGHTLENS_VIEWS): .sql files and Python analyses with headers like ours.
     Raises StoreError where there is no store, ViewError for a mistake in a view of your own. Warns (OldRulesWarning) where
     profiles were read by older rules than this version's.
@@ -73,10 +74,15 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None) ->
     import warnings
 
     from nsightlens.errors import OldRulesWarning
-    from nsightlens.store.store import Store, locate
+    from nsightlens.store.store import Store, is_store, locate
     from nsightlens.views import folder
 
-    opened = Store(locate(store), folder.locate(views))
+    place = locate(store)
+    if ingest and store is not None and not is_store(place):
+        from nsightlens.pipeline.ingest import ingest as _ingest
+
+        place = _ingest([store]).store
+    opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:
         warnings.warn(f"{older} {'profile is' if older == 1 else 'profiles are'} older than the rules of this version; to read "
@@ -89,6 +95,27 @@ def read(path: str | Path) -> dict[str, pa.Table]:
     from nsightlens.pipeline.ingest import read_one
 
     return read_one(path)
+
+
+def findings(store: Store, **parameters: object) -> pa.Table:
+    """Return what to look at first, best first: the findings that `nsightlens summary` begins with (the view findings).
+
+    parameters: those of the view, such as only_run="base". Raises UsageError for others.
+    """
+    return store.view("findings", **parameters)
+
+
+def compare(
+    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run", **judging: object,
+) -> dict[str, pa.Table]:
+    """Return what changed from run `base` to run `other`, as `nsightlens compare runs` judges it: tables by name.
+
+    They are comparability, step, waterfall and differences. by: kernel (the default), key, family, op, module, phase or step;
+    per: run or rank; judging: time, fdr, threshold_pct and skip_steps of the view run_difference. Raises UsageError.
+    """
+    from nsightlens.store.comparison import of_runs
+
+    return of_runs(store, base, other, by=by, per=per, **judging)
 
 
 def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,33 +109,26 @@ def runs(
     """
     import nsightlens as nl
     from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.store import comparison
 
     spare_pandas()
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
     with nl.open(store, views=views) as opened, patience("comparing"):
-        @cache
-        def waterfall() -> pa.Table:
-            return opened.view("run_waterfall", by=items, per=per, **asked)
-
         if output is not None and form is None:
             check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
         if output is not None and output.suffix.lower() in PICTURES:
             from nsightlens.cli.plot import gpus_of
 
-            nl.plots.save(nl.plots.run_waterfall(waterfall(), gpus=gpus_of(opened)), output)
+            waterfall = opened.view("run_waterfall", by=items, per=per, **asked)
+            nl.plots.save(nl.plots.run_waterfall(waterfall, gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
         def differences() -> pa.Table:
             return opened.view("run_difference", by=by or "kernel", **asked)
 
         def behind() -> dict[str, pa.Table]:
-            return {
-                "comparability": opened.view("comparability", base=base, other=other),
-                "step": opened.view("run_difference", by="step", **asked),
-                "waterfall": waterfall(),
-                "differences": differences(),
-            }
+            return comparison.of_runs(opened, by=by, per=per, **asked)
 
         if form or output:
             emit_page(behind, differences, form, output, wide=wide)

@@ -1,0 +1,29 @@
+"""What changed from one run to another: the tables behind `nsightlens compare runs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsightlens.store.store import Store
+
+
+def of_runs(
+    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run", **judging: Any,
+) -> dict[str, pa.Table]:
+    """Return what makes two runs hard to compare, where the step time went, and what changed, as rows of these views:
+
+    comparability, step (run_difference of whole steps), waterfall (run_waterfall), differences (run_difference of items).
+
+    by, per, judging: their parameters; without `by`, the waterfall is of families and the items are kernels.
+    Raises UsageError for runs and parameters that there are not.
+    """
+    asked = {"base": base, "other": other, **judging}
+    return {
+        "comparability": store.view("comparability", base=base, other=other),
+        "step": store.view("run_difference", by="step", **asked),
+        "waterfall": store.view("run_waterfall", by=by if by not in (None, "step") else "family", per=per, **asked),
+        "differences": store.view("run_difference", by=by or "kernel", **asked),
+    }
