@@ -108,6 +108,6 @@ def test_names_of_tables() -> None:
     assert tables.is_report(["StringIds", "PROCESSES"])
     assert not tables.is_report(["PROCESSES"])
     assert not tables.is_report(["StringTable", "CUPTI_ACTIVITY_KIND_KERNEL"])
-    assert tables.canonical(["NVTX_EVENTS_V2", "NVTX_EVENTS", "NVTX_EVENTS_V12", "SCHED_EVENTS"]) == {
-        "NVTX_EVENTS": "NVTX_EVENTS_V12"
+    assert tables.canonical(["NVTX_EVENTS_V2", "NVTX_EVENTS", "NVTX_EVENTS_V12", "SCHED_EVENTS", "NIC_ID_MAP"]) == {
+        "NVTX_EVENTS": "NVTX_EVENTS_V12", "SCHED_EVENTS": "SCHED_EVENTS"
     }

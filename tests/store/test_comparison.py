@@ -12,7 +12,6 @@ from nsightlens.errors import StoreError, UsageError
 from tests.cli.command_line import run
 from tests.places import ROOT
 
-
 NSYS = ROOT / "fixtures/simulated_resnet18_ddp/nsys"
 
 

@@ -101,7 +101,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
     assert isinstance(done.exception, ReadError)
 
 
-def test_a_view_whose_books_are_off_warns(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_whose_books_are_off_warns(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = """-- Two parts of each kind.
 -- @scope run
 -- @column kind      Kind.
@@ -114,7 +114,8 @@ CREATE VIEW family_summary AS SELECT 1"""
         "FROM (VALUES ('a', 1, 3), ('a', 2, 3), ('b', 1, 3)) AS t(kind, part_ns, whole_ns)"
         + (" WHERE part_ns = 2" if parameters else ""), []))
     monkeypatch.setattr(registry, "load", lambda: {wrong.name: wrong})
-    with pytest.warns(BalanceWarning, match="family_summary: .* 1 do not balance; the first: kind b"):
+    said = "family_summary: .* 1 do not balance; the first: kind b"
+    with nl.open(bundled_store) as store, pytest.warns(BalanceWarning, match=said):
         assert store.view(wrong.name, only_part_ns=2).num_rows == 1
 
 

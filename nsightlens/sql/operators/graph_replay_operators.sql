@@ -5,7 +5,7 @@
 -- Work of graphs that no capture fits has rows without an operator.
 -- @scope run
 -- @needs api_calls
--- @requires api_calls, kernels, memory_ops, processes, ranges
+-- @requires _graph_captures, api_calls, kernels, memory_ops, processes
 -- @assumes A graph numbers its nodes in the order in which they were captured; without numbers (AMD), work of one stream runs in it.
 -- @assumes No trace of a capture was seen for real, so that the match is by number, kind and order alone: calls name no kernel.
 -- @assumes All launches of a capture come from the thread that began it; where others launch, too, no capture fits.
@@ -24,44 +24,7 @@
 -- @column op_shapes  Input shapes of that operator, likewise.
 -- @column module     Innermost nn.Module around the launch in the capture, likewise.
 CREATE VIEW graph_replay_operators AS
-WITH RECURSIVE calls AS (
-    SELECT
-        run, tool, process_id, thread, launch_id, start_ns, op_range_id, range_id,
-        CASE WHEN contains(name, 'LaunchKernel') OR contains(name, 'LaunchCooperativeKernel') THEN 'kernel'
-            WHEN contains(name, 'Memcpy') THEN 'memcpy' WHEN contains(name, 'Memset') THEN 'memset'
-            WHEN contains(name, 'StreamBeginCapture') THEN 'begin' WHEN contains(name, 'StreamEndCapture') THEN 'end' END AS kind
-    FROM api_calls
-    WHERE start_ns IS NOT NULL AND process_id IN (SELECT c.process_id FROM api_calls AS c WHERE contains(c.name, 'StreamBeginCapture'))
-), marked AS (
-    SELECT *, count(*) FILTER (kind = 'begin') OVER so_far AS capture,
-        last_value(CASE WHEN kind IN ('begin', 'end') THEN kind END IGNORE NULLS) OVER so_far = 'begin' AS is_inside
-    FROM calls WHERE kind IS NOT NULL
-    WINDOW so_far AS (PARTITION BY process_id, thread ORDER BY start_ns, launch_id ROWS UNBOUNDED PRECEDING)
-), captured AS (
-    SELECT *, row_number() OVER (PARTITION BY process_id, thread, capture ORDER BY start_ns, launch_id) AS node
-    FROM marked WHERE is_inside AND kind NOT IN ('begin', 'end')
-        AND (process_id, thread, capture) IN (SELECT (m.process_id, m.thread, m.capture) FROM marked AS m WHERE m.kind = 'end')
-), around AS (
-    SELECT DISTINCT c.range_id AS of_range, r.kind, r.name, r.parent_id
-    FROM captured AS c JOIN ranges AS r ON c.range_id = r.range_id
-    UNION ALL
-    SELECT a.of_range, r.kind, r.name, r.parent_id
-    FROM around AS a JOIN ranges AS r ON a.parent_id = r.range_id WHERE a.kind <> 'module'
-), sources AS (
-    SELECT c.run, c.tool, p.rank, c.process_id, c.thread, c.capture, c.node, o.name AS op, o.shapes AS op_shapes, m.name AS module,
-        string_agg(c.kind, ' ') OVER (PARTITION BY c.process_id, c.thread, c.capture ORDER BY c.node
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS kinds
-    FROM captured AS c
-    LEFT JOIN processes AS p ON c.process_id = p.process_id
-    LEFT JOIN ranges AS o ON c.op_range_id = o.range_id
-    LEFT JOIN around AS m ON c.range_id = m.of_range AND m.kind = 'module'
-), known AS (
-    SELECT run, tool, rank, kinds, node, count(*) AS captures,
-        CASE WHEN count(DISTINCT coalesce(op, '')) = 1 THEN min(op) END AS op,
-        CASE WHEN count(DISTINCT coalesce(op_shapes, '')) = 1 THEN min(op_shapes) END AS op_shapes,
-        CASE WHEN count(DISTINCT coalesce(module, '')) = 1 THEN min(module) END AS module
-    FROM sources GROUP BY ALL
-), work AS (
+WITH work AS (
     SELECT run, tool, process_id, launch_id, graph_node_id, stream, start_ns, duration_ns, 'kernel' AS kind, short_name AS name,
         kernel_id AS id FROM kernels
     UNION ALL
@@ -89,6 +52,6 @@ WITH RECURSIVE calls AS (
 SELECT n.run, n.tool, n.rank, n.graph, n.node, n.kind, n.name, n.replays, n.total_ns, coalesce(k.captures, 0) AS captures, k.op,
     k.op_shapes, k.module
 FROM nodes AS n
-LEFT JOIN known AS k ON n.run = k.run AND n.tool = k.tool AND n.rank IS NOT DISTINCT FROM k.rank AND n.kinds = k.kinds
+LEFT JOIN _graph_captures AS k ON n.run = k.run AND n.tool = k.tool AND n.rank IS NOT DISTINCT FROM k.rank AND n.kinds = k.kinds
     AND n.node = k.node AND n.is_ordered
 ORDER BY n.run, n.tool, n.rank, n.graph, n.node;
