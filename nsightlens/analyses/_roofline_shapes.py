@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.views.connection import connect
@@ -110,6 +111,8 @@ def rows(
     One per kernel, grid, block, operator and shapes; launches of all ranks together, or of each rank.
     """
     shaped = shape_work.analyse(ask)
+    if not _is_known(shaped):
+        return counted.schema.empty_table()
     tables = {
         "work": shaped, "counted": counted, "pairs": ask(_PAIRS, []),
         "sheets": ask(_SHEETS, [assume_gpu, force_gpu]),
@@ -121,3 +124,8 @@ def rows(
         found = connection.sql(_PLACED, params={"each": each, "definition": DEFINITION}).to_arrow_table()
     return pa.table({field.name: found[field.name].cast(field.type) if field.name in found.column_names
                      else pa.nulls(found.num_rows, field.type) for field in counted.schema})
+
+
+def _is_known(shaped: pa.Table) -> bool:
+    """Return whether the work of any launch is known, without which no launch needs to be read."""
+    return bool(pc.any(pc.and_(pc.greater(shaped["work_flop"], 0), pc.greater(shaped["minimal_bytes"], 0))).as_py())

@@ -111,6 +111,7 @@ _COUNTED = """
 FROM _true_roofline(kernel := ?, kernel_regex := ?, assume_gpu := ?, force_gpu := ?, timed_by := ?, worst_place := ?,
     over_ranks := ?, taken := ?)
 """
+_HAS_COUNTERS = "SELECT 1 FROM kernels WHERE tool = 'ncu' LIMIT 1"
 
 
 def analyse(
@@ -123,7 +124,8 @@ def analyse(
                                  ("launches", launches, LAUNCHES), ("work", work, WORK)):
         if value not in choices:
             raise UsageError(f"true_roofline: {name} {value!r}: there are {', '.join(choices)}")
-    counted = ask(_COUNTED, [kernel, kernel_regex, assume_gpu, force_gpu, time, GRADES.index(grade) + 1, ranks, launches])
+    counted_rows = _COUNTED if ask(_HAS_COUNTERS, []).num_rows else f"{_COUNTED} LIMIT 0"  # else it would read all launches
+    counted = ask(counted_rows, [kernel, kernel_regex, assume_gpu, force_gpu, time, GRADES.index(grade) + 1, ranks, launches])
     if work == "counters":
         return counted
     shaped = _roofline_shapes.rows(ask, counted, kernel=kernel, kernel_regex=kernel_regex, assume_gpu=assume_gpu,

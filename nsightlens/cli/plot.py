@@ -88,7 +88,8 @@ def of_best_tool(table: pa.Table) -> pa.Table:
     if "tool" not in table.column_names:
         return table
     pairs = list(zip(table["run"].to_pylist(), table["tool"].to_pylist(), strict=True))
-    best = {run: min((tool for other, tool in set(pairs) if other == run), key=_TOOLS.index) for run, _ in pairs}
+    tools = set(pairs)
+    best = {run: min((tool for other, tool in tools if other == run), key=_TOOLS.index) for run, _ in tools}
     return table.filter(pa.array([best[run] == tool for run, tool in pairs], pa.bool_()))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +25,8 @@ _COARSER = (FINEST, 1000, 250)
 _MOST_STEPS = 64
 _MOST_ROWS = 1_000_000
 """Rows of a table with a row per event that are worth packing: more do not fit, and are not fetched."""
+_MOST_LAUNCHES = 2_000_000
+"""Launches that a view may read one by one for a page: 5 million of them took 4 GB."""
 
 
 class Contents:
@@ -55,6 +58,10 @@ class Contents:
                 "categories": CATEGORIES}
 
     def _add_table(self, question: Question) -> None:
+        if question.reads_launches and self._launches > _MOST_LAUNCHES:
+            self.left_out.append(f"{question.view}, which reads each of {self._launches:,} kernels: "
+                                 f"{question.command(self._store, self._runs)}")
+            return
         if question.is_long and (rows := question.count(self._store, self._runs)) > _MOST_ROWS:
             self._leave_out(question, rows)
             return
@@ -73,6 +80,12 @@ class Contents:
                                            "docs": {name: docs[name] for name in table.column_names}}
         else:
             self._leave_out(question, table.num_rows)
+
+    @cached_property
+    def _launches(self) -> int:
+        """Return how many kernels the page is about."""
+        captured = self._store.view("profile_overview").to_pylist()
+        return sum(row["kernels"] for row in captured if not self._runs or row["run"] in self._runs)
 
     def _leave_out(self, question: Question, rows: int) -> None:
         self.left_out.append(f"{rows:,} rows of {question.view}: {question.command(self._store, self._runs)}")

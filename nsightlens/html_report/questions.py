@@ -30,6 +30,8 @@ class Question:
     """Column that must be true: other rows have nothing to show here."""
     is_long: bool = False
     """It has a row per event, and is left out first where the page becomes too large."""
+    reads_launches: bool = False
+    """It holds every launch in memory while it is computed, and is left out where there are too many."""
 
     @property
     def name(self) -> str:
@@ -83,14 +85,14 @@ QUESTIONS = (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "time_tool", "time_grade",
         "launches", "duration_ns", "work_source", "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity",
         "ncu_duration_ns", "ncu_achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s", "roof_pct", "simulated"),
-        only="plottable"),
+        only="plottable", reads_launches=True),
     Question("roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "launches", "duration_ns",
         "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity", "peak_flop_per_s", "peak_bytes_per_s",
         "roof_pct", "simulated"), only="plottable"),
-    Question("headroom"),
+    Question("headroom", reads_launches=True),
     Question("cuda_api_summary"), Question("memory_op_summary"), Question("synchronization_summary"), Question("nvtx_summary"),
-    Question("nvtx_gpu_projection"), Question("os_call_summary"),
+    Question("nvtx_gpu_projection", reads_launches=True), Question("os_call_summary"),
 )
 
 

@@ -116,7 +116,8 @@ def stacked(axes: Axes, labels: Sequence[str], parts: Mapping[str, Sequence[floa
     """Draw bars, one per label, each stacked from `parts` (name -> a value per label, in the axes' unit)."""
     base = [0.0] * len(labels)
     for name, values in parts.items():
-        style: dict[str, Any] = {"color": colours[name], "edgecolor": "white", "linewidth": 0.4, "label": name}
+        style: dict[str, Any] = {"color": colours[name], "label": name}
+        style |= {"edgecolor": "white", "linewidth": 0.4} if width < 1 else {"linewidth": 0, "antialiased": False}
         if horizontal:
             axes.barh(range(len(labels)), values, left=base, height=width, **style)
         else:

@@ -14,12 +14,17 @@ from nsightlens.views.palette import CATEGORIES
 
 _NAMES = {"data_loader": "data loader", "cpu_exec": "CPU exec"}
 _MOST_STEPS = 200
+_SEPARATE = 60
+"""Bars that may have gaps between them: more would be a pattern of stripes."""
+_LABELS = 60
+"""Characters that fit below a panel."""
 _ALIKE = 10
 
 
 def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process of `table` (rows of the view `step_breakdown`), a bar per step, stacked by category.
 
+    Of more than 200 steps each bar is the mean of several consecutive ones, and the axis says of how many.
     Panels have one unit and scale, unless the longest steps of two runs are ten times apart: then each run has its own.
     Processes with a single row each share one panel, a bar per process.
     `gpus`: product name per (run, tool), for the titles. Raises NsightlensError where there are no rows.
@@ -74,14 +79,19 @@ def _panels(rows: list[Row]) -> list[tuple[str, list[str], list[Row]]]:
 
 
 def _draw(axes: Axes, names: list[str], rows: list[Row], factor: float) -> None:
-    rows, names = rows[:_MOST_STEPS], names[:_MOST_STEPS]
-    parts = {category: [(row[f"{category}_ns"] or 0) / factor for row in rows] for category in CATEGORIES}
-    frame.stacked(axes, names, parts, CATEGORIES)
-    if len(names) > 12:
-        every = math.ceil(len(names) / 12)
-        axes.set_xticks(range(0, len(names), every), names[::every])
+    merged = math.ceil(len(rows) / _MOST_STEPS)
+    bars, names = [rows[at : at + merged] for at in range(0, len(rows), merged)], names[::merged]
+    parts = {category: [sum(row[f"{category}_ns"] or 0 for row in bar) / (len(bar) * factor) for bar in bars]
+             for category in CATEGORIES}
+    frame.stacked(axes, names, parts, CATEGORIES, width=0.8 if len(bars) <= _SEPARATE else 1.0)
     one_each = len(frame.labels(rows)) == len(rows)
-    axes.set_xlabel("Step" if not one_each else "Whole capture" if rows[0]["step_id"] is None else "One step each", fontsize=9)
+    ticks = 12 if one_each else min(12, _LABELS // (2 + max(map(len, names))))
+    if len(names) > ticks:
+        every = math.ceil(len(names) / ticks)
+        axes.set_xticks(range(0, len(names), every), names[::every])
+    one = "Whole capture" if rows[0]["step_id"] is None else "One step each"
+    several = f"Step (each bar: the mean of {merged:,})" if merged > 1 else "Step"
+    axes.set_xlabel(one if one_each else several, fontsize=9)
     axes.tick_params(labelsize=8)
     frame.tidy(axes)
 

@@ -156,6 +156,14 @@ def test_tables_of_too_many_rows_are_named_and_not_fetched(bundled_store: Path, 
     assert "timeline_kernels" not in facts(made.html)["tables"] and "kernel_summary" in facts(made.html)["tables"]
 
 
+def test_views_that_read_every_launch_are_left_out_of_a_large_store(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_MOST_LAUNCHES", 100)
+    made = report(store)
+    kernels = sum(store.view("profile_overview")["kernels"].to_pylist())
+    assert f"headroom, which reads each of {kernels:,} kernels: nsightlens show headroom" in made.left_out
+    assert "headroom" not in facts(made.html)["tables"] and "kernel_summary" in facts(made.html)["tables"]
+
+
 def test_counters_alone_make_a_page(tmp_path: Path) -> None:
     ncu(tmp_path / "run" / "a.csv", {"gpu__time_duration.sum": ("nsecond", "1000")})
     with nl.ingest(tmp_path / "run", store=tmp_path / "store") as opened:

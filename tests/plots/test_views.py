@@ -52,6 +52,16 @@ def test_a_plot_has_its_view_and_says_what_an_empty_one_lacks(name: str) -> None
         plots.PLOTS[name](pa.table({column: pa.array([], pa.null()) for column, _ in view.columns}))
 
 
+def test_of_many_steps_each_bar_is_the_mean_of_several() -> None:
+    figure = plots.step_breakdown(table(*(step(number) for number in range(10_000, 10_450))))
+    (axes,) = (axes for axes in figure.axes if axes.get_visible())
+    assert axes.get_xlabel() == "Step (each bar: the mean of 3)"
+    assert len({patch.get_x() for patch in axes.patches}) == 150, "all 450 steps are in it"  # type: ignore[attr-defined]
+    assert sum(heights(axes)) == pytest.approx(150 * sum(heights(plots.step_breakdown(table(step(1))).axes[0])))
+    shown = [text.get_text() for text in axes.get_xticklabels()]
+    assert shown[:2] == ["10000", "10057"] and sum(len(text) + 2 for text in shown) <= 60
+
+
 def test_steps_are_stacked_in_one_unit() -> None:
     figure = plots.step_breakdown(table(step(1), step(2), step(1, rank=1, process_id="Q:0"), step(2, rank=1, process_id="Q:0")),
                                   gpus={("base", "kineto"): "A100"})
