@@ -160,8 +160,8 @@ def test_views_that_read_every_launch_are_left_out_of_a_large_store(store: nl.St
     monkeypatch.setattr(contents, "_MOST_LAUNCHES", 100)
     made = report(store)
     kernels = sum(store.view("profile_overview")["kernels"].to_pylist())
-    assert f"headroom, which reads each of {kernels:,} kernels: nsightlens show headroom" in made.left_out
-    assert "headroom" not in facts(made.html)["tables"] and "kernel_summary" in facts(made.html)["tables"]
+    assert f"nvtx_gpu_projection, which reads each of {kernels:,} kernels: nsightlens show nvtx_gpu_projection" in made.left_out
+    assert "nvtx_gpu_projection" not in facts(made.html)["tables"] and "kernel_summary" in facts(made.html)["tables"]
 
 
 def test_counters_alone_make_a_page(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def test_only_what_a_question_reads_is_computed(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
         store.view("busy_time")
         first = _computed(store)
-        assert "_gpu_work" in first and "_roofline_point" not in first
-        store.view("roofline")
-        assert _computed(store) > {"_ncu_launch", "_roofline_point", *first}
+        assert "_gpu_work" in first and "_ncu_launch" not in first
+        store.view("ncu_by_config")
+        assert _computed(store) > {"_ncu_launch", *first}
 
 
 def test_a_macro_is_read_through(bundled_store: Path) -> None:
@@ -62,13 +62,13 @@ def test_a_macro_is_read_through(bundled_store: Path) -> None:
 def test_a_large_store_computes_nothing_ahead(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_views, "MOST_ROWS", 1)
     with nl.open(bundled_store) as store:
-        store.view("roofline")
+        store.view("ncu_by_config")
         assert _computed(store) == set()
 
 
 def test_what_a_user_asks_in_sql_stands_alone(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
-        assert store.sql("FROM roofline()").num_rows > 0
+        assert store.sql("FROM ncu_by_config").num_rows > 0
         assert _computed(store) == set()
 
 
@@ -86,7 +86,7 @@ def test_a_view_that_cannot_be_computed_says_why_when_it_is_read() -> None:
     connection = catalog()
     connection.execute("DROP TABLE metric_summaries")
     with pytest.raises(duckdb.CatalogException, match="metric_summaries"):
-        asking(connection)("FROM roofline()", ())
+        asking(connection)("FROM ncu_by_config", ())
     assert ("_ncu_launch",) not in connection.execute(TEMPORARY).fetchall()
 
 
