@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import random
 import sqlite3
 from collections import Counter
@@ -17,7 +16,9 @@ import nsightlens as nl
 from nsightlens.errors import NsightlensError, ReadError
 from nsightlens.readers import nsys
 from tests.places import ROOT, sqlite_captures
-from tests.readers.nsys_report import Row, report
+from tests.readers import nsys_csv
+from tests.readers.nsys_csv import codes, of, read
+from tests.readers.nsys_report import report
 
 TIMES = ("Projected Start", "Projected Duration", "Orig Start", "Orig Duration")
 OTHERS = ("Style", "PID", "TID", "NumGPUOps", "Lvl", "NumChild", "RangeId", "ParentId", "RangeStack")
@@ -31,29 +32,7 @@ CAPTURE = ROOT.parent / "shared" / "data" / "nsys" / "mingxu1067__GPU-Perf-Analy
 
 
 def printed(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEADER, delimiter: str = ",") -> str:
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows([head, *rows])
-    return out.getvalue()
-
-
-def read(path: Path) -> dict[str, list[Row]]:
-    """Return the rows of each table without their NULLs."""
-    found: dict[str, list[Row]] = {}
-    for name, batch in nsys.read([path]):
-        found.setdefault(name, []).extend(
-            {key: value for key, value in row.items() if value is not None} for row in batch.to_pylist())
-    return found
-
-
-def of(tmp_path: Path, text: str, encoding: str = "utf-8") -> dict[str, list[Row]]:
-    path = tmp_path / "proj.csv"
-    path.write_text(text, encoding=encoding)
-    assert nsys.sniff(path, path.read_bytes()[:1 << 16])
-    return read(path)
-
-
-def codes(found: dict[str, list[Row]]) -> dict[str, int]:
-    return {row["code"]: row["count"] for row in found["diagnostics"]}
+    return nsys_csv.printed(rows, head, delimiter)
 
 
 def test_host_times_are_ranges_and_gpu_times_are_projections(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import random
 import sqlite3
 from pathlib import Path
@@ -17,7 +15,9 @@ from nsightlens.errors import NsightlensError, ReadError
 from nsightlens.readers import nsys
 from nsightlens.readers.nsys.stats_cells import Locale, header, locale_of
 from tests.places import sqlite_captures
-from tests.readers.nsys_report import Row, report
+from tests.readers import nsys_csv
+from tests.readers.nsys_csv import codes, of, read
+from tests.readers.nsys_report import report
 
 HEADER = ("Start (ns)", "Duration (ns)", "CorrId", "GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "StcSMem (MB)",
           "DymSMem (MB)", "Bytes (MB)", "Throughput (MB/s)", "SrcMemKd", "DstMemKd", "Device", "Ctx", "GreenCtx", "Strm", "Name")
@@ -31,28 +31,7 @@ UNITS = {"ns": 1, "nsec": 1, "us": 10**3, "usec": 10**3, "μs": 10**3, "ms": 10*
 
 
 def printed(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEADER, delimiter: str = ",") -> str:
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows([head, *rows])
-    return out.getvalue()
-
-
-def read(path: Path) -> dict[str, list[Row]]:
-    """Return the rows of each table without their NULLs."""
-    found: dict[str, list[Row]] = {}
-    for name, batch in nsys.read([path]):
-        found.setdefault(name, []).extend(
-            {key: value for key, value in row.items() if value is not None} for row in batch.to_pylist())
-    return found
-
-
-def of(tmp_path: Path, text: str, encoding: str = "utf-8") -> dict[str, list[Row]]:
-    (tmp_path / "trace.csv").write_text(text, encoding=encoding)
-    assert nsys.sniff(tmp_path / "trace.csv", (tmp_path / "trace.csv").read_bytes()[:1 << 16])
-    return read(tmp_path / "trace.csv")
-
-
-def codes(found: dict[str, list[Row]]) -> dict[str, int]:
-    return {row["code"]: row["count"] for row in found["diagnostics"]}
+    return nsys_csv.printed(rows, head, delimiter)
 
 
 def test_a_table_as_nsys_prints_it(tmp_path: Path) -> None:
