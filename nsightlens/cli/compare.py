@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,20 +116,20 @@ def runs(
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
     with nl.open(store, views=views) as opened, patience("comparing"):
+        @cache
+        def behind() -> dict[str, pa.Table]:
+            return comparison.of_runs(opened, by=by, per=per, **asked)
+
         if output is not None and form is None:
             check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
         if output is not None and output.suffix.lower() in PICTURES:
             from nsightlens.cli.plot import gpus_of
 
-            waterfall = opened.view("run_waterfall", by=items, per=per, **asked)
-            nl.plots.save(nl.plots.run_waterfall(waterfall, gpus=gpus_of(opened)), output)
+            nl.plots.save(nl.plots.run_waterfall(behind()["waterfall"], gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
         def differences() -> pa.Table:
             return opened.view("run_difference", by=by or "kernel", **asked)
-
-        def behind() -> dict[str, pa.Table]:
-            return comparison.of_runs(opened, by=by, per=per, **asked)
 
         if form or output:
             emit_page(behind, differences, form, output, wide=wide)
