@@ -51,6 +51,14 @@ ROW_LINKS = {"sampled_frames": {"parent_id": ("parent_row", "sampled_frames"), "
 """Table -> its columns that are ids of rows of another: what readers give for each (the number of that row in the window), and
 the other table."""
 
+TEMPLATE = "_template"
+"""The column that joins the rows of a table to what they have in common (columns/row_templates.py)."""
+
+
+def templates_of(table: str) -> str:
+    """Return the name of the part and of the catalog's table that hold the templates of a table's rows."""
+    return f"_{table}_templates"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

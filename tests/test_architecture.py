@@ -172,7 +172,7 @@ def _light(code: str, heavy: set[str]) -> None:
 def _loaded_by(code: str) -> set[str]:
     program = f"{code}\nimport sys; print('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return {line.split(".")[0] for line in done.stdout.splitlines()}
+    return {".".join(words[:depth]) for words in (line.split(".") for line in done.stdout.splitlines()) for depth in (1, 2, 3)}
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -192,7 +192,13 @@ def test_ingest_and_show_need_no_pandas(tmp_path: Path) -> None:
         _light(code + "from nsightlens.cli import main\nmain()\n", {"torch", "pandas", "matplotlib"})
 
 
+def test_a_question_to_a_store_loads_nothing_that_reads_captures(bundled_store: Path) -> None:
+    code = f"import nsightlens\nwith nsightlens.open({str(bundled_store)!r}) as store: store.sql('SELECT 1')"
+    _light(code, {"torch", "matplotlib", "rich", "nsightlens.readers.formats", "nsightlens.attribution", "nsightlens.matching",
+                  "nsightlens.pipeline", "nsightlens.store.swept", "pyarrow.compute", "pyarrow.parquet", "multiprocessing"})
+
+
 def test_pyarrow_still_finds_pandas_when_asked() -> None:
-    code = "import sys\nfrom nsightlens.pipeline.workers import spare_pandas\nspare_pandas()\nimport pyarrow as pa\n"
+    code = "import sys\nfrom nsightlens.pipeline.memory import spare_pandas\nspare_pandas()\nimport pyarrow as pa\n"
     code += "assert 'pandas' not in sys.modules\nassert pa.table({'a': [1]}).to_pandas()['a'].sum() == 1"
     assert "pandas" in _loaded_by(code)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nsightlens.analyses import _own
 from nsightlens.errors import UsageError
@@ -36,6 +35,10 @@ def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
 
 def select(table: pa.Table, selected: Mapping[str, Sequence[object]]) -> pa.Table:
     """Return the rows that have, in each of the columns, one of its values. Raises UsageError for a value of another type."""
+    if not selected:
+        return table
+    import pyarrow.compute as pc
+
     for column, wanted in selected.items():
         try:
             values = pa.array(wanted).cast(table.schema.field(column).type)

@@ -41,9 +41,6 @@ from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.row_templates import RowTemplates
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
-RULES_VERSION = 2
-"""Raised whenever GPU work gets another operator, range, module, phase, step or collective."""
-
 
 @dataclass(frozen=True, slots=True)
 class Window:

@@ -13,8 +13,9 @@ from nsightlens.attribution.intervals import at
 from nsightlens.attribution.range_labels import Labels
 from nsightlens.attribution.range_tree import RangeTree
 from nsightlens.columns.arrays import MISSING, Int, Places, nullable, stretches
-from nsightlens.columns.row_templates import TEMPLATE, expand
+from nsightlens.columns.row_templates import expand
 from nsightlens.columns.spilled import LongColumn
+from nsightlens.schema import TEMPLATE
 
 INNER_STEP = "annotation"
 

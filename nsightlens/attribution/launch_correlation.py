@@ -15,9 +15,6 @@ import numpy.typing as npt
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, stretches
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
-RULES_VERSION = 1
-"""Raised whenever GPU work gets another launching call, queue delay or place in the order of launches."""
-
 _KEY_BITS = 44
 _TABLE_PER_CALL = 4
 """Entries, 4 bytes each, that a table by correlation id may have per call."""

@@ -19,9 +19,6 @@ import pyarrow.compute as pc
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, hash_rows, nullable, stretches
 from nsightlens.columns.spilled import LongColumn, values_at, whole
 
-RULES_VERSION = 1
-"""Raised whenever another kernel counts as one that outlasts what its stream allows."""
-
 MARGIN_NS = 1000
 """By how much clocks may err; Kineto wrote whole microseconds until 2024."""
 

@@ -47,7 +47,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     from nsightlens.cli.behind import tables_behind
     from nsightlens.cli.page import heading
     from nsightlens.errors import NsightlensError
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)
@@ -109,7 +109,7 @@ def runs(
     nsightlens compare runs base fused --output waterfall.png
     """
     import nsightlens as nl
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
     from nsightlens.store import comparison
 
     spare_pandas()

@@ -51,7 +51,7 @@ def command(
     nsightlens ingest runs/base --executor dask --scheduler-file scheduler.json
     mpiexec -n 65 python -m mpi4py.futures -m nsightlens ingest runs/base --executor mpi
     """
-    from nsightlens.pipeline.workers import return_memory, spare_pandas
+    from nsightlens.pipeline.memory import return_memory, spare_pandas
 
     return_memory()
     spare_pandas()

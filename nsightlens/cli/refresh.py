@@ -40,7 +40,7 @@ def command(
     nsightlens refresh
     nsightlens refresh --store nsightlens-store --jobs 4
     """
-    from nsightlens.pipeline.workers import return_memory, spare_pandas
+    from nsightlens.pipeline.memory import return_memory, spare_pandas
 
     return_memory()
     spare_pandas()

@@ -32,7 +32,7 @@ def command(
     nsightlens scan runs/base
     nsightlens scan runs/base -f csv
     """
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
     import pyarrow as pa

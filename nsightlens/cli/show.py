@@ -53,7 +53,7 @@ def command(
     import pyarrow as pa
 
     import nsightlens as nl
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
     from nsightlens.cli.why_empty import why_empty

@@ -28,7 +28,7 @@ def command(
     nsightlens sql "SELECT name, metrics['dram__bytes.sum'] FROM kernels WHERE tool = 'ncu'" --format csv
     """
     import nsightlens as nl
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
     text = sys.stdin.read() if statement == "-" else statement

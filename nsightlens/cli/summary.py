@@ -50,7 +50,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import ordered
     from nsightlens.names import printable
-    from nsightlens.pipeline.workers import spare_pandas
+    from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
     asked = chosen(filters)

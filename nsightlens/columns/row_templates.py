@@ -17,17 +17,10 @@ import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Hash, Int, Mask, Places, hash_rows, integers
 from nsightlens.columns.spool import Spool, Spooled
-from nsightlens.schema import Table
+from nsightlens.schema import TEMPLATE, Table
 
-TEMPLATE = "_template"
-"""The column of both tables that joins them."""
 MOST = 1 << 17
 """Templates that are remembered together."""
-
-
-def templates_of(table: str) -> str:
-    """Return the name of the part and of the catalog's table that hold the templates of a table's rows."""
-    return f"_{table}_templates"
 
 
 def template_schema(table: Table) -> pa.Schema:

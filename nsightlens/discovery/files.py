@@ -28,7 +28,7 @@ from nsightlens.discovery.ranks import (
 )
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import ReadError, UsageError
-from nsightlens.readers import READERS
+from nsightlens.readers.formats import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
 from nsightlens.readers.ncu_rep.stream import MAGIC, codec_of, unpacked_head
 from nsightlens.readers.reader import HEAD_BYTES, Probe, Reader

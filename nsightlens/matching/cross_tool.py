@@ -26,9 +26,6 @@ from nsightlens.matching.ncu_positions import UNKNOWN
 from nsightlens.matching.sequence_alignment import HOLE
 from nsightlens.matching.timelines import Recording
 
-RULES_VERSION = 2
-"""Raised whenever other launches are paired: the rows of `matches` are then made again, without reading a file."""
-
 _PROCESSES = """
 SELECT run, tool, rank, profile_id, process_id, count(*) AS launches
 FROM kernels WHERE run IN (SELECT unnest(?)) GROUP BY ALL ORDER BY run, tool, rank, profile_id, process_id

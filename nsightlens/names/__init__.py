@@ -13,11 +13,8 @@ from nsightlens.names.key import Parsed, parse
 from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import TENSOR_CORES, used
 
-__all__ = ["FAMILIES", "OTHER", "RULES_VERSION", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "labels",
+__all__ = ["FAMILIES", "OTHER", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "labels",
            "printable", "short_name", "shortened", "tensor_cores"]
-
-RULES_VERSION = 5
-"""Version of the rules behind short_name, kernel_key and family: raised whenever one of them answers differently."""
 
 
 @lru_cache(maxsize=1 << 14)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 LONGEST = 4096
 """Characters of a key that are looked at: what a kernel is stands at its beginning."""
 
 OTHER = "other"
 
-Rule = tuple[str, re.Pattern[str], str]
+Rule = tuple[str, str, str]
+"""A family, the pattern of its names, and what they are."""
 
 
 def classify(key: str, scope: str = "") -> str:
@@ -18,14 +20,20 @@ def classify(key: str, scope: str = "") -> str:
     A pattern is sought in the key; one that begins with @ in "@" and the namespaces.
     """
     key, scope = key[:LONGEST], "@" + scope[:LONGEST]
-    for family, pattern, _ in FAMILIES:
+    for family, pattern in _compiled():
         if pattern.search(scope if pattern.pattern.startswith("@") else key):
             return family
     return OTHER
 
 
+@cache
+def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return families and patterns: compiled at the first name, since few commands meet any."""
+    return tuple((family, re.compile(pattern)) for family, pattern, _ in FAMILIES)
+
+
 def _rule(family: str, pattern: str, comment: str) -> Rule:
-    return family, re.compile(pattern), comment
+    return family, pattern, comment
 
 
 def _own(family: str, pattern: str, comment: str) -> Rule:

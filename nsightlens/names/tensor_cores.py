@@ -8,8 +8,10 @@ Inductor templates and hand-written products compile to depends on types that th
 from __future__ import annotations
 
 import re
+from functools import cache
 
-Rule = tuple[bool, re.Pattern[str], str]
+Rule = tuple[bool, str, str]
+"""Whether the names of a pattern run on tensor cores, the pattern, and what they are."""
 
 LONGEST = 4096
 """Characters of a name that are looked at."""
@@ -22,14 +24,20 @@ _PRODUCT = re.compile(r"(?i:gemm|mat_?mul|(?<![a-z])(?:mma|mm|bmm|dot)(?![a-z]))
 
 def used(name: str, short: str, family: str) -> bool | None:
     """Return whether a kernel of that (demangled) name, base name and family runs on tensor cores; None where unknown."""
-    for verdict, pattern, _ in TENSOR_CORES:
+    for verdict, pattern in _compiled():
         if pattern.search(name[:LONGEST]):
             return verdict
     return False if family in _PLAIN and not _PRODUCT.search(short) else None
 
 
+@cache
+def _compiled() -> tuple[tuple[bool, re.Pattern[str]], ...]:
+    """Return verdicts and patterns: compiled at the first name."""
+    return tuple((verdict, re.compile(pattern)) for verdict, pattern, _ in TENSOR_CORES)
+
+
 def _rule(verdict: bool, pattern: str, comment: str) -> Rule:
-    return verdict, re.compile(pattern), comment
+    return verdict, pattern, comment
 
 
 TENSOR_CORES: tuple[Rule, ...] = (

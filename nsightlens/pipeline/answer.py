@@ -12,12 +12,11 @@ from pathlib import Path
 
 import duckdb
 
-from nsightlens.columns.row_templates import templates_of
 from nsightlens.errors import UsageError
-from nsightlens.pipeline import executors, workers
+from nsightlens.pipeline import executors, memory, workers
 from nsightlens.pipeline.meter import OnProgress, Progress
 from nsightlens.pipeline.plan import Resources
-from nsightlens.schema import TABLES
+from nsightlens.schema import TABLES, templates_of
 from nsightlens.store import answers
 from nsightlens.store.answers import EVENTS
 from nsightlens.store.catalog import Change
@@ -118,7 +117,7 @@ def compute(batch: list[Profile], names: Collection[str], target: Path, threads:
         for table, path in one.parts.items():
             if path not in sources[table][one.run]:
                 sources[table][one.run].append(path)
-    workers.give_back()
+    memory.give_back()
     only = [one.name for one in batch] if any(one.shared for one in batch) else None
     answers.compute(sources, names, target, threads, only)
 

@@ -11,14 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.attribution.stacks import Frames
-from nsightlens.columns.row_templates import (
-    TEMPLATE,
-    RowTemplates,
-    expand,
-    stored_schema,
-    stored_template_schema,
-    templates_of,
-)
+from nsightlens.columns.row_templates import RowTemplates, expand, stored_schema, stored_template_schema
 from nsightlens.pipeline import small_tables
 from nsightlens.pipeline.derived import (
     LaunchNumbers,
@@ -33,7 +26,7 @@ from nsightlens.pipeline.derived import (
 from nsightlens.pipeline.identified import Identified, identify
 from nsightlens.pipeline.recorded import SMALL, Recorded
 from nsightlens.readers.batches import conform
-from nsightlens.schema import FRAMES, ROW_LINKS, TABLES, Table
+from nsightlens.schema import FRAMES, ROW_LINKS, TABLES, TEMPLATE, Table, templates_of
 
 _Links = Mapping[str, tuple[str, int]]
 """Column that is the id of a row of another table -> the column with its number in the window, and the id of number 0."""

@@ -15,21 +15,20 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nsightlens.columns.row_templates import TEMPLATE
 from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.discovery.remote import path_of
 from nsightlens.errors import ReadError, StoreError, UnknownFormatError
-from nsightlens.pipeline import workers
+from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
-from nsightlens.schema import SCHEMA_VERSION, TABLES
+from nsightlens.schema import SCHEMA_VERSION, TABLES, TEMPLATE
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, locate
 from nsightlens.store.writer import Known, Writing
@@ -100,7 +99,7 @@ def ingest(
         change, report = read_new(found, writing, known, run is not None, resources, looks)
         report.answers_s = answer(change, known, writing.path, resources, answers)
         if (known.files or report.outcomes or report.refused) and is_needed(change, known):
-            workers.give_back()
+            memory.give_back()
             writing.commit(change)
             _LOG.info("committed to %s", writing.store)
         if (writing.path / CATALOG).is_file():

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nsightlens.columns.spool import write_part
-from nsightlens.pipeline import recorded, workers
+from nsightlens.pipeline import memory, recorded
 from nsightlens.pipeline.assemble import Part, parts
 from nsightlens.pipeline.recorded import Profile
 
@@ -23,7 +23,7 @@ def write_parts(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str
     """
     directory.mkdir(parents=True, exist_ok=True)
     read = recorded.read(profile, directory, jobs=jobs)
-    workers.give_back()
+    memory.give_back()
     if jobs == 1:
         rows = [_write(part, directory) for part in parts(read)]
     else:

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from nsightlens.columns.arrays import Places
 from nsightlens.columns.gathered import ColumnGatherer, GatheredColumns
-from nsightlens.columns.row_templates import TEMPLATE, RowTemplates, TemplateBuilder, template_schema
+from nsightlens.columns.row_templates import RowTemplates, TemplateBuilder, template_schema
 from nsightlens.columns.spilled import SpillFolder
 from nsightlens.columns.spool import Spool, Spooled, gathered
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.discovery.remote import on_disk
-from nsightlens.readers import READERS
 from nsightlens.readers.batches import Batch, conform
-from nsightlens.schema import FRAME_CALLS, READ, Table
+from nsightlens.readers.formats import READERS
+from nsightlens.schema import FRAME_CALLS, READ, TEMPLATE, Table
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
 

@@ -11,7 +11,7 @@ from typing import Any
 from nsightlens.discovery.files import path_text
 from nsightlens.discovery.remote import RemotePath, path_of
 from nsightlens.errors import StoreError
-from nsightlens.pipeline import workers
+from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
 from nsightlens.pipeline.kept import is_at_its_path
@@ -74,7 +74,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     change.files += [{**row, "outcome": "missing", "reason": _GONE} for row in gone
                      if is_at_its_path(row) and (row["run"], row["path"]) not in named]
     if is_needed(change, known):
-        workers.give_back()
+        memory.give_back()
         writing.commit(change)
     return Refreshed(report, sorted(row["path"] for row in gone), len(change.matched))
 
@@ -108,6 +108,6 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
         raise StoreError(f"{writing.store}: some of its captures are gone or cannot be read, and at a URL their rows of schema "
                          f"{known.older_schema} cannot be kept. Copy the store to a disk (docs/remote.md) and refresh it there")
     report.answers_s = answer(change, Known(), writing.path, resources, None)
-    workers.give_back()
+    memory.give_back()
     writing.rebuild(change, keep_as)
     return Refreshed(report, gone, 0, known.older_schema, writing.path / keep_as if keep_as else None)

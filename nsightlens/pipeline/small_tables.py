@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from nsightlens import names
 from nsightlens.columns.row_templates import stored_schema
 from nsightlens.discovery.files import path_text
 from nsightlens.discovery.ranks import Selection
@@ -17,6 +16,7 @@ from nsightlens.pipeline.processes import Row
 from nsightlens.pipeline.recorded import Recorded
 from nsightlens.readers.batches import diagnostic, rows_to_batch
 from nsightlens.schema import Table
+from nsightlens.store import rules
 
 
 def batch(table: Table, identified: Identified, recorded: Recorded) -> pa.RecordBatch:
@@ -50,7 +50,7 @@ def _profile(identified: Identified, recorded: Recorded) -> Row:
         "execution_id": sidecar.execution if sidecar else None,
         "simulated": sidecar.simulated if sidecar else False,
         "windows": len(identified.windows),
-        "rules_version": names.RULES_VERSION,
+        "rules_version": rules.VERSIONS["names"],
     }
 
 

@@ -23,8 +23,6 @@ from nsightlens.readers.settings import setting
 
 TOOL = "flight_recorder"
 NEEDS_FILES = False
-RULES_VERSION = 1
-"""Raised whenever the reader makes other rows of the same file."""
 KIND = "flight recorder json"
 
 MAX_BYTES = 256 << 20

@@ -26,8 +26,6 @@ from nsightlens.readers.reader import Probe, ProcessHint
 
 TOOL = "nccl_inspector"
 NEEDS_FILES = False
-RULES_VERSION = 1
-"""Raised whenever the reader makes other rows of the same file."""
 KIND = "nccl inspector json lines"
 
 _SAMPLE, _BATCH = 1_000, 1 << 15

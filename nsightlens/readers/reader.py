@@ -57,9 +57,6 @@ class Reader(Protocol):
     TOOL: str
     """nsys, ncu, kineto, steps, nccl_inspector or flight_recorder."""
 
-    RULES_VERSION: int
-    """Raised whenever the reader makes other rows of the same file: profiles read before are then read again."""
-
     NEEDS_FILES: bool
     """Whether it wants files of the operating system: SQLite reads no other. Else it opens a path only by `open`, and reads
     it from the beginning to the end."""

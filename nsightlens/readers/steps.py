@@ -19,8 +19,6 @@ from nsightlens.readers.settings import setting
 
 TOOL = "steps"
 NEEDS_FILES = False
-RULES_VERSION = 1
-"""Raised whenever the reader makes other rows of the same file."""
 KIND = "step times"
 
 MAX_BYTES = 64 << 20

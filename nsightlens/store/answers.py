@@ -24,7 +24,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
-from nsightlens.store import catalog, swept, template
+from nsightlens.store import catalog, template
 from nsightlens.views import registry
 from nsightlens.views.header import PACKAGE, View
 from nsightlens.views.signature import digest, signatures
@@ -112,6 +112,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
     A view that cannot be computed (for want of memory, say) is left out: it is computed when it is asked for. The file appears
     by rename; it is made where DuckDB can lock it.
     """
+    from nsightlens.store import swept  # whoever only asks does without
+
     with TemporaryDirectory(prefix="nsightlens-") as folder:
         made = Path(folder) / target.name
         with _over_parts(made, sources, only, MEMORY) as connection:

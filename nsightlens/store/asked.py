@@ -15,7 +15,6 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from nsightlens import analyses
 from nsightlens.store import answers, user_cache
@@ -81,6 +80,8 @@ def _profiles(connection: duckdb.DuckDBPyConnection, root: Path, wanted: Mapping
 
 def _of_batch(profiles: Mapping[str, _Profile], view: View, arguments: Mapping[str, object]) -> pa.Table:
     """Return the rows of some profiles, with _place: from the cache, or computed and put there."""
+    import pyarrow.parquet as pq
+
     kept = _kept(profiles, view, arguments)
     if kept is not None:
         with contextlib.suppress(OSError, pa.ArrowException):  # not there, or damaged

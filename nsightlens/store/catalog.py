@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from nsightlens import schema
 from nsightlens.errors import StoreError
-from nsightlens.matching import cross_tool
 from nsightlens.readers.batches import rows_to_batch
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.store import damage, fact_tables
@@ -241,6 +240,8 @@ def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[B
 
 def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None:
     """Remake the rows of `matches` for runs whose profiles have changed."""
+    from nsightlens.matching import cross_tool  # whoever only reads a store does without
+
     connection.execute("DELETE FROM matches WHERE run IN (SELECT unnest(?)) "
                        "OR other_profile_id NOT IN (SELECT profile_id FROM profiles)", [sorted(runs)])
     found = cross_tool.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)

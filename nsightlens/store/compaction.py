@@ -19,9 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nsightlens.columns.row_templates import TEMPLATE, templates_of
 from nsightlens.columns.spool import ROW_GROUP, write_part
-from nsightlens.schema import TABLES
+from nsightlens.schema import TABLES, TEMPLATE, templates_of
 from nsightlens.store import damage
 from nsightlens.store.bundle import Bundle, bundle, of_files
 from nsightlens.store.catalog import Change

@@ -12,10 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 
-from nsightlens.columns.row_templates import TEMPLATE, templates_of
-from nsightlens.schema import TABLES, Table
+from nsightlens.schema import TABLES, TEMPLATE, Table, templates_of
 from nsightlens.store.bundle import Bundle
 
 Types = dict[str, str]
@@ -114,6 +112,8 @@ def _batches(incoming: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
 def _filled(part: Path, table: Table) -> list[str]:
     """Return the varying columns that have a value in the part."""
     filled = set()
+    import pyarrow.parquet as pq
+
     with pq.ParquetFile(part) as file:
         metadata = file.metadata
         for group in range(metadata.num_row_groups):

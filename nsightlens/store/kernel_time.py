@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING
-from nsightlens.columns.row_templates import TEMPLATE, templates_of
+from nsightlens.schema import TEMPLATE, templates_of
 from nsightlens.store.host_steps import Steps
 from nsightlens.store.profile_parts import UnfitError, Work, read
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, integers
-from nsightlens.columns.row_templates import TEMPLATE, templates_of
-from nsightlens.schema import TABLES
+from nsightlens.schema import TABLES, TEMPLATE, templates_of
 
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET = range(4)
 Line = tuple[str | None, int | None]

@@ -1,32 +1,44 @@
 """The rules that shape the stored columns of a profile, each with its version, and the signature that holds them.
 
-A room raises the RULES_VERSION of its rule when it answers differently. The profiles for which that rule matters are then older
-than the rules: an ingest or refresh reads them again, or, where only the matching changed, makes their matches again.
+A version is raised when its rule answers differently. The profiles for which that rule matters are then older than the rules:
+an ingest or refresh reads them again, or, where only the matching changed, makes their matches again. The versions stand here
+and not with their rules, so that a store opens without loading a reader.
 """
 
 from __future__ import annotations
 
-from nsightlens import names
-from nsightlens.attribution import attribute, launch_correlation, overruns
-from nsightlens.matching import cross_tool
-from nsightlens.readers import READERS
+VERSIONS = {
+    "names": 5,
+    "launches": 1,
+    "attribution": 2,
+    "overruns": 1,
+    "matching": 2,
+    "nsys": 8,
+    "ncu": 3,
+    "kineto": 7,
+    "steps": 1,
+    "nccl_inspector": 1,
+    "flight_recorder": 1,
+}
+"""Rule -> version.
 
+names: short_name, kernel_key, family or tensor_cores of a name. launches: the launching call of GPU work, its queue delay or its
+place in the order of launches. attribution: its operator, range, module, phase, step or collective. overruns: which kernel
+outlasts what its stream allows. matching: which launches are paired; `matches` alone are then made again, and no file is read.
+All others are readers, by their TOOL: other rows of the same file.
+"""
 _TIMELINES = ("nsys", "kineto")
 _KERNELS = (*_TIMELINES, "ncu")
 
 
 def _reading(tool: str) -> str:
     """Return the versions of the rules that rows of `tool` follow from when a file is read."""
-    versions = {"reader": next((reader.RULES_VERSION for reader in READERS if tool == reader.TOOL), 0)}
-    if tool in _KERNELS:
-        versions |= {"names": names.RULES_VERSION, "launches": launch_correlation.RULES_VERSION}
-    if tool in _TIMELINES:
-        versions |= {"attribution": attribute.RULES_VERSION, "overruns": overruns.RULES_VERSION}
-    return " ".join(f"{rule}={version}" for rule, version in versions.items())
+    rules = (("names", "launches") if tool in _KERNELS else ()) + (("attribution", "overruns") if tool in _TIMELINES else ())
+    return " ".join((f"reader={VERSIONS.get(tool, 0)}", *(f"{rule}={VERSIONS[rule]}" for rule in rules)))
 
 
 def _matching(tool: str) -> str:
-    return f"matching={cross_tool.RULES_VERSION}" if tool in _KERNELS else ""
+    return f"matching={VERSIONS['matching']}" if tool in _KERNELS else ""
 
 
 def signature(content: str, tool: str) -> str:

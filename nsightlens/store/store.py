@@ -23,7 +23,7 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.names import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, kept_analyses, part_files, remote, rules
+from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.views import folder, registry
@@ -200,10 +200,14 @@ class Store:
             rows = self._asked(view, parameters)
             if rows is not None:
                 return rows
+        if view.is_shipped and view.scope == "run":
+            return kept_rows.rows(self._file, view, parameters, lambda: self._computed(view, parameters))
+        return self._computed(view, parameters)
+
+    def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
+        """Return the rows of a view, by its SQL or its analysis, or from the answers of the store."""
         if not view.sql and not self._is_kept(view, parameters):
-            if not view.is_shipped or view.scope != "run":
-                return analyses.run(view, parameters, self._ask)
-            return kept_analyses.rows(self._file, view, parameters, lambda: analyses.run(view, parameters, self._ask))
+            return analyses.run(view, parameters, self._ask)
         query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
         try:
             return self._ask(query, values)

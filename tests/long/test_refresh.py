@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from nsightlens.cli.refresh import command as refresh_command
 from nsightlens.errors import OldRulesWarning, StoreError
 from nsightlens.matching import cross_tool
 from nsightlens.pipeline.refresh import refresh
-from nsightlens.readers import kineto as kineto_reader
 from nsightlens.schema import SCHEMA_VERSION, TABLES
 from nsightlens.store import rules, template
 from nsightlens.store.store import Store
@@ -26,11 +24,11 @@ from tests.places import ROOT
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 RULES = {
-    "nsightlens.names.RULES_VERSION": {"nsys", "kineto", "ncu"},
-    "nsightlens.readers.kineto.RULES_VERSION": {"kineto"},
-    "nsightlens.readers.steps.RULES_VERSION": set(),
-    "nsightlens.attribution.launch_correlation.RULES_VERSION": {"nsys", "kineto", "ncu"},
-    "nsightlens.attribution.attribute.RULES_VERSION": {"nsys", "kineto"},
+    "names": {"nsys", "kineto", "ncu"},
+    "kineto": {"kineto"},
+    "steps": set(),
+    "launches": {"nsys", "kineto", "ncu"},
+    "attribution": {"nsys", "kineto"},
 }
 """Which tools' profiles a rule matters for, of those in the store."""
 
@@ -65,7 +63,7 @@ def _tools_read_again(before: dict[str, set[str]], after: dict[str, set[str]]) -
 
 
 def _raise(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
-    monkeypatch.setattr(rule, pkgutil.resolve_name(rule) + 1)
+    monkeypatch.setitem(rules.VERSIONS, rule, rules.VERSIONS[rule] + 1)
 
 
 def _older_profiles(store: Path) -> int:
@@ -77,7 +75,7 @@ def _older_profiles(store: Path) -> int:
 def test_an_upgrade(again: str, run: Path, store: Path, tmp_path: Path) -> None:
     """Two versions of one schema, each a program of its own."""
     other = OtherVersion(tmp_path / "other").edit(
-        "readers/kineto/__init__.py", f"RULES_VERSION = {kineto_reader.RULES_VERSION}", "RULES_VERSION = 99")
+        "store/rules.py", f'"kineto": {rules.VERSIONS["kineto"]}', '"kineto": 99')
     said = other.run("sql", "SELECT 1", "--store", store).stderr
     assert said.count("\n") == 1 and "1 profile is older than the rules" in said
     assert f"nsightlens refresh --store {store}" in said
@@ -107,10 +105,10 @@ def test_exactly_the_profiles_whose_rules_changed_are_read_again(
 def test_rules_that_matter_for_each_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {tool: rules.signature("content", tool) for tool in ("nsys", "ncu", "kineto", "steps")}
     assert before["steps"] == "content|reader=1|"
-    monkeypatch.setattr("nsightlens.readers.steps.RULES_VERSION", 2)
+    monkeypatch.setitem(rules.VERSIONS, "steps", 2)
     assert [tool for tool, signature in before.items() if rules.is_read_by_older(signature, tool)] == ["steps"]
     monkeypatch.undo()
-    monkeypatch.setattr("nsightlens.matching.cross_tool.RULES_VERSION", 7)
+    monkeypatch.setitem(rules.VERSIONS, "matching", 7)
     assert [tool for tool, signature in before.items() if rules.is_older(signature, tool)] == ["nsys", "ncu", "kineto"]
     assert not any(rules.is_read_by_older(signature, tool) for tool, signature in before.items())
     assert rules.is_read_by_older("a digest of a version without rules", "nsys")
@@ -118,7 +116,7 @@ def test_rules_that_matter_for_each_tool(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_matches_alone_are_made_again_without_the_captures(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = cross_tool.matches
-    _raise(monkeypatch, "nsightlens.matching.cross_tool.RULES_VERSION")
+    _raise(monkeypatch, "matching")
     monkeypatch.setattr(cross_tool, "matches", lambda ask, runs: made(ask, runs).slice(0, 3))
     before = _parts(store)
     shutil.rmtree(run)
@@ -133,7 +131,7 @@ def test_matches_alone_are_made_again_without_the_captures(run: Path, store: Pat
 
 
 def test_an_ingest_makes_the_matches_again_too(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _raise(monkeypatch, "nsightlens.matching.cross_tool.RULES_VERSION")
+    _raise(monkeypatch, "matching")
     monkeypatch.setattr(cross_tool, "matches", lambda ask, runs: TABLES["matches"].schema.empty_table())
     before = _parts(store)
     nl.ingest(run, store=store, jobs=1)
@@ -143,7 +141,7 @@ def test_an_ingest_makes_the_matches_again_too(run: Path, store: Path, monkeypat
 
 
 def test_what_is_gone_is_named_and_its_rows_are_kept(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _raise(monkeypatch, "nsightlens.names.RULES_VERSION")
+    _raise(monkeypatch, "names")
     gone = run / "nsys" / "rank1.sqlite"
     before, content = _content(store), gone.read_bytes()
     gone.unlink()
@@ -160,7 +158,7 @@ def test_ranks_by_a_pattern_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kineto(tmp_path / "run" / "card7.json")
     nl.ingest(tmp_path / "run", store=tmp_path / "store", rank_pattern=r"card(\d+)", jobs=1)
     before = _content(tmp_path / "store")
-    _raise(monkeypatch, "nsightlens.attribution.attribute.RULES_VERSION")
+    _raise(monkeypatch, "attribution")
     assert "1 profile read again" in _refreshed(tmp_path / "store").stderr
     assert {row["rank"] for row in before} == {7}
     assert _content(tmp_path / "store") == before
@@ -257,6 +255,6 @@ def test_there_must_be_a_store(tmp_path: Path) -> None:
 
 
 def test_the_warning_has_a_class_of_its_own(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _raise(monkeypatch, "nsightlens.attribution.attribute.RULES_VERSION")
+    _raise(monkeypatch, "attribution")
     with pytest.warns(OldRulesWarning, match="2 profiles are older"):
         nl.open(store).close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nsightlens.names import TENSOR_CORES, demangle, family, tensor_cores
@@ -65,7 +67,7 @@ def test_reviewed_names(expected: bool | None, names: tuple[str, ...]) -> None:
 
 
 def test_every_rule_decides_some_reviewed_name() -> None:
-    used = {next((n for n, (_, pattern, _) in enumerate(TENSOR_CORES) if pattern.search(demangle(name))), None)
+    used = {next((n for n, (_, pattern, _) in enumerate(TENSOR_CORES) if re.search(pattern, demangle(name))), None)
             for name in USE + PLAIN}
     assert [TENSOR_CORES[n][2] for n in range(len(TENSOR_CORES)) if n not in used] == []
     assert all(comment for _, _, comment in TENSOR_CORES)

@@ -13,6 +13,7 @@ import nsightlens as nl
 from nsightlens.errors import UsageError
 from nsightlens.pipeline.ingest import Report, ingest
 from nsightlens.pipeline.refresh import refresh
+from nsightlens.store import rules
 from tests.captures import GEMM, kineto, ncu
 
 pytestmark = pytest.mark.long
@@ -161,7 +162,7 @@ def test_refresh_reads_what_each_run_holds_and_keeps_the_rest(
     copy.parent.mkdir()
     copy.write_bytes((job / "a.json").read_bytes())
     ingest([job, copy], store, run="again")
-    monkeypatch.setattr("nsightlens.names.RULES_VERSION", 99)
+    monkeypatch.setitem(rules.VERSIONS, "names", 99)
     done = refresh(store)
     assert _states(done.report) == [("after", "replaced"), ("again", "replaced")]
     assert done.gone == [str(job / "a.json")]

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import nsightlens as nl
-from nsightlens.columns.row_templates import TEMPLATE
 from nsightlens.errors import StoreError
-from nsightlens.schema import TABLES
+from nsightlens.schema import TABLES, TEMPLATE
 from nsightlens.store import compaction
 from nsightlens.store.bundle import Bundle, standing
 from nsightlens.store.store import Store

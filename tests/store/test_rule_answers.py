@@ -18,13 +18,14 @@ def found(bundled_store: Path) -> dict[str, tuple[int, str]]:
         return answers(store)
 
 
-@pytest.mark.parametrize("room", RULES)
-def test_another_answer_is_another_version(room: str, found: dict[str, tuple[int, str]]) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_another_answer_is_another_version(rule: str, found: dict[str, tuple[int, str]]) -> None:
     lines = [line.split("\t") for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     recorded = {name: (int(version), digest) for name, version, digest in lines}
-    version, digest = found[room]
-    same_version, same_answer = version == recorded[room][0], digest == recorded[room][1]
+    version, digest = found[rule]
+    same_version, same_answer = version == recorded[rule][0], digest == recorded[rule][1]
     record = "python -m tests.store.rule_answers > tests/store/rule_answers.tsv"
     assert same_answer or not same_version, (
-        f"{room} answers differently for the bundled run. Raise its RULES_VERSION, unless the fixture changed; then: {record}")
-    assert same_version, f"{room} has a new RULES_VERSION; record what it answers: {record}"
+        f"{rule} answers differently for the bundled run. Raise its version (store/rules.py), unless the fixture changed; then: "
+        f"{record}")
+    assert same_version, f"{rule} has a new version; record what it answers: {record}"

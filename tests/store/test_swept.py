@@ -9,8 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from nsightlens.columns.row_templates import TEMPLATE, templates_of
-from nsightlens.schema import TABLES
+from nsightlens.schema import TABLES, TEMPLATE, templates_of
 from nsightlens.statistics import sweeps
 from nsightlens.store import kernel_time, swept
 from nsightlens.views import registry

@@ -13,13 +13,10 @@ from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch
 from nsightlens.readers.reader import Probe
 
-__all__ = ["NEEDS_FILES", "RULES_VERSION", "TOOL", "probe", "read", "sniff"]
+__all__ = ["NEEDS_FILES", "TOOL", "probe", "read", "sniff"]
 
 TOOL = "kineto"
 NEEDS_FILES = False
-RULES_VERSION = 7
-"""Raised whenever the reader makes other rows of the same file."""
-
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 
 

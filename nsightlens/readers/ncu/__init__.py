@@ -29,12 +29,10 @@ from nsightlens.readers.ncu_rep.page import KIND, printed_name
 from nsightlens.readers.ncu_rep.stream import MAGIC
 from nsightlens.readers.reader import Probe, ProcessHint
 
-__all__ = ["NEEDS_FILES", "RULES_VERSION", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
+__all__ = ["NEEDS_FILES", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
 
 TOOL = "ncu"
 NEEDS_FILES = False
-RULES_VERSION = 3
-"""Raised whenever the reader makes other rows of the same file."""
 
 
 def sniff(path: Path, head: bytes) -> bool:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 TOOL = "nsys"
 NEEDS_FILES = True
-RULES_VERSION = 8
-"""Raised whenever the reader makes other rows of the same file."""
 _MAGIC = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
 

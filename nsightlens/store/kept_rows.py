@@ -1,6 +1,6 @@
-"""Rows of analyses over all profiles that took long: kept in the user's cache for the next question to the same catalog.
+"""Rows of views over whole runs: kept in the user's cache for the next question to the same catalog.
 
-A file per catalog, analysis and parameters, named by a digest of all that the rows follow from.
+A file per catalog, view and parameters, named by a digest of all that the rows follow from.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from nsightlens.store import user_cache
 from nsightlens.views.header import View
 from nsightlens.views.signature import digest, of_all_code
 
-WORTH_IT = 0.2
+WORTH_IT = 0.02
 """Seconds: what takes less is computed each time."""
+LARGEST = 1 << 24
+"""Bytes: larger rows would leave no room for others."""
 _MOST_FILES, _MOST_BYTES = 1024, 1 << 28
 
 
 def rows(catalog: os.stat_result, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
-    """Return the rows of an analysis: those that are kept, else those that `compute` returns.
+    """Return the rows of a view: those that are kept, else those that `compute` returns.
 
     catalog: of the file that is open, which an ingest replaces by another and never changes.
     """
@@ -34,7 +36,7 @@ def rows(catalog: os.stat_result, view: View, parameters: Mapping[str, object], 
             return pa.ipc.open_file(file).read_all()
     began = time.perf_counter()
     found = compute()
-    if kept is not None and time.perf_counter() - began >= WORTH_IT:
+    if kept is not None and time.perf_counter() - began >= WORTH_IT and found.nbytes <= LARGEST:
         with contextlib.suppress(OSError, pa.ArrowException):
             user_cache.keep(kept, lambda path: _write(found, path), _MOST_FILES, _MOST_BYTES)
     return found
@@ -46,7 +48,7 @@ def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]
         return None
     file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
     identity = digest([of_all_code(), json.dumps([file, parameters], sort_keys=True, default=str)])
-    return folder / "analyses" / f"{view.name}-{identity}.arrow"
+    return folder / "views" / f"{view.name}-{identity}.arrow"
 
 
 def _write(table: pa.Table, path: Path) -> None:

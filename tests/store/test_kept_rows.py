@@ -1,4 +1,4 @@
-"""Rows of analyses over all profiles are kept in the user's cache, for as long as the catalog and the code are the same."""
+"""Rows of views over whole runs are kept in the user's cache, for as long as the catalog and the code are the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens import analyses
-from nsightlens.store import kept_analyses
+from nsightlens.store import kept_rows
 from nsightlens.views.header import View
 
 
@@ -26,12 +26,12 @@ def computed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return run(view, parameters, ask)
 
     monkeypatch.setattr(analyses, "run", noted)
-    monkeypatch.setattr(kept_analyses, "WORTH_IT", 0.0)
+    monkeypatch.setattr(kept_rows, "WORTH_IT", 0.0)
     return names
 
 
 def _kept(cache: Path) -> list[Path]:
-    return sorted((cache / "nsightlens" / "analyses").glob("*.arrow"))
+    return sorted((cache / "nsightlens" / "views").glob("*.arrow"))
 
 
 def test_the_second_question_reads_what_the_first_computed(bundled_store: Path, computed: list[str], cache: Path) -> None:
@@ -66,6 +66,26 @@ def test_a_store_that_stays_open_while_its_catalog_is_replaced_keeps_its_own_row
     assert computed == ["straggler"] * 2
 
 
+def test_sql_is_kept_like_analyses_and_rows_of_events_are_not(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with nl.open(bundled_store) as store:
+        first = store.view("kernel_summary")
+        assert store.view("cuda_gpu_trace").num_rows > 0, "of scope rows"
+    (kept,) = _kept(cache)
+    assert kept.name.startswith("kernel_summary-") and computed == []
+    monkeypatch.setattr("nsightlens.store.store.Store._computed", None)
+    assert nl.open(bundled_store).view("kernel_summary").equals(first, check_metadata=True)
+
+
+def test_what_is_large_is_not_kept(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_rows, "LARGEST", 100)
+    assert nl.open(bundled_store).view("straggler").nbytes > 100
+    assert computed == ["straggler"] and _kept(cache) == []
+
+
 def test_what_is_damaged_is_computed_again(bundled_store: Path, computed: list[str], cache: Path) -> None:
     first = nl.open(bundled_store).view("straggler")
     _kept(cache)[0].write_bytes(b"ARROW1\0\0 cut")
@@ -76,7 +96,7 @@ def test_what_is_damaged_is_computed_again(bundled_store: Path, computed: list[s
 def test_what_is_quick_is_not_kept(
     bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_analyses, "WORTH_IT", 3600.0)
+    monkeypatch.setattr(kept_rows, "WORTH_IT", 3600.0)
     assert isinstance(nl.open(bundled_store).view("straggler"), pa.Table)
     assert computed == ["straggler"] and _kept(cache) == []
 
