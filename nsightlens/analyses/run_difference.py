@@ -58,7 +58,6 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,14 +99,22 @@ WITH timed AS ({timed}), kept AS (
     QUALIFY dense_rank() OVER (PARTITION BY recording ORDER BY replicate) > $4
 )
 """
+_ITEMS = _KEPT + """
+SELECT item, any_value(kernel_key) AS kernel_key, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches,
+    round(median(duration_ns))::BIGINT AS median_ns
+FROM kept GROUP BY item ORDER BY item
+"""
+# $5: the items, each of which is its place here: millions of rows with their names took gigabytes.
 _SUMS = _KEPT + """, present AS (
     SELECT recording, replicate, count(DISTINCT process_id) AS processes FROM kept GROUP BY recording, replicate
+), sums AS (
+    SELECT code, recording, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches
+    FROM kept JOIN (SELECT unnest($5::VARCHAR[]) AS item, generate_subscripts($5::VARCHAR[], 1) - 1 AS code) USING (item)
+    GROUP BY code, recording, replicate
 )
-SELECT item, any_value(kernel_key) AS kernel_key, recording, replicate, sum(duration_ns)::BIGINT AS total_ns,
-    count(*) AS launches, any_value(processes) AS processes
-FROM kept JOIN present USING (recording, replicate) GROUP BY item, recording, replicate ORDER BY item, recording, replicate
+SELECT code, recording, replicate, total_ns / CASE WHEN $3 THEN processes ELSE launches END AS mean_ns
+FROM sums JOIN present USING (recording, replicate) ORDER BY code
 """
-_MEDIANS = _KEPT + "SELECT item, round(median(duration_ns))::BIGINT AS median_ns FROM kept GROUP BY item"
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
@@ -209,25 +216,18 @@ def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tup
 def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> Side:
     timed = _WHOLE_STEPS if by == "step" else _LAUNCHES.format(item=ITEMS[by])
     values = [run, tool, stepped, skip if stepped else 0]
-    rows = ask(_SUMS.format(timed=timed), values).to_pylist()
-    place, replicates = _places(rows)
-    found = Side({}, {}, {}, {}, {row["item"]: row["kernel_key"] for row in rows}, replicates)
-    for row in rows:
-        item = row["item"]
-        if item not in found.values:
-            found.values[item] = [np.full(count, 0.0 if stepped else np.nan) for count in replicates]
-        recording, replicate = place[row["recording"], row["replicate"]]
-        found.values[item][recording][replicate] = row["total_ns"] / row["processes" if stepped else "launches"]
-        found.launches[item] = found.launches.get(item, 0) + row["launches"]
-        found.totals[item] = found.totals.get(item, 0) + row["total_ns"]
-    found.medians.update((row["item"], row["median_ns"]) for row in ask(_MEDIANS.format(timed=timed), values).to_pylist())
-    return found
-
-
-def _places(rows: list[dict[str, Any]]) -> tuple[Mapping[tuple[int, int], tuple[int, int]], list[int]]:
-    """Return the place of each (recording, replicate), and the number of replicates of each recording."""
-    replicates: dict[int, list[int]] = {}
-    for recording, replicate in sorted({(row["recording"], row["replicate"]) for row in rows}):
-        replicates.setdefault(recording, []).append(replicate)
-    return {(recording, replicate): (place, nth) for place, (recording, those) in enumerate(replicates.items())
-            for nth, replicate in enumerate(those)}, [len(those) for those in replicates.values()]
+    items = ask(_ITEMS.format(timed=timed), values).to_pylist()
+    names = [row["item"] for row in items]
+    sums = ask(_SUMS.format(timed=timed), [*values, names])
+    code, recording, replicate, mean = (sums[name].to_numpy() for name in ("code", "recording", "replicate", "mean_ns"))
+    pairs, place = np.unique(np.stack([recording, replicate], axis=1), axis=0, return_inverse=True)
+    replicates = np.unique(pairs[:, 0], return_counts=True)[1]
+    ends = np.searchsorted(code, np.arange(len(items)), side="right")
+    times: dict[str, list[Float]] = {}
+    for item, first, end in zip(names, [0, *ends], ends, strict=False):
+        every = np.full(len(pairs), 0.0 if stepped else np.nan)
+        every[place[first:end]] = mean[first:end]
+        times[item] = np.split(every, np.cumsum(replicates)[:-1])
+    launches, totals, medians, keys = ({row["item"]: row[name] for row in items}
+                                       for name in ("launches", "total_ns", "median_ns", "kernel_key"))
+    return Side(times, launches, totals, medians, keys, replicates.tolist())
