@@ -114,4 +114,5 @@ def test_a_catalog_of_larger_blocks_is_written_to(cache: Path, tmp_path: Path) -
         connection.execute("INSERT INTO older VALUES (2)")
         connection.execute("CHECKPOINT")
     with duckdb.connect(str(tmp_path / "older.duckdb"), read_only=True) as connection:
-        assert connection.execute("SELECT sum(n), any_value(block_size) FROM older, pragma_database_size()").fetchall() == [(3, 262144)]
+        found = connection.execute("SELECT sum(n), any_value(block_size) FROM older, pragma_database_size()").fetchall()
+    assert found == [(3, 262144)]
