@@ -7,6 +7,7 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 @topic nvtx
 @needs ranges
 @alias nvtx_gpu_proj_sum
+@alias nccl_gpu_proj_sum only_domain=NCCL
 @requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes Ranges of equal name are one, whatever the thread or rank. Work that another thread launches is in none of them.

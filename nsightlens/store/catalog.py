@@ -29,6 +29,8 @@ from nsightlens.views.header import PACKAGE
 from nsightlens.views.signature import digest
 
 STORAGE_VERSION = "v1.2.0"
+BLOCK_BYTES = 65_536
+"""Of a new catalog, where each small table has a block of its own. In less DuckDB does not pack 64-bit integers any more."""
 WRITE_MEMORY = "128MB"
 """What DuckDB may take while it writes: more makes it no faster."""
 _PRIVATE = """
@@ -122,6 +124,7 @@ def keep_files_only(connection: duckdb.DuckDBPyConnection) -> None:
 def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.DuckDBPyConnection:
     """Return a connection to the catalog at `path`, made in the oldest storage version that has what we need.
 
+    A catalog that is there keeps the size of its blocks.
     memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`.
     """
     connection = connect()
@@ -131,7 +134,8 @@ def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.Du
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
     try:
-        connection.execute(f"ATTACH {literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
+        block_size = "" if path.exists() else f", BLOCK_SIZE {BLOCK_BYTES}"
+        connection.execute(f"ATTACH {literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}'{block_size})")
         connection.execute("USE catalog")
     except duckdb.Error:
         connection.close()

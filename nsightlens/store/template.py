@@ -47,4 +47,4 @@ def _kept(materialise: bool) -> Path | None:
     if folder is None:
         return None
     kind = "" if materialise else "-of-parts"
-    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}{kind}.duckdb"
+    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}-{catalog.BLOCK_BYTES}{kind}.duckdb"

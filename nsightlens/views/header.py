@@ -13,7 +13,7 @@ Each .sql file holds one statement under a header of comments:
     -- @columns kernels   (all columns of that table, documented in schema.py)
     -- @first   name, total_ns   (the columns that a narrow terminal keeps longest)
     -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
-    -- @alias   a_name how_many=5   (likewise, with a parameter)
+    -- @alias   a_name how_many=5   (likewise, with a parameter, or a filter: only_domain=NCCL)
     -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
     -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/views/balance.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
@@ -194,7 +194,8 @@ class _Header:
             scope=self._scope(), sql=sql, is_macro=is_macro,
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
-            aliases=tuple(self._alias(*tag, {param.name for param in params}) for tag in self._tags["alias"]),
+            aliases=tuple(self._alias(*tag, {*(param.name for param in params), *(f"only_{name}" for name, _ in columns)})
+                          for tag in self._tags["alias"]),
             first=self._first({name for name, _ in columns}), needs=self._needs(),
             topic=self._topic(),
         )
@@ -230,7 +231,8 @@ class _Header:
         parameters = tuple((key, value) for key, _, value in (pair.partition("=") for pair in given))
         unknown = {key for key, _ in parameters} - params
         if unknown:
-            raise ViewError(self._file, number, f"@alias {name} gives {', '.join(sorted(unknown))}, which is no parameter")
+            raise ViewError(
+                self._file, number, f"@alias {name} gives {', '.join(sorted(unknown))}, which is no parameter and no filter")
         return Alias(name, parameters)
 
     def _words(self, tag: str) -> tuple[str, ...]:

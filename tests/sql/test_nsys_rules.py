@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -221,6 +222,43 @@ def test_nvtx_kern_sum(capture: Capture) -> None:
     assert dict(found) == dict(totals)
 
 
+def ranges_by_text(capture: Capture) -> dict[Any, list[tuple[int, int]]]:
+    """Return start and duration of the push/pop ranges of each process, domain and text, by start."""
+    text = "coalesce(n.text, s.value)" if "textId" in columns(capture, "NVTX_EVENTS") else "n.text"
+    join = "LEFT JOIN StringIds AS s ON n.textId = s.id" if "textId" in columns(capture, "NVTX_EVENTS") else ""
+    found: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    for *key, start, end in capture.ask(
+            f"SELECT n.globalTid & {PID}, n.domainId, {text}, n.start, n.\"end\" FROM NVTX_EVENTS AS n {join} "
+            "WHERE n.eventType IN (59, 70) AND n.\"end\" IS NOT NULL ORDER BY n.start, n.rowid"):
+        found[tuple(key)].append((start, end - start))
+    return found
+
+
+def test_nvtx_pace(capture: Capture) -> None:
+    """Of texts that are a name and nothing else: what differs in PyTorch's or DLProf's numbers only is one name here."""
+    if not capture.has("NVTX_EVENTS"):
+        pytest.skip("no NVTX was recorded")
+    expected = Counter((text, number, *row, row[0] - rows[number - 1][0] if number else None)
+                       for (_, _, text), rows in ranges_by_text(capture).items() for number, row in enumerate(rows))
+    names = ("name", "nth", "start_ns", "duration_ns", "period_ns")
+    mine = {text for text, *_ in expected if text and not re.search(r"seq = |op_id|^{", text)}
+    kinds = ["nvtx_push_pop", "operator", "module", "step"]
+    rows = rows_of(capture, "nvtx_pace", *names, only_kind=kinds)
+    found = Counter(row for row in rows if row[0] in mine and row[3] is not None)
+    assert found == Counter({row: number for row, number in expected.items() if row[0] in mine})
+
+
+def test_nccl_sum(capture: Capture) -> None:
+    """NCCL's ranges are known by their names here: its domain has one in no capture."""
+    if not capture.has("NVTX_EVENTS"):
+        pytest.skip("no NVTX was recorded")
+    expected: Counter[str] = Counter()
+    for (_, _, text), rows in ranges_by_text(capture).items():
+        if re.fullmatch("nccl[A-Z].*", text or ""):
+            expected[text] += sum(duration for _, duration in rows)
+    assert dict(rows_of(capture, "nccl_sum", "name", "total_ns")) == expected
+
+
 def test_osrt_sum(capture: Capture) -> None:
     durations = defaultdict(list)
     if capture.has("OSRT_API"):
@@ -396,6 +434,21 @@ def test_gpu_time_util(capture: Capture) -> None:
     assert all(share == pytest.approx(shares[start], abs=0.051) for start, _, share in found)
 
 
+def test_gpu_use_over_time(capture: Capture) -> None:
+    """Bin by bin, in a plain loop."""
+    skip_unless_plain(capture)
+    expected = {}
+    for process, device in capture.ask(f"SELECT DISTINCT process, device FROM ({capture.gpu_work()})"):
+        work = union(capture.ask(
+            f"SELECT start, stop FROM ({capture.gpu_work()}) WHERE process IS {process} AND device = {device}"))
+        first, last = work[0][0], work[-1][1]
+        size = -(-(last - first) // 50)
+        for begin in range(first, last, size):
+            end = min(begin + size, last)
+            expected[begin, end - begin, sum(max(0, min(stop, end) - max(start, begin)) for start, stop in work)] = True
+    assert sorted(rows_of(capture, "gpu_use_over_time", "start_ns", "duration_ns", "work_ns", bins=50)) == sorted(expected)
+
+
 def union(work: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return stretches that hold the same instants and do not touch."""
     found: list[tuple[int, int]] = []
@@ -486,6 +539,7 @@ def test_the_captures_break_most_rules(tmp_path: Path) -> None:
     "cuda_api_trace", "cuda_gpu_trace", "cuda_gpu_sum", "cuda_api_gpu_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_kern_sum",
     "cuda_gpu_kern_gb_sum", "nvtx_pushpop_sum", "nvtx_pushpop_trace", "nvtx_kern_sum", "osrt_sum", "synchronization_summary",
     "overhead_summary", "cuda_api_sync", "cuda_memcpy_async", "cuda_memcpy_sync", "gpu_time_util", "nvtx_startend_sum", "um_sum",
+    "cuda_gpu_time_util_map", "nvtx_pace", "nvtx_gpu_proj_pace", "nccl_sum", "nccl_gpu_proj_sum",
     "um_total_sum", "migration_summary", "profiler_share", "synchronization_trace"])
 def test_the_captures_hold_what_the_tests_need(report: str, tmp_path: Path) -> None:
     """Were a report empty of every capture, the tests above would hold for nothing."""

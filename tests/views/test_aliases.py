@@ -75,7 +75,7 @@ def test_an_alias_gives_parameters_that_the_view_has() -> None:
     text = ("-- Doc.\n-- @scope run\n-- @alias other {}\n-- @param n  N.\n-- @column a  A.\n"
             "CREATE MACRO v(n := 1) AS TABLE SELECT n AS a;")
     assert header.parse(text.format("n=2")).aliases == (header.Alias("other", (("n", "2"),)),)
-    with pytest.raises(ViewError, match="@alias other gives m, which is no parameter"):
+    with pytest.raises(ViewError, match="@alias other gives m, which is no parameter and no filter"):
         header.parse(text.format("m=2"))
 
 

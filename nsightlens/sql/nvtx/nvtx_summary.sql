@@ -6,6 +6,7 @@
 -- @scope run
 -- @needs ranges
 -- @alias nvtx_sum
+-- @alias nccl_sum only_domain=NCCL
 -- @assumes Names without their numbers name the same thing: ranges that differ in seq, op_id or sizes only are one row.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.

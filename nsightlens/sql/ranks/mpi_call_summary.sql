@@ -2,6 +2,7 @@
 -- @scope run
 -- @needs mpi
 -- @alias mpi_event_sum
+-- @alias mpi_sum
 -- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
 -- @assumes Ranks call side by side: the totals are no wall time. All ranks of the run are pooled.
 -- @column run        Run (one workload in one configuration).
