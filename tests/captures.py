@@ -47,7 +47,8 @@ def in_groups(path: Path, groups: Sequence[tuple[str, str, list[int]]], members:
         group = members.get(event["name"])
         if event.get("cat") == "kernel" and group:
             calls[group] = calls.get(group, 0) + 1
-            event["args"] |= {"Process Group Name": group, "Collective name": "send" if "SendRecv" in event["name"] else "allreduce",
+            operation = "send" if "SendRecv" in event["name"] else "allreduce"
+            event["args"] |= {"Process Group Name": group, "Collective name": operation,
                               "Seq": calls[group], "Group size": 4, "In msg nelems": 64, "dtype": "Float"}
     path.write_text(json.dumps(trace))
 

@@ -71,7 +71,7 @@ QUESTIONS = (
     Question("findings"), Question("execution_summary"), Question("busy_time"), Question("gpu_summary"),
     Question("step_breakdown"),
     Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
-    Question("operator_kernels"),
+    Question("operator_kernels"), Question("operator_call_sites", is_long=True),
     Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"),
     Question("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
     Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("communicator_summary"),

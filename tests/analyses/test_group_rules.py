@@ -29,7 +29,7 @@ def found(folder: Path, rule: str) -> list[dict[str, Any]]:
 
 
 def pipeline(folder: Path, waits: list[float], description: str = "PIPELINE_MODEL_PARALLEL_GROUP") -> None:
-    """Write a pipeline of four stages of 1000 us (5 of them to launch), each of which waits for its neighbour for so long (us)."""
+    """Write a pipeline of four stages of 1000 us (5 to launch), each of which waits for so long (us)."""
     for stage, wait in enumerate(waits):
         work = [(SEND, 10_000.0, wait), (GEMM, 10_000.0 + wait, 995 - wait)]
         rank(folder, stage, work, [("0", "default_pg", [0, 1, 2, 3]), ("5", description, [0, 1, 2, 3])], {SEND: "5"})

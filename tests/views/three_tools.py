@@ -288,8 +288,8 @@ def _pipelines(tool: str) -> Rows:
     """Return a stage of a pipeline in two windows, with a transfer in each."""
     first = _first(tool) + 3900
     windows = [_place(tool, "pipelines") | {"window_index": number} for number in range(2)]
-    kernels = [_kernel(tool, "pipelines", first + number, 100) | place | {"range_id": None, "op_range_id": None, "group_name": "5",
-               "launch_id": None, "family": "collective", "name": "ncclDevKernel_SendRecv"}
+    kernels = [_kernel(tool, "pipelines", first + number, 100) | place | {"range_id": None, "op_range_id": None,
+               "group_name": "5", "launch_id": None, "family": "collective", "name": "ncclDevKernel_SendRecv"}
                for number, place in enumerate(windows)]
     if tool == "ncu":
         return {"kernels": kernels}

@@ -18,16 +18,21 @@ async function operatorsTab(place) {
       onRow: (row) => change({ op: row.name }),
     hint: processes > 1 ? `summed over ${processes} processes` : "" });
   place.append(grid.element);
-  if (state.op) place.append(await operatorDetail(state.op));
+  if (state.op) place.append(await operatorDetail(state.op, rows[0]?.tool));
 }
 
-async function operatorDetail(op) {
+// tool: what recorded the operators, whose timeline names them.
+async function operatorDetail(op, tool) {
   const kernels = await gridOf("operator_kernels", `Kernels of ${clean(op)}`, { keep: (row) => row.op === op, sort: "-total_ns",
     first: ["name", "calls", "total_ns", "avg_ns"], order: BEST.operators });
   const shapes = await gridOf("operator_shapes", `Shapes of ${clean(op)}`,
     { keep: (row) => row.name === op, sort: "-device_self_ns",
     first: ["shapes", "calls", "device_self_ns"], order: BEST.operators });
+  const stacks = await gridOf("operator_call_sites", `Stacks of ${clean(op)}`,
+    { keep: (row) => row.op === op, sort: "-device_total_ns",
+    first: ["call_site", "calls", "device_total_ns", "host_total_ns", "call_stack"], order: BEST.operators });
   return el("div", { class: "detail", id: "detail" }, el("p", { class: "tools" }, el("b", {}, clean(op)),
-    FACTS.steps.length ? button("Show in timeline", () => change({ tab: "timeline", find: op })) : null,
-    button("Close", () => change({ op: "" }))), kernels ?? el("p", { class: "note" }, "It launched no kernel."), shapes);
+    FACTS.steps.some((step) => step.tool === tool) ? button("Show in timeline",
+      () => change({ tab: "timeline", find: op, tool })) : null,
+    button("Close", () => change({ op: "" }))), kernels ?? el("p", { class: "note" }, "It launched no kernel."), shapes, stacks);
 }
