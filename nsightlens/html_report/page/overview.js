@@ -15,8 +15,9 @@ async function overviewTab(place) {
     charts.replaceChildren();
     const rows = (await rowsOf("step_breakdown")).filter((row) => row.run === run);
     if (rows.length) charts.append(stepStack(rows, run));
-    for (const [name, title, first] of OVERVIEW) charts.append(await gridOf(name, title, { first,
-      keep: (row) => row.run === run }) ?? "");
+    const grids = await Promise.all(OVERVIEW.map(([name, title, first]) => gridOf(name, title,
+      { first, keep: (row) => row.run === run })));
+    article.querySelector(".tables").replaceChildren(...grids.filter(Boolean));
   }
 }
 
