@@ -18,6 +18,7 @@ Log of SCHEMA_VERSION
 8  table frames; kernels, memory_ops, ranges: frame_id; kernels: annotation, annotated_module
 9  tables cpu_samples, sampled_frames and collective_records
 10  tables range_projections and thread_states
+11  table process_groups
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -634,6 +635,21 @@ COLLECTIVE_RECORDS = Table(
     ),
 )
 
+PROCESS_GROUPS = Table(
+    "process_groups",
+    "One row per process group that PyTorch lists of a rank (distributedInfo.pg_config): what `kernels.group_name` is called, "
+    "and the place of the rank in it.",
+    (
+        *_WHERE_FROM,
+        _c("group_name", TEXT, "reader", "Name of the process group, as in `kernels`."),
+        _c("description", TEXT, "reader", "What the program calls it, such as default_pg, mesh_tp or "
+           "PIPELINE_MODEL_PARALLEL_GROUP; NULL where it says nothing."),
+        _c("group_size", INT32, "reader", "Its ranks."),
+        _c("group_rank", INT32, "reader", "Place of the rank among them, from 0: of a pipeline, its stage; NULL where the "
+           "rank is unknown or not listed."),
+    ),
+)
+
 METRIC_TEXTS = Table(
     "metric_texts",
     "String-valued ncu metrics, one row per launch and metric.",
@@ -826,8 +842,8 @@ TABLES: dict[str, Table] = {
     for t in (
         KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, PAGE_FAULTS,
         DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
-        ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES, ADVICE, MATCHES,
-        DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
+        ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, PROCESS_GROUPS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES,
+        ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
 READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}

@@ -36,6 +36,23 @@ def kineto(
     return path
 
 
+def in_groups(path: Path, groups: Sequence[tuple[str, str, list[int]]], members: dict[str, str]) -> None:
+    """Add process groups (name, description, ranks) to a trace that `kineto` wrote. members: kernel name -> its group."""
+    trace = json.loads(path.read_text())
+    trace["distributedInfo"]["pg_config"] = [
+        {"pg_name": name, "pg_desc": text, "backend_config": "cuda:nccl", "pg_size": len(ranks), "ranks": ranks}
+        for name, text, ranks in groups]
+    calls: dict[str, int] = {}
+    for event in trace["traceEvents"]:
+        group = members.get(event["name"])
+        if event.get("cat") == "kernel" and group:
+            calls[group] = calls.get(group, 0) + 1
+            operation = "send" if "SendRecv" in event["name"] else "allreduce"
+            event["args"] |= {"Process Group Name": group, "Collective name": operation,
+                              "Seq": calls[group], "Group size": 4, "In msg nelems": 64, "dtype": "Float"}
+    path.write_text(json.dumps(trace))
+
+
 _NCU = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device",
         "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
 

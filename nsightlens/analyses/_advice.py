@@ -33,6 +33,11 @@ ADVICE = {
         "they have in common (NCCL_DEBUG=INFO says what each channel uses), and run nccl-tests on them alone.",
         "A group that spans more nodes than its peers is slower by nature, and what runs beside it shares its links.",
         "nsightlens show communicator_summary"),
+    "pipeline": Advice(
+        10, "p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step even where they are equal: use more "
+        "micro-batches, or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
+        "It includes the transfers themselves, and waiting for a stage whose data-parallel or tensor-parallel peers are late.",
+        "nsightlens show pipeline_bubbles"),
     "communication": Advice(
         10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less and in larger "
         "pieces.", "It includes waiting for ranks that are late, where collectives could not be matched.",

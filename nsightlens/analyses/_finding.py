@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,14 @@ def fired(process: Process, rule: str, what: str, total: int) -> Iterable[Row]:
         yield row_of(process, rule, what) | {
             "total_ns": total, "of_ns": process.length, "share_pct": pct(total, process.length),
             **{name: process.row[name] for name in ("profile_id", "process_id", "window_index")}}
+
+
+def lengths_of(processes: Iterable[Process]) -> Mapping[tuple[str, str], int]:
+    """Return the time of all ranks, by run and tool; ns."""
+    lengths: dict[tuple[str, str], int] = defaultdict(int)
+    for process in processes:
+        lengths[process.run] += process.length
+    return lengths
 
 
 def exceeds(process: Process, rule: str, total: int) -> bool:

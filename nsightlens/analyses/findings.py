@@ -4,8 +4,9 @@ Time is that of execution_summary: exclusive categories that sum to the steps (w
 moment has one cause, and a GPU that is busy with copies is busy. Rules, each with its limit as a share of that time:
 straggler (5 %): a rank that the others wait for in collectives, by straggler; share of the time of all ranks; and what it does
 for longer than they do. slow_link (2 %): a process group whose collectives take longer than those of its peers, by
-communicator_summary; likewise. communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while
-the GPU idles, without what the rank waited for stragglers. copies (10 %): copies that no kernel hides. data_loader (5 %): the
+communicator_summary; likewise. pipeline (10 %): the stages of pipelines wait for one another, by pipeline_bubbles; likewise.
+communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles, without what the
+rank waited for stragglers and in its pipeline. copies (10 %): copies that no kernel hides. data_loader (5 %): the
 GPU idles while the host waits for input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): it
 idles until the next launch, of a kernel shorter than the at most 0.1 ms from launch to launch. host (20 %): the GPU idles, and
 none of these explains it. Of kernels, at most their time on the critical path to the last GPU work: fusion (15 %): elementwise,
@@ -22,7 +23,7 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
-@requires kernels, diagnostics
+@requires kernels, diagnostics, _process_groups, pipeline_bubbles
 @optional headroom
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
@@ -54,13 +55,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.analyses import Ask, _capture_rules, _kernel_rules, collective_match, communicator_summary, straggler
-from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
+from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, collective_match, straggler
+from nsightlens.analyses._advice import PLUGIN, of_call
 from nsightlens.analyses._finding import (
     SCHEMA,
     Key,
@@ -70,11 +70,13 @@ from nsightlens.analyses._finding import (
     exceeds,
     fired,
     key,
+    lengths_of,
     of_run,
     pct,
     span,
     who,
 )
+from nsightlens.analyses._group_rules import Groups
 
 _FIRST, _LAST = ("straggler",), ("capture", *PLUGIN)
 _PARTS = """
@@ -117,8 +119,11 @@ def analyse(ask: Ask) -> pa.Table:
                  if row["steps_ns"] and key(row) in worked]
     few = _kernel_rules.few(ask, processes)
     crossing = _matched(ask, processes)
-    late, waited = _stragglers(crossing, processes)
-    rows = [*late, *_slow_links(crossing, processes), *_communication(processes, waited), *_copies(ask, processes),
+    groups = _group_rules.Groups(ask)
+    late, waited = _stragglers(crossing, processes, groups)
+    stages, bubbles = _group_rules.pipelines(ask, processes)
+    rows = [*late, *_group_rules.slow_links(crossing, processes, groups), *stages,
+            *_communication(processes, waited, bubbles), *_copies(ask, processes),
             *_data_loader(processes), *_host(ask, processes, few), *_kernel_rules.rules(ask, few),
             *_capture_rules.rules(ask, processes, few), *_of_plugin(ask)]
     found = {(row["run"], row["tool"]) for row in rows if row["rule"] != "capture"}
@@ -147,46 +152,15 @@ def _matched(ask: Ask, processes: Iterable[Process]) -> pa.Table | None:
     return collective_match.analyse(ask) if any(len(those) > 1 for those in ranks.values()) else None
 
 
-def _lengths(processes: Iterable[Process]) -> Mapping[tuple[str, str], int]:
-    """Return the time of all ranks, by run and tool."""
-    lengths: dict[tuple[str, str], int] = defaultdict(int)
-    for process in processes:
-        lengths[process.row["run"], process.row["tool"]] += process.length
-    return lengths
-
-
-def _slow_links(matched: pa.Table | None, processes: Iterable[Process]) -> Iterator[Row]:
-    """Yield the process groups that take longer than their peers, with what all their operations cost their ranks."""
-    if matched is None:
-        return
-    lengths, advice = _lengths(processes), ADVICE["slow_link"]
-    slow: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in communicator_summary.summary(matched).to_pylist():
-        if row["verdict"] in (communicator_summary.SLOW, communicator_summary.WAITING):
-            slow[tuple(row[name] for name in ("run", "tool", "execution_id", "group_name", "members"))].append(row)
-    for (run, tool, *_), rows in slow.items():
-        first, total = rows[0], sum(row["excess_ns"] * row["ranks"] for row in rows)
-        if 100 * total > advice.limit_pct * lengths[run, tool]:
-            missing = (first["group_size"] or 0) - first["ranks"] if first["verdict"] == communicator_summary.WAITING else 0
-            what = (f"its {first['collective']} takes {first['transfer_ns'] / max(first['peers_ns'], 1):.1f} times as long "
-                    f"as that of the {first['peers']} other groups of its size"
-                    + (f", or waits for {missing} of its ranks, not captured" if missing else ""))
-            yield of_run((run, tool), "slow_link", _group(first), what, total, lengths[run, tool])
-
-
-def _group(row: Row) -> str:
-    return f"{'process group' if row['group_name'] is None else 'process group ' + row['group_name']} (ranks {row['members']})"
-
-
 def _stragglers(
-    matched: pa.Table | None, processes: Sequence[Process],
+    matched: pa.Table | None, processes: Sequence[Process], named: Groups,
 ) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
     """Return the ranks that others wait for, and how long each rank of their runs waited."""
     if matched is None:
         return [], {}
-    lengths = _lengths(processes)
+    lengths = lengths_of(processes)
     seen = straggler.judged(matched).to_pylist()
-    groups = _groups(matched)
+    groups = _groups(matched, named)
     late = [_late(row, lengths[row["run"], row["tool"]], groups.get((row["run"], row["tool"], row["rank"]), "")
                   + _cause(row, processes)) for row in seen if row["verdict"] == "straggler"]
     late = [row for row in late if row["share_pct"] is not None and row["share_pct"] > row["limit_pct"]]
@@ -205,7 +179,7 @@ def _late(row: Row, length: int, cause: str) -> Row:
         "rank": row["rank"]}
 
 
-def _groups(matched: pa.Table) -> dict[tuple[str, str, int], str]:
+def _groups(matched: pa.Table, named: Groups) -> dict[tuple[str, str, int], str]:
     """Return of each rank in which process group it is last most often, where a run has several that the trace names."""
     names: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in matched.select(["run", "tool", "group_name"]).group_by(["run", "tool", "group_name"]).aggregate([]).to_pylist():
@@ -214,7 +188,7 @@ def _groups(matched: pa.Table) -> dict[tuple[str, str, int], str]:
     keys = ["run", "tool", "rank", "group_name"]
     rows = last.select(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")]).to_pylist()
     rows.sort(key=lambda row: (row["count_all"], row["group_name"] or ""))
-    return {(row["run"], row["tool"], row["rank"]): f", {row['count_all']} times in process group {row['group_name']}"
+    return {(row["run"], row["tool"], row["rank"]): f", {row['count_all']} times in {named.name(row)}"
             for row in rows if row["group_name"] and len(names[row["run"], row["tool"]]) > 1}
 
 
@@ -230,12 +204,16 @@ def _cause(row: Row, processes: Sequence[Process]) -> str:
     return f"; {most}: {span(more[most])} more than on the median of them" if 2 * more[most] >= row["caused_delay_ns"] else ""
 
 
-def _communication(processes: list[Process], waited: Mapping[tuple[str, str, int | None], int]) -> Iterator[Row]:
+def _communication(
+    processes: list[Process], waited: Mapping[tuple[str, str, int | None], int], bubbles: Mapping[Key, int],
+) -> Iterator[Row]:
     for process in processes:
         exposed = process.parts["communication"]
-        waits = min(exposed, waited.get((process.row["run"], process.row["tool"], process.row["rank"]), 0))
+        waits = {"stragglers": waited.get((process.row["run"], process.row["tool"], process.row["rank"]), 0),
+                 "pipeline stages": bubbles.get(process.key, 0)}
+        left_out = " and ".join(name for name, ns in waits.items() if ns)
         yield from fired(process, "communication", "communication that no other work hides"
-                          + (", waiting for stragglers left out" if waits else ""), exposed - waits)
+                         + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0))
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:

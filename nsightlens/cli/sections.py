@@ -330,7 +330,7 @@ def missing(asked: Page) -> None:
 FIRST: tuple[Section, ...] = (verdict, findings, captured, gpus, execution)
 LAST: tuple[Section, ...] = (missing, coverage, diagnostics)
 SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
-    (ranks, ("straggler", "slow_link", "clock")),
+    (ranks, ("straggler", "slow_link", "pipeline", "clock")),
     (communication, ("communication",)),
     (step_times, ("warm_up", "profiler")),
     (operators, ("data_loader",)),

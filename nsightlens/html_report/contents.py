@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.errors import MissingExtraError
+from nsightlens.html_report import clocks
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import Question
 from nsightlens.html_report.timeline import FINEST, Step, steps
@@ -82,6 +83,11 @@ class Contents:
             self._leave_out(question, table.num_rows)
 
     @cached_property
+    def _clocks(self) -> dict[clocks.Key, dict[str, Any]]:
+        """Return when each step began, on one clock over all ranks."""
+        return clocks.begun(self._store)
+
+    @cached_property
     def _launches(self) -> int:
         """Return how many kernels the page is about."""
         captured = self._store.view("profile_overview").to_pylist()
@@ -129,7 +135,8 @@ class Contents:
         name = f"step{len(self._steps)}"
         if self._put(name, pack(drawn.slices, self._words)):
             merged = pc.sum(step.slices["pieces"]).as_py() - drawn.slices.num_rows
-            self._steps.append(step.keys | {"table": name, "lanes": step.lanes, "role": role, "merged": merged})
+            self._steps.append(step.keys | self._clocks.get(known, {}) | {
+                "table": name, "lanes": step.lanes, "role": role, "merged": merged})
 
     def _longest(self) -> set[tuple[int, tuple[str, int]]]:
         """Return the number of the longest step of each process, with the process."""

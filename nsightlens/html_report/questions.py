@@ -69,13 +69,13 @@ class Question:
 QUESTIONS = (
     Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
     Question("findings"), Question("execution_summary"), Question("busy_time"), Question("gpu_summary"),
-    Question("step_breakdown"),
+    Question("step_breakdown"), Question("recommendations"),
     Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
-    Question("operator_kernels"),
-    Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"),
+    Question("operator_kernels"), Question("operator_call_sites", is_long=True),
+    Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"), Question("kernel_view"),
     Question("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
     Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("communicator_summary"),
-    Question("collective_summary"),
+    Question("collective_summary"), Question("distributed_overview"),
     Question("collective_match", (
         "run", "tool", "step", "group_name", "collective", "call_index", "message_bytes", "rank", "arrival_ns", "wait_ns",
         "transfer_ns", "last_rank", "lag_ns", "lag_threshold_ns"), is_long=True),

@@ -15,7 +15,7 @@ VERSIONS = {
     "matching": 2,
     "nsys": 8,
     "ncu": 3,
-    "kineto": 7,
+    "kineto": 8,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

@@ -110,7 +110,7 @@ def _sentence(card: Card) -> str:
 
 
 def _who(rows: list[Row]) -> str:
-    if rows[0]["rule"] == "slow_link":
+    if rows[0]["rule"] in ("slow_link", "pipeline"):
         return str(rows[0]["who"])
     ranks = {row["rank"] for row in rows} - {None}
     if ranks:

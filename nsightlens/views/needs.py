@@ -58,6 +58,9 @@ NEEDS = {
                                "run all ranks with NCCL_PROFILER_PLUGIN=libnccl-profiler-inspector.so NCCL_INSPECTOR_ENABLE=1 "
                                "NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500, or dump PyTorch's flight recorder as JSON "
                                "(docs/formats.md)"),
+    "pipelines": Need("_process_groups WHERE kind = 'pipeline'", "no process group is called a pipeline",
+                      "record every rank with the PyTorch profiler of torch 2.4 or later, and name the groups: "
+                      "new_group(…, group_desc='PIPELINE_MODEL_PARALLEL_GROUP') or a device mesh with a dimension pp"),
     "ranks": Need("(SELECT run FROM processes GROUP BY run HAVING count(DISTINCT rank) > 1)", "only one rank is known",
                   "capture every rank (nsightlens wrappers), or say where the rank stands in file names: ingest --rank-pattern"),
     "collectives": Need("kernels WHERE family = 'collective' AND tool <> 'ncu'", "no communication kernels were captured",

@@ -10,6 +10,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.analyses._finding import span
+from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
 from tests.captures import kineto
@@ -166,8 +167,9 @@ def test_a_late_rank_is_named_in_its_process_group() -> None:
     """Of two groups, rank 1 is last twice in the one and once in the other; of one group nothing needs to be said."""
     rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last}
             for group, last in (("tp", 1), ("tp", 1), ("dp", 1), ("dp", None)) for rank in range(2)]
-    assert _groups(pa.Table.from_pylist(rows)) == {("r", "nsys", 1): ", 2 times in process group tp"}
-    assert _groups(pa.Table.from_pylist(rows[:4])) == {}
+    named = Groups(asking(catalog()))
+    assert _groups(pa.Table.from_pylist(rows), named) == {("r", "nsys", 1): ", 2 times in process group tp"}
+    assert _groups(pa.Table.from_pylist(rows[:4]), named) == {}
 
 
 def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:

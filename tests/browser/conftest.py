@@ -42,6 +42,14 @@ class Visit:
         self.page.evaluate("delete document.body.dataset.ready")
         self.page.evaluate("state => change(state)", {key: str(value) for key, value in state.items()})
 
+    def until(self, condition: str) -> None:
+        """Wait until an expression is true. The page's policy forbids what playwright's own waiting evaluates in it."""
+        for _ in range(200):
+            if self.page.evaluate(condition):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"never true: {condition}")
+
     def rows(self, table: str) -> list[list[str]]:
         """Return the texts of the cells of the first table under a heading that starts with `table`."""
         shown = self.page.locator("section.tab:not([hidden]) section.grid")

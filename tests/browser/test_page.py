@@ -117,11 +117,11 @@ def test_a_heading_sorts_and_a_search_filters(visit: Opened, demo: Path) -> None
 def test_filters_change_what_is_shown_and_the_address(visit: Opened, demo: Path) -> None:
     seen = visit(demo, "tab=ranks")
     seen.page.get_by_label("Rank", exact=True).select_option("1")
-    seen.page.wait_for_function("document.querySelectorAll('#ranks section.grid tbody')[0].rows.length === 1")
+    seen.until("document.querySelectorAll('#ranks section.grid tbody')[0].rows.length === 1")
     assert "rank=1" in seen.page.url
     assert visit(demo, seen.page.url.partition("#")[2]).rows("Who the others wait for")[0][0] == "1"
     seen.page.get_by_role("button", name="Clear").click()
-    seen.page.wait_for_function("document.querySelectorAll('#ranks section.grid tbody')[0].rows.length === 2")
+    seen.until("document.querySelectorAll('#ranks section.grid tbody')[0].rows.length === 2")
 
 
 def test_an_operator_opens_its_kernels(visit: Opened, demo: Path, demo_store: nl.Store) -> None:
@@ -131,6 +131,20 @@ def test_an_operator_opens_its_kernels(visit: Opened, demo: Path, demo_store: nl
     rows = demo_store.view("operator_kernels", only_op="aten::cudnn_convolution", only_tool="kineto").to_pylist()
     found = table(seen, "Kernels of aten::cudnn_convolution")
     assert sorted(int(row["total_ns"]) for row in found) == sorted(row["total_ns"] for row in rows) != []
+    assert table(seen, "Shapes of aten::cudnn_convolution")
+    seen.page.get_by_role("button", name="Show in timeline").click()
+    seen.page.wait_for_selector("body[data-ready=timeline] ol.hits button")
+    assert "find=aten" in seen.page.url and "tool=kineto" in seen.page.url
+    seen.page.locator("ol.hits button").first.click()
+    assert "aten::cudnn_convolution" in seen.page.locator("aside.details").inner_text()
+
+
+def test_an_operator_opens_its_stacks(visit: Opened, demo: Path, demo_store: nl.Store) -> None:
+    sites = demo_store.view("operator_call_sites").to_pylist()
+    op = sites[0]["op"]
+    found = table(visit(demo, f"tab=operators&op={op}"), f"Stacks of {op}")
+    assert sorted((row["call_stack"], int(row["calls"])) for row in found) == sorted(
+        (row["call_stack"], row["calls"]) for row in sites if row["op"] == op) != []
 
 
 def test_a_kernel_opens_its_launches(visit: Opened, demo: Path, demo_store: nl.Store) -> None:

@@ -18,6 +18,7 @@ from nsightlens.errors import BalanceWarning, ReadError, UsageError, ViewError
 from nsightlens.store.store import Store
 from nsightlens.views import header, registry
 from nsightlens.views.balance import Balance, parse_balance, reconcile, unbalanced
+from tests.captures import in_groups, kineto
 from tests.places import ROOT
 from tests.readers.nsys_report import base, global_pid, write
 
@@ -136,15 +137,17 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     stacks = [{"id": id_, "symbol": 2 - depth, "module": 4, "unresolved": 0, "stackDepth": depth}
               for id_ in (1, 2) for depth in range(id_)]
     write(folder / "report.sqlite", base(COMPOSITE_EVENTS=samples, SAMPLING_CALLCHAINS=stacks))
-    return nl.ingest([folder / "report.sqlite"], store=folder / "store", jobs=1)
+    stage = kineto(folder / "stage.json", [("ncclDevKernel_SendRecv", 1000.0, 10.0)], rank=0)
+    in_groups(stage, [("5", "mesh_pp", [0, 1])], {"ncclDevKernel_SendRecv": "5"})
+    return nl.ingest([folder / "report.sqlite", stage], store=folder / "store", jobs=1)
 
 
 @pytest.mark.parametrize("name", [name for name, view in registry.public(registry.load()).items() if view.balances])
 def test_every_view_that_states_books_keeps_them(store: Store, sampled: Store, name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", BalanceWarning)
-        table = (sampled if name.startswith("cpu_sample") else store).view(name)
-    assert table.num_rows, "the simulated run has everything but CPU samples: books of no row prove nothing"
+        table = (sampled if name.startswith(("cpu_sample", "pipeline")) else store).view(name)
+    assert table.num_rows, "the simulated run has everything but CPU samples and pipelines: books of no row prove nothing"
 
 
 def test_decimals_of_a_csv_are_exact() -> None:

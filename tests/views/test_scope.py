@@ -13,7 +13,7 @@ from nsightlens import analyses
 from nsightlens.store.store import Store
 from nsightlens.views import registry
 from nsightlens.views.header import View
-from tests.captures import kineto, ncu
+from tests.captures import in_groups, kineto, ncu
 from tests.conftest import Shared
 from tests.places import ROOT
 from tests.readers.kineto_text import event, trace
@@ -45,7 +45,10 @@ def _ingest(folder: Path) -> None:
     sampled = {"id": 1, "start": 1100, "globalTid": global_pid(7) + 70}
     report = write(folder / "overhead" / "report.sqlite", base(PROFILER_OVERHEAD=[overhead], COMPOSITE_EVENTS=[sampled],
                    SAMPLING_CALLCHAINS=[{"id": 1, "symbol": 2, "module": 4, "unresolved": 0, "stackDepth": 0}]))
+    stage = kineto(folder / "stage" / "a.json", [("ncclDevKernel_SendRecv", 1000.0, 10.0)], rank=0)
+    in_groups(stage, [("5", "mesh_pp", [0, 1])], {"ncclDevKernel_SendRecv": "5"})
     runs = {
+        "stage": [stage],
         "simulated": (FIXTURES / "simulated_resnet18_ddp").glob("*/rank*.*"),
         "cpu": (FIXTURES / "resnet18_cpu" / "torch").iterdir(),
         "cpu_ddp": (FIXTURES / "resnet18_cpu_ddp" / "torch").iterdir(),

@@ -13,7 +13,8 @@ Rows = dict[str, list[dict[str, Any]]]
 TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
-          "frames", "cpu_samples", "sampled_frames", "collective_records", "thread_states", "range_projections")
+          "frames", "cpu_samples", "sampled_frames", "collective_records", "thread_states", "range_projections",
+          "process_groups")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -50,7 +51,7 @@ def together(*tools: str) -> Rows:
 
 def launches(tool: str) -> Rows:
     """Return what `tool` recorded of all runs."""
-    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool), _graphs(tool),
+    parts = [_two_runs(tool), _sequences(tool), _waits(tool), _stacks(tool), _graphs(tool), _pipelines(tool),
              *(_differing(tool, number) for number in range(len(DIFFERENCES)))]
     return {table: [row for part in parts for row in part.get(table, [])] for table in TABLES}
 
@@ -281,6 +282,20 @@ def _graphs(tool: str) -> Rows:
              for i, name in enumerate(names)]
     processes = [{name: place[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 0, "host": "node"}]
     return {"kernels": kernels, "api_calls": calls, "processes": processes}
+
+
+def _pipelines(tool: str) -> Rows:
+    """Return a stage of a pipeline in two windows, with a transfer in each."""
+    first = _first(tool) + 3900
+    windows = [_place(tool, "pipelines") | {"window_index": number} for number in range(2)]
+    kernels = [_kernel(tool, "pipelines", first + number, 100) | place | {"range_id": None, "op_range_id": None,
+               "group_name": "5", "launch_id": None, "family": "collective", "name": "ncclDevKernel_SendRecv"}
+               for number, place in enumerate(windows)]
+    if tool == "ncu":
+        return {"kernels": kernels}
+    processes = [{name: windows[0][name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 0, "host": "node"}]
+    groups = [place | {"group_name": "5", "description": "mesh_pp", "group_size": 2, "group_rank": 0} for place in windows]
+    return {"kernels": kernels, "processes": processes, "process_groups": groups}
 
 
 def _sampled(place: dict[str, Any], first: int) -> Rows:

@@ -18,6 +18,12 @@ class Table {
     return column.words ? column.words[number] : number;
   }
 
+  // The same table with other numbers in a column.
+  with(name, change) {
+    const column = this.columns.get(name);
+    return new Table(this.rows, new Map([...this.columns, [name, { ...column, numbers: column.numbers.map(change) }]]));
+  }
+
   row(number) { return Object.fromEntries(this.names.map((name) => [name, this.value(name, number)])); }
 }
 

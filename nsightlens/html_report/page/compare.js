@@ -5,12 +5,40 @@ async function compareTab(place) {
   place.append(el("h2", {}, `${clean(base)} → ${clean(other)}`));
   const rows = (await rowsOf("run_waterfall")).filter((row) => row.difference_ns !== null);
   if (rows.length) place.append(...waterfall(rows));
+  place.append(...await twoTimelines([base, other]));
   for (const [name, title, first] of [["run_difference", "What changed",
     ["item", "verdict", "difference_ns", "low_ns", "high_ns", "change_pct", "base_ns", "other_ns"]],
     ["run_waterfall", "Where the step time went", ["item", "kind", "verdict", "base_ns", "other_ns", "difference_ns"]],
     ["comparability", "What differs in how they were made", ["property", "base_value", "other_value", "same"]]]) {
     if (isThere(name)) place.append(await gridOf(name, title, { first }) ?? "");
   }
+}
+
+// A step of a rank in both runs, one below the other, each from its start: the step that is asked for, else the middle one.
+async function twoTimelines(runs) {
+  const ranks = await ranksAsked();
+  const [steps, others] = runs.map((run) => stepsOf(run, ranks));
+  const partner = (step) => others.find((other) => other.rank === step.rank && other.step === step.step)
+    ?? others.find((other) => other.rank === step.rank && other.role === "middle");
+  const pairs = steps.filter(partner);
+  if (!pairs.length) return [];
+  const named = (step) => [`${step.rank}/${step.step}`, [step.rank === null ? null : `rank ${step.rank}`,
+    step.step === null ? "whole capture" : `step ${step.step}`].filter(Boolean).join(", ")];
+  const chosen = pairs.find((step) => named(step)[0] === state.pair) ?? pairs.find((step) => step.role === "middle") ?? pairs[0];
+  const { processes, timeline, details } = await timelineOf([chosen, partner(chosen)], false);
+  timeline.draw();
+  return [el("h3", {}, "The same step in both"), el("p", { class: "tools" },
+    select("Step", pairs.map(named), named(chosen)[0], (pair) => change({ pair }))),
+  timeline.element, legendOf(processes), details,
+  el("p", { class: "tools" }, el("code", {}, `nsightlens show step_timeline${chosen.step === null ? ""
+    : ` which_step=${chosen.step}`}`))];
+}
+
+// The steps of a run on the timeline, of its best tool.
+function stepsOf(run, ranks) {
+  const fits = FACTS.steps.filter((step) => step.run === run && (!ranks || ranks.has(step.rank)));
+  const tool = (state.tool ? [state.tool] : BEST.timeline).find((one) => fits.some((step) => step.tool === one));
+  return fits.filter((step) => step.tool === tool);
 }
 
 function waterfall(rows) {

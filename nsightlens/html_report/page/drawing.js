@@ -44,8 +44,7 @@ function drawLane(context, lane, y, view, scale) {
     kind = lane.kinds[row];
     const wide = Math.max(1, right - left);
     edge = left + wide;
-    const isFound = !view.found || view.found.has(lane.table.columns.get("name").numbers[row]);
-    context.globalAlpha = isFound ? 1 : 0.18;
+    context.globalAlpha = !view.found || isFound(lane.table, row, view.found) ? 1 : 0.18;
     context.fillStyle = FACTS.slices[KINDS[kind]];
     context.fillRect(left, y + 1, wide > 3 ? wide - 0.5 : wide, LANE - 3);
     if (KINDS[kind] === "graph, kernels unknown" && wide > 3) {

@@ -1,7 +1,7 @@
 // The tab Kernels: by name, launch configuration or operator; a kernel opens the durations of its launches.
 
 const KERNEL_GROUPS = [["kernel_summary", "name"], ["kernel_by_rank", "name and rank"],
-  ["kernel_by_config", "launch configuration"],
+  ["kernel_by_config", "launch configuration"], ["kernel_view", "name and tensor cores"],
   ["operator_kernels", "operator"], ["headroom", "headroom"]];
 
 async function kernelsTab(place) {
@@ -12,6 +12,7 @@ async function kernelsTab(place) {
   const label = asked === "headroom" ? "item" : "name";
   const first = { kernel_summary: ["name", "family", "instances", "total_ns", "time_pct", "median_ns"],
     operator_kernels: ["name", "op", "calls", "total_ns", "avg_ns", "estimated_occupancy_pct"],
+    kernel_view: ["name", "tensor_cores", "calls", "total_ns", "time_pct", "blocks_per_sm", "estimated_occupancy_pct"],
     headroom: ["item", "max_gain_ns", "headroom_ns", "gpu_ns", "bound_by"] };
   const grid = await gridOf(asked, "Kernels", { first: first[asked] ?? ["name", "rank", "family", "instances", "total_ns",
     "time_pct", "median_ns"],

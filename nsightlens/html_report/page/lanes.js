@@ -19,7 +19,7 @@ class Lanes {
       }
     });
     this.height = y;
-    this.length = Math.max(...processes.map(({ step }) => step.step_ns));
+    this.length = Math.max(...processes.map(({ step }) => step.late + step.step_ns));
   }
 
   at(y) { return this.items.find((item) => y >= item.y && y < item.y + item.height); }
@@ -28,7 +28,9 @@ class Lanes {
 function titleOf(step) {
   const who = step.rank === null ? `process ${step.process ?? ""}` : `rank ${step.rank}`;
   const which = step.step === null ? "whole capture" : `step ${step.step}${step.role ? ` (${step.role})` : ""}`;
-  return `${who}, ${step.tool}, ${which}, ${duration(step.step_ns)}`;
+  const run = FACTS.runs.length > 1 ? `${clean(step.run)}, ` : "";
+  const late = step.late ? `, ${duration(step.late)} after the first` : "";
+  return `${run}${who}, ${step.tool}, ${which}, ${duration(step.step_ns)}${late}`;
 }
 
 function lanesOf(step, table) {

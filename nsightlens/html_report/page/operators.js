@@ -1,5 +1,6 @@
 // The tab Operators: by name, or by name and shapes, summed over the processes that the filters leave.
 
+const TENSOR_CORES = ["tensor_core_eligible", "tensor_core_self_pct", "tensor_core_total_pct"];
 const OPERATOR_SUMS = ["calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"];
 
 async function operatorsTab(place) {
@@ -11,23 +12,30 @@ async function operatorsTab(place) {
   const processes = new Set(rows.map((row) => row.process_id)).size;
   place.append(el("p", { class: "tools" }, select("Group by", [["name", "operator"], ["shapes", "operator and shapes"]], group,
     (value) => change({ group: value }))));
-  const columns = [...(FACTS.runs.length > 1 ? keys : keys.slice(1)), ...OPERATOR_SUMS];
+  const known = (column) => found.some((row) => row[column] !== null);
+  const columns = [...(FACTS.runs.length > 1 ? keys : keys.slice(1)), ...OPERATOR_SUMS,
+    ...(processes === 1 ? TENSOR_CORES : TENSOR_CORES.slice(0, 1)).filter(known)];
   const grid = new Grid({ name, title: `Operators (${rows[0]?.tool ?? ""})`, rows: found, columns, command: commandOf(name),
     docs: FACTS.tables[name].docs,
     sort: found.some((row) => row.device_self_ns) ? "-device_self_ns" : "-host_self_ns",
       onRow: (row) => change({ op: row.name }),
-    hint: processes > 1 ? `summed over ${processes} processes` : "" });
+    hint: processes > 1 ? `summed over ${processes} processes; shares of tensor cores are those of one rank` : "" });
   place.append(grid.element);
-  if (state.op) place.append(await operatorDetail(state.op));
+  if (state.op) place.append(await operatorDetail(state.op, rows[0]?.tool));
 }
 
-async function operatorDetail(op) {
+// tool: what recorded the operators, whose timeline names them.
+async function operatorDetail(op, tool) {
   const kernels = await gridOf("operator_kernels", `Kernels of ${clean(op)}`, { keep: (row) => row.op === op, sort: "-total_ns",
     first: ["name", "calls", "total_ns", "avg_ns"], order: BEST.operators });
   const shapes = await gridOf("operator_shapes", `Shapes of ${clean(op)}`,
     { keep: (row) => row.name === op, sort: "-device_self_ns",
     first: ["shapes", "calls", "device_self_ns"], order: BEST.operators });
+  const stacks = await gridOf("operator_call_sites", `Stacks of ${clean(op)}`,
+    { keep: (row) => row.op === op, sort: "-device_total_ns",
+    first: ["call_site", "calls", "device_total_ns", "host_total_ns", "call_stack"], order: BEST.operators });
   return el("div", { class: "detail", id: "detail" }, el("p", { class: "tools" }, el("b", {}, clean(op)),
-    FACTS.steps.length ? button("Show in timeline", () => change({ tab: "timeline", find: op })) : null,
-    button("Close", () => change({ op: "" }))), kernels ?? el("p", { class: "note" }, "It launched no kernel."), shapes);
+    FACTS.steps.some((step) => step.tool === tool) ? button("Show in timeline",
+      () => change({ tab: "timeline", find: op, tool })) : null,
+    button("Close", () => change({ op: "" }))), kernels ?? el("p", { class: "note" }, "It launched no kernel."), shapes, stacks);
 }

@@ -1,6 +1,11 @@
 // The tab Overview: the static first part, and per run where each step went.
 
 const STEP_BARS = 60;
+const OVERVIEW = [["gpu_summary", "GPUs", ["rank", "device", "gpu", "utilization_pct", "sm_efficiency_pct", "occupancy_pct",
+  "tensor_core_pct", "memory_bytes", "compute_capability"]],
+  ["execution_summary", "Where the time went, by kind", ["rank", "category", "time_pct", "avg_ns", "total_ns"]],
+  ["recommendations", "Rules of the TensorBoard plugin and of nsys", ["rank", "rule", "subject", "value_pct", "limit_pct",
+    "advice"]]];
 
 async function overviewTab(place) {
   for (const article of place.querySelectorAll("article")) {
@@ -10,6 +15,9 @@ async function overviewTab(place) {
     charts.replaceChildren();
     const rows = (await rowsOf("step_breakdown")).filter((row) => row.run === run);
     if (rows.length) charts.append(stepStack(rows, run));
+    const grids = await Promise.all(OVERVIEW.map(([name, title, first]) => gridOf(name, title,
+      { first, keep: (row) => row.run === run })));
+    article.querySelector(".tables").replaceChildren(...grids.filter(Boolean));
   }
 }
 

@@ -22,8 +22,11 @@ async function ranksTab(place) {
   const groups = await gridOf("communicator_summary", "Process groups beside their peers",
     { first: ["group_name", "members", "verdict", "collective", "message_bytes", "calls", "transfer_ns", "peers_ns",
       "excess_ns"] });
-  place.append(...[stragglers, groups, await collectiveTable(), await gridOf("collective_summary", "Collectives by operation",
-    { first: ["rank", "operation", "calls", "latency_ns", "transfer_ns"], sort: "-latency_ns" }), clocks].filter(Boolean));
+  const shares = await gridOf("distributed_overview", "Computation and communication of each step", { first: ["rank", "step",
+    "computation_ns", "overlapping_ns", "communication_ns", "other_ns", "synchronizing_ns", "transfer_ns"] });
+  place.append(...[stragglers, groups, shares, await collectiveTable(), await gridOf("collective_summary",
+    "Collectives by operation", { first: ["rank", "operation", "calls", "latency_ns", "transfer_ns"], sort: "-latency_ns" }),
+    clocks].filter(Boolean));
 }
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];

@@ -36,7 +36,8 @@ class Grid {
   draw() {
     const found = this.found();
     this.head.replaceChildren(...this.columns.map((name) => this.header(name)));
-    this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row)));
+    const numeric = new Set(this.columns.filter((name) => this.isNumeric(name)));
+    this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row, numeric)));
     this.count.textContent = `${number(found.length)} of ${number(this.rows.length)} rows`;
     this.more.textContent = `Show more of ${number(found.length - this.shown)} further rows`;
     this.more.hidden = found.length <= this.shown;
@@ -54,18 +55,16 @@ class Grid {
 
   focus(name) { this.head.querySelector(`[data-column="${name}"]`).focus(); }
 
-  line(row) {
+  line(row, numeric) {
     const cells = this.columns.map((name, place) => {
       const text = cell(name, row[name]);
       const long = typeof row[name] === "string" && text.length > 40;
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
-      return el("td", { class: this.isNumber(row[name]) ? "n" : long ? "long" : null, title: long ? text : null }, inside);
+      return el("td", { class: numeric.has(name) ? "n" : long ? "long" : null, title: long ? text : null }, inside);
     });
     return el("tr", {}, cells);
   }
-
-  isNumber(value) { return typeof value === "number"; }
 }
 
 const HIDDEN = new Set(["run", "tool", "process_id", "window_index", "profile_id"]);

@@ -65,6 +65,13 @@ class Header(msgspec.Struct):
         value = integer(self.distributedInfo.get(key)) if isinstance(self.distributedInfo, dict) else None
         return value if value is not None and 0 <= value < 1 << 31 else None
 
+    def process_groups(self) -> list[dict[str, object]]:
+        """Return the process groups of distributedInfo, each with its size and the place of this rank in it."""
+        listed = self.distributedInfo.get("pg_config") if isinstance(self.distributedInfo, dict) else None
+        rank = self.distributed("rank")
+        return [_process_group(group, rank) for group in (listed if isinstance(listed, list) else [])
+                if isinstance(group, dict) and isinstance(group.get("pg_name"), str | int)]
+
     @property
     def devices(self) -> dict[int, dict[str, Any]]:
         """Return the properties of each device by its ordinal."""
@@ -83,6 +90,22 @@ class Header(msgspec.Struct):
 
 
 astuple = msgspec.structs.astuple
+
+
+def _process_group(group: dict[str, Any], rank: int | None) -> dict[str, object]:
+    """Return what pg_config says of a process group. Its ranks are a list, of an on-demand trace the text of one."""
+    ranks, description = group.get("ranks"), group.get("pg_desc")
+    if isinstance(ranks, str):
+        try:
+            ranks = msgspec.json.decode(ranks)
+        except REFUSED:
+            ranks = None
+    members = [integer(member) for member in ranks] if isinstance(ranks, list) else []
+    size = len(members) or integer(group.get("pg_size"))
+    said = isinstance(description, str) and description not in ("", "undefined")
+    return {"process_index": 0, "group_name": str(group["pg_name"]), "description": description if said else None,
+            "group_size": size if size is not None and 0 < size < 1 << 31 else None,
+            "group_rank": members.index(rank) if rank is not None and rank in members else None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A whole trace -> its rows of processes, devices, profiles and diagnostics."""
+"""A whole trace -> its rows of processes, process groups, devices, profiles and diagnostics."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ class Trace:
     begin: bytes
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the rows of processes, devices, profiles and diagnostics."""
+        """Yield the rows of processes, process groups, devices, profiles and diagnostics."""
         yield "processes", batch_of("processes", self._processes())
+        groups = self.header.process_groups()
+        if groups:
+            yield "process_groups", batch_of("process_groups", groups)
         devices = self._devices()
         if devices:
             yield "devices", batch_of("devices", devices)
