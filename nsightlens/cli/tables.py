@@ -87,15 +87,12 @@ def harmless(text: str) -> str:
     return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
-def terminal_width() -> int | None:
-    """Return the columns of the terminal on standard output, or None where there is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
 def output_width() -> int:
-    """Return the columns that a table may take: COLUMNS, else the terminal's, else 120."""
+    """Return the columns that any output may take: COLUMNS, else the terminal's, else 120."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) else terminal_width() or WIDTH
+    if given.isdecimal() and int(given):
+        return int(given)
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
 
 def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequence[bool], style: Style = Style()) -> str:
