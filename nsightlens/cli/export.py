@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.complete import of_store
-from nsightlens.cli.filters import chosen
+from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
 
@@ -91,6 +91,7 @@ def flamegraph(
 
     asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
     with nl.open(store, views=views) as opened:
+        confirm(opened, asked)
         tree = opened.view(WEIGHTS[weight].view, **{f"only_{column}": values for column, values in asked.items()})
         found = stacks(tree, weight)
         first = next(found, None)

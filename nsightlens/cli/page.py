@@ -46,7 +46,7 @@ def some(values: Iterable[str | None], most: int = 2) -> str:
 
 def heading(text: str, note: str = "") -> None:
     """Print the title of a section, with a note behind it, or below it where the line is full."""
-    note = printable(note)
+    note = hint(printable(note))
     room = page_width() - len(text) - 3
     click.echo()
     if note and len(note) > room:
