@@ -25,7 +25,12 @@ _ENDINGS = {"speedscope": (".json",), "collapsed": (".txt", ".folded", ".collaps
 
 @click.group("export")
 def command() -> None:
-    """Write the store's content in another program's format."""
+    """Write the store's content in another program's format.
+
+    \b
+    nsightlens export perfetto -o trace.json.gz
+    nsightlens export flamegraph -o gpu.speedscope.json
+    """
 
 
 @command.command("perfetto")
