@@ -71,7 +71,8 @@ def place(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_command_has_an_example_that_can_run(name: str) -> None:
     lines = EXAMPLES[name]
-    assert any(_runnable(line) and line.startswith(f"nsightlens {name}".rstrip()) for line in lines), f"nsightlens/cli: {name}: {lines}"
+    assert any(_runnable(line) and line.startswith(f"nsightlens {name}".rstrip()) for line in lines), \
+        f"nsightlens/cli: {name}: {lines}"
 
 
 @pytest.mark.long
