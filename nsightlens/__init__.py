@@ -68,13 +68,13 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None, in
 
     ingest: where `store` is a run directory or a capture instead, read it first into the store that would be opened without it.
     views: a folder with views of your own (else $NSIGHTLENS_VIEWS): .sql files and Python analyses with headers like ours.
-    Raises StoreError where there is no store, ViewError for a mistake in a view of your own. Warns (OldRulesWarning) where
-    profiles were read by older rules than this version's.
+    Raises StoreError where there is no store, UsageError where there are captures instead, and ViewError for a mistake in a view
+    of your own. Warns (OldRulesWarning) where profiles were read by older rules than this version's.
     """
     import warnings
 
-    from nsightlens.errors import OldRulesWarning
-    from nsightlens.store.store import Store, is_store, locate
+    from nsightlens.errors import OldRulesWarning, UsageError
+    from nsightlens.store.store import Store, holds_captures, is_store, locate
     from nsightlens.views import folder
 
     place = locate(store)
@@ -82,6 +82,9 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None, in
         from nsightlens.pipeline.ingest import ingest as _ingest
 
         place = _ingest([store]).store
+    elif holds_captures(place):
+        raise UsageError(f"{place} holds captures and is no store: nsightlens ingest {place} reads them into one; in Python, "
+                         f"nl.open({str(place)!r}, ingest=True)")
     opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:

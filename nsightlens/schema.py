@@ -329,7 +329,7 @@ CUDA_EVENTS = Table(
 OS_CALLS = Table(
     "os_calls",
     "One row per call of an operating-system library (nsys --trace=osrt): what a thread did outside of CUDA, or which call it "
-    "waited in. nsys leaves out calls that are shorter than a threshold (option --osrt-threshold, 1 us by default).",
+    "waited in. nsys leaves out calls that are shorter than a threshold (option --osrt-threshold, 1 µs by default).",
     (
         _c("os_call_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,

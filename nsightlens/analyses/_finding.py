@@ -110,7 +110,7 @@ def key(row: Row) -> Key:
 
 def span(ns: float) -> str:
     """Return a length of time for a sentence."""
-    return f"{ns / 1e6:,.1f} ms" if ns >= 1_000_000 else f"{ns / 1e3:.1f} us"
+    return f"{ns / 1e6:,.1f} ms" if ns >= 1_000_000 else f"{ns / 1e3:.1f} µs"
 
 
 def pct(part: int, whole: int) -> float:

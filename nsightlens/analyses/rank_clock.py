@@ -3,7 +3,7 @@ All ranks leave a collective together; so the difference of their ends is the di
 their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
 standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
 order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and it is never less than
-what the times are multiples of (1 us in older PyTorch traces). Ranks that share no communicator with the lowest rank are
+what the times are multiples of (1 µs in older PyTorch traces). Ranks that share no communicator with the lowest rank are
 tied to it over others, and the uncertainties add up.
 Where fewer than three calls could be matched there is no row.
 @scope run

@@ -97,7 +97,7 @@ def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | No
     """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.
 
     \b
-    nsightlens ingest run_dir/            read nsys, ncu and PyTorch captures of all ranks
+    nsightlens ingest runs/base           read nsys, ncu and PyTorch captures of all ranks
     nsightlens summary                    then look
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
     nsightlens show headroom              the largest possible gains
@@ -105,7 +105,7 @@ def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | No
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
     messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error. --quiet, --verbose, --log-file and --debug
-    stand before the command: nsightlens --verbose ingest run_dir/
+    stand before the command: nsightlens --verbose ingest runs/base
     """
     messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nsightlens.cli.ingest import count, say
+from nsightlens.cli.ingest import count
 
 
 @click.command("cache")
@@ -26,4 +26,4 @@ def command(action: str) -> None:
     held = f"{count(len(files), 'file')}, {sum(file.stat().st_size for file in files) / 1e6:,.1f} MB"
     if action == "clear":
         user_cache.clear()
-    say(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")
+    click.echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 @click.group("compare")
 def command() -> None:
-    """Compare the ranks of a run, or two runs of one workload."""
+    """Compare the ranks of a run, or two runs of one workload.
+
+    \b
+    nsightlens compare ranks
+    nsightlens compare runs base fused
+    """
 
 
 @command.command("ranks")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.output import emit, output_options
+from nsightlens.cli.page import page_width
+from nsightlens.cli.tables import output_width
 
 if TYPE_CHECKING:
     from nsightlens.doctor.fitness import Finding
 
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 _INDENT = 20
-_WIDEST, _NARROWEST = 100, 50
 
 
 @click.command("doctor")
@@ -45,7 +45,7 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
         schema = pa.schema([(name, pa.string()) for name in ("subject", "state", "found", "fix")])
         emit(pa.Table.from_pylist(rows, schema), form, output, wide=wide)
         return
-    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((_WIDEST, 0)).columns))
+    width = page_width()
     findings = []
     for finding in _findings(run_dir, deep):
         findings.append(finding)
@@ -64,7 +64,7 @@ def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
     from nsightlens.recording.wrappers import source
     from nsightlens.store import user_cache
 
-    yield from examine_installation(user_cache.folder())
+    yield from examine_installation(user_cache.folder(), output_width())
     yield from examine(run_dir)
     if deep:
         yield from record_one_kernel(source(), run_dir)

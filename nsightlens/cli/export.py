@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.complete import of_store
-from nsightlens.cli.filters import chosen
+from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
 
@@ -25,7 +25,12 @@ _ENDINGS = {"speedscope": (".json",), "collapsed": (".txt", ".folded", ".collaps
 
 @click.group("export")
 def command() -> None:
-    """Write the store's content in another program's format."""
+    """Write the store's content in another program's format.
+
+    \b
+    nsightlens export perfetto -o trace.json.gz
+    nsightlens export flamegraph -o gpu.speedscope.json
+    """
 
 
 @command.command("perfetto")
@@ -91,6 +96,7 @@ def flamegraph(
 
     asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
     with nl.open(store, views=views) as opened:
+        confirm(opened, asked)
         tree = opened.view(WEIGHTS[weight].view, **{f"only_{column}": values for column, values in asked.items()})
         found = stacks(tree, weight)
         first = next(found, None)

@@ -28,8 +28,8 @@ nsightlens show busy_time only_device=0""",
     "output": """Output
 
 Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
-format from its extension. Tables for people have units (--exact: ns and bytes), take the width of the terminal or
-COLUMNS, and name what they leave out (--wide: nothing). csv, json and parquet are always exact.
+format from its extension. Tables for people have units (--exact: ns and bytes), fit the width (COLUMNS, else the
+terminal's, else 120), and name what they leave out (--wide: nothing). csv, json and parquet are always exact.
 
 nsightlens show top_kernels -f json | jq '.rows[].name'
 nsightlens --quiet summary -f json > summary.json""",
@@ -47,7 +47,7 @@ NSIGHTLENS_STORE            the store, where --store is not given
 NSIGHTLENS_VIEWS            the folder with views of your own, where --views is not given
 NSIGHTLENS_SQLITE_DECODER   off: let SQLite read all of an nsys export
 XDG_CACHE_HOME              what can be made again lies in its nsightlens/ (nsightlens cache)
-COLUMNS                     the width of tables and pages
+COLUMNS                     the width of all output [default: the terminal's, 120 in a pipe or file]
 NO_COLOR, FORCE_COLOR       1: never colour, colour also in pipes""",
     "exit-codes": """Exit codes
 

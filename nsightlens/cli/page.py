@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +13,7 @@ import click
 
 from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import hint
-from nsightlens.cli.tables import Column
+from nsightlens.cli.tables import Column, output_width
 from nsightlens.names import printable
 from nsightlens.views.figures import MISSING
 
@@ -22,15 +21,15 @@ _Row = TypeVar("_Row")
 NOT_RECORDED = "not recorded"
 _GAP = "  "
 _INDENT = "  "
-_WIDEST = 160
+_NARROWEST, _WIDEST = 40, 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _BINS = 16
 
 
 def page_width() -> int:
-    """Return the columns that a page may take: the terminal's (or COLUMNS), at most 160."""
-    return max(40, min(shutil.get_terminal_size((100, 24)).columns, _WIDEST))
+    """Return the columns that a page takes: those of the output, from 40 to 160."""
+    return max(_NARROWEST, min(output_width(), _WIDEST))
 
 
 def known_sum(values: Iterable[int | None]) -> int | None:
@@ -47,7 +46,7 @@ def some(values: Iterable[str | None], most: int = 2) -> str:
 
 def heading(text: str, note: str = "") -> None:
     """Print the title of a section, with a note behind it, or below it where the line is full."""
-    note = printable(note)
+    note = hint(printable(note))
     room = page_width() - len(text) - 3
     click.echo()
     if note and len(note) > room:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.complete import of_store
+from nsightlens.cli.filters import confirm
 from nsightlens.cli.output import emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 
@@ -60,6 +61,7 @@ def command(
     if lines and form is not None:
         raise UsageError("--lines and --format exclude each other")
     with nl.open(store, views=views) as opened:
+        confirm(opened, {} if rank is None else {"rank": [rank]})
         plan = opened.view("ncu_plan", which_run=_chosen(opened, run), which_rank=rank, cover=cover, metric_set=metric_set,
                            budget_s=None if budget is None else seconds(budget))
     rows = [row for row in plan.to_pylist() if row["fits"]]

@@ -134,7 +134,7 @@ def communication(asked: Page) -> None:
         shown = page.outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
         heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels"))
         grid([Column("rank", _labels(shown), 9, text=True), *(
-            Column(name, [f"{row[column] / 1000:,.0f} µs" for row in shown], 8)
+            Column(name, [duration(row[column]) for row in shown], 8)
             for name, column in (figures | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
         page.more(len(rows) - len(shown), "comm_compute_overlap",
                   f"exposed {page.spread((row['exposed_communication_ns'] for row in rows), duration)}")

@@ -35,8 +35,8 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     and those that the findings are about come first.
 
     Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
-    reach says so ("all ranks"). The page takes the width of the terminal, or COLUMNS. --format json gives the tables behind the
-    page, of all runs; csv and parquet give that of the view findings.
+    reach says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
+    behind the page, of all runs; csv and parquet give that of the view findings.
 
     \b
     nsightlens summary

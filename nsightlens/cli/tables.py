@@ -87,15 +87,12 @@ def harmless(text: str) -> str:
     return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
-def terminal_width() -> int | None:
-    """Return the columns of the terminal on standard output, or None where there is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
 def output_width() -> int:
-    """Return the columns that a table may take: COLUMNS, else the terminal's, else 120."""
+    """Return the columns that any output may take: COLUMNS, else the terminal's, else 120."""
     given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) else terminal_width() or WIDTH
+    if given.isdecimal() and int(given):
+        return int(given)
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
 
 def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequence[bool], style: Style = Style()) -> str:
@@ -131,7 +128,7 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         lines.extend(_row(columns, i, style.colour))
     if not rows:
         lines.append("(no rows)")
-    alike = textwrap.wrap(" · ".join(f"{c.name} {c.cells[0]}" for c in above), width or WIDTH)
+    alike = _alike(above, width or WIDTH)
     return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width)]) + "\n"
 
 
@@ -165,6 +162,7 @@ def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[Column]
         return columns, []
     keys = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE]
     same = [c for c in keys if len(c.cells) > 1 and len(set(c.cells)) == 1]
+    same += [c for c in columns if c not in keys and len(c.cells) > 1 and set(c.cells) == {MISSING}]
     return [c for c in columns if c not in same], [c for c in same if c.cells[0] != MISSING]
 
 
@@ -217,6 +215,12 @@ def _distinct(columns: list[Column]) -> int:
     return len(set(zip(*(c.cells for c in columns if c.name in _KEYS or c.name.endswith(_IDS)), strict=True)))
 
 
+def _alike(columns: list[Column], width: int) -> list[str]:
+    """Return what every row has in common; a name stays beside its value."""
+    text = " · ".join(f"{c.name} {c.cells[0]}".replace(" ", "\0") for c in columns)
+    return [line.replace("\0", " ") for line in textwrap.wrap(text, width, break_on_hyphens=False)]
+
+
 def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     """Return the lines of one row: one, unless a message has to be wrapped."""
     wrapped = {c.name: textwrap.wrap(c.cells[index], c.width) or [""] for c in columns if c.name in _PROSE}
@@ -231,10 +235,14 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
 
 def _missing(columns: Sequence[str], rows: int, width: int | None) -> list[str]:
     """Return what is not shown, by name, and how to see it."""
-    parts = [f"{len(columns)} columns ({', '.join(columns)})"] if columns else []
-    parts += [f"{rows:,} rows"] if rows > 0 else []
+    parts = [f"{_count(len(columns), 'column')} ({', '.join(columns)})"] if columns else []
+    parts += [_count(rows, "row")] if rows > 0 else []
     text = f"({' and '.join(parts)} more: --wide, or --format csv)"
     return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _decimals(values: list[object]) -> int | None:

@@ -12,7 +12,7 @@ import click
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
 from nsightlens.cli.page import page_width
-from nsightlens.cli.tables import terminal_width
+from nsightlens.cli.tables import output_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,10 +154,9 @@ def _entries(views: Iterable[View]) -> None:
     """Print names with what they are beside them."""
     listed = list(views)
     left = max(len(view.name) for view in listed) + 4
-    wide = terminal_width()
+    width = max(output_width(), left + 30)
     for view in listed:
-        text = f"  {view.name:<{left - 2}}{view.summary}"
-        click.echo(text if wide is None else textwrap.fill(text, max(wide, left + 30), subsequent_indent=" " * left))
+        click.echo(textwrap.fill(f"  {view.name:<{left - 2}}{view.summary}", width, subsequent_indent=" " * left))
 
 
 def _page(one: View, store: Path | None) -> None:

@@ -27,6 +27,8 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     missing = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs if not _is_there(store, name, asked)]
     if missing:
         return [f"{view.name} is empty: {text}" for text in missing]
+    if of_tools := _not_of_tools(store, view, asked):
+        return of_tools
     filters = {name.removeprefix("only_"): _several(value) for name, value in asked.items()
                if name.startswith("only_") and value is not None}
     others = {name: value for name, value in asked.items() if not name.startswith("only_")}
@@ -43,11 +45,26 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     return said or [f"{view.name} has no row with {shown} together; it has rows with each alone"]
 
 
-def _is_there(store: Store, need: str, asked: Mapping[str, object]) -> bool:
-    """Return whether some capture of the runs that are asked for holds what is needed."""
+def _not_of_tools(store: Store, view: View, asked: Mapping[str, object]) -> list[str]:
+    """Return what each tool that is asked for did not record, or cannot; nothing where one of them recorded all."""
+    tools = sorted(_several(asked["only_tool"])) if asked.get("only_tool") is not None else []
+    found = {tool: [name for name in view.needs if NEEDS[name].by and not _is_there(store, name, asked, tool)] for tool in tools}
+    if not all(found.values()):
+        return []
+    lines = []
+    for tool, names in found.items():
+        need = NEEDS[names[0]]
+        why = f": {need.missing}: {need.by[tool]}" if tool in need.by else f", which does not record this: {need.remedy}"
+        lines.append(f"{view.name} has no rows of {tool}{why}")
+    return lines
+
+
+def _is_there(store: Store, need: str, asked: Mapping[str, object], tool: str | None = None) -> bool:
+    """Return whether some capture of the runs that are asked for, and of the tool, holds what is needed."""
     runs = sorted(_several(asked["only_run"])) if asked.get("only_run") is not None else None
-    query = f"SELECT count(*) AS n FROM (FROM {NEEDS[need].rows}) WHERE $runs IS NULL OR list_contains($runs, run)"
-    return bool(store.sql(query, {"runs": runs}).column(0)[0].as_py())
+    of_tool = "" if tool is None else "AND tool = $tool"
+    query = f"SELECT count(*) AS n FROM (FROM {NEEDS[need].rows}) WHERE ($runs IS NULL OR list_contains($runs, run)) {of_tool}"
+    return bool(store.sql(query, {"runs": runs} | ({} if tool is None else {"tool": tool})).column(0)[0].as_py())
 
 
 def _several(value: object) -> set[str]:

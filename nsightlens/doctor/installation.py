@@ -6,7 +6,6 @@ import locale
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,8 +33,11 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?:>=\s*(?P<lowe
                           r"(?:;.*extra == [\"'](?P<extra>[\w-]+)[\"'])?")
 
 
-def examine_installation(cache: Path | None, distribution: str = "nsightlens") -> Iterator[Finding]:
-    """Yield the findings. cache: the folder of the user's cache, None where there is no place for one."""
+def examine_installation(cache: Path | None, columns: int, distribution: str = "nsightlens") -> Iterator[Finding]:
+    """Yield the findings.
+
+    cache: the folder of the user's cache, None where there is no place for one. columns: the width of the output.
+    """
     try:
         requires, lowest = metadata.requires(distribution) or [], metadata.metadata(distribution)["Requires-Python"] or ">=3"
     except metadata.PackageNotFoundError:
@@ -49,7 +51,7 @@ def examine_installation(cache: Path | None, distribution: str = "nsightlens") -
     if find_spec("fcntl") is None:
         yield Finding("file locks", NOTE, f"{platform.system()} has no POSIX file locks: stores can be read here, not written",
                       "Ingest on Linux, macOS or WSL, and copy the store")
-    yield terminal_finding()
+    yield terminal_finding(columns)
 
 
 def python_finding(requires: str, version: tuple[int, ...] = tuple(sys.version_info[:3])) -> Finding:
@@ -112,11 +114,11 @@ def cache_finding(folder: Path | None) -> Finding:
     return Finding("cache", GOOD, f"{folder} is writable")
 
 
-def terminal_finding() -> Finding:
-    """Return what the output can show: its encoding, the locale, the width, and whether there is colour."""
+def terminal_finding(columns: int) -> Finding:
+    """Return what the output can show: its encoding, the locale and the width."""
     encoding = (getattr(sys.stdout, "encoding", None) or "none").lower()
-    known = os.environ.get("COLUMNS") or shutil.get_terminal_size().columns
-    found = f"{encoding}, locale {locale.setlocale(locale.LC_CTYPE)}, {known} columns, TERM {os.environ.get('TERM') or 'not set'}"
+    terminal = os.environ.get("TERM") or "not set"
+    found = f"{encoding}, locale {locale.setlocale(locale.LC_CTYPE)}, {columns} columns, TERM {terminal}"
     if encoding.replace("-", "") != "utf8":
         return Finding("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", "export PYTHONUTF8=1")
     return Finding("terminal", GOOD, found)

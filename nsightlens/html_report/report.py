@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ _FIRST_PART = 200_000  # bytes kept for the template and the static first part
 class Report:
     """A report: the whole page, and what was left out of it for its size. In a notebook it displays itself."""
 
-    html: str
+    html: str = field(repr=False)
     left_out: tuple[str, ...]
 
     def save(self, path: str | Path) -> Path:

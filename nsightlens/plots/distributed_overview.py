@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 STEP = {"computation": palette.BLUE, "both at once": palette.PURPLE, "communication": palette.ORANGE, "other": palette.PALE}
@@ -32,7 +32,7 @@ def distributed_overview(table: pa.Table, *, gpus: Gpus | None = None) -> Figure
     found = frame.by_tool(rows)
     panels = dict(list(found.items())[:_MOST])
     widest = max(len(frame.labels(members)) for members in panels.values())
-    figure = Figure(figsize=(max(8.6, min(20.0, 0.5 * widest + 5)), 0.5 + 3.1 * len(panels)), layout="constrained")
+    figure = Picture(figsize=(max(8.6, min(20.0, 0.5 * widest + 5)), 0.5 + 3.1 * len(panels)), layout="constrained")
     titles = [frame.title("Distributed overview", key, gpus) for key in panels]
     used: dict[str, str] = {}
     for part, members in zip(frame.parts(figure, titles, [1.0] * len(panels)), panels.values(), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,16 @@ _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16
 NAME_LENGTH = 58  # characters of a name beside a bar
 _CHARACTERS = 15  # of a legend, in an inch
+
+
+class Picture(Figure):
+    """A figure that a notebook shows by itself: pyplot, whose import would do that, is not needed."""
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture as notebooks show it; where %matplotlib inline was given, that comes first."""
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=100)
+        return drawn.getvalue()
 
 
 def time_unit(longest_ns: float) -> tuple[float, str]:

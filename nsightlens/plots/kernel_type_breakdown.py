@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 CLASSES = {  # two or three at once: the mixture's own colour, beside what it is made of
@@ -29,7 +29,7 @@ def kernel_type_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figur
     rows = frame.rows_of(table, "kernel_type_breakdown has no rows: no GPU work on a timeline (nsys or Kineto)")
     panels = {key: _bars(members) for key, members in frame.by_tool(rows).items()}
     heights = [0.9 + 0.34 * len(bars) for bars in panels.values()]
-    figure = Figure(figsize=(7.6, 0.6 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(7.6, 0.6 + sum(heights)), layout="constrained")
     titles = [frame.title("Kinds of GPU work", key, gpus) for key in panels]
     longest = max(times.total() for bars in panels.values() for times in bars.values())
     for part, bars in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):

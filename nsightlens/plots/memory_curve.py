@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus
+from nsightlens.plots.frame import Gpus, Picture
 from nsightlens.views import palette
 
 _SIZES = ("allocated_bytes", "reserved_bytes", "net_bytes")
@@ -31,7 +31,7 @@ def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
     keys.sort(key=lambda key: key["device_type"] == "cpu")
     shown = keys[: frame.MOST_PANELS]
-    figure = Figure(figsize=(7.6, 0.5 + 2.3 * len(shown)), layout="constrained")
+    figure = Picture(figsize=(7.6, 0.5 + 2.3 * len(shown)), layout="constrained")
     names = frame.labels(keys)
     for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True):
         _draw(axes, table.filter(frame.is_row_of(table, key)))

@@ -6,7 +6,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 _MOST = 20
@@ -21,7 +21,7 @@ def operator_summary(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     rows = frame.rows_of(table, "operator_summary has no rows; it needs operators: a PyTorch-profiler trace, or emit_nvtx ranges")
     panels = {key: _summed(members) for key, members in frame.by_tool(rows).items()}
     heights = [0.75 + 0.24 * len(bars) for _, bars, _ in panels.values()]
-    figure = Figure(figsize=(8.6, 0.6 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(8.6, 0.6 + sum(heights)), layout="constrained")
     titles = [frame.title("Top operators", key, gpus) for key in panels]
     for part, (where, bars, total) in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
         axes = part.subplots()

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus
+from nsightlens.plots.frame import Gpus, Picture
 from nsightlens.views import palette
 
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_id")
@@ -24,7 +24,7 @@ def queue_length_series(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         raise NsightlensError("nothing to draw: queue_length_series has no rows; it needs launch calls and their kernels")
     keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
     shown = keys[: frame.MOST_PANELS]
-    figure = Figure(figsize=(7.6, 0.5 + 2.1 * len(shown)), layout="constrained")
+    figure = Picture(figsize=(7.6, 0.5 + 2.1 * len(shown)), layout="constrained")
     names = frame.labels(keys)
     for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True):
         rows = table.filter(frame.is_row_of(table, key))

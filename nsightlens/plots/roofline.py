@@ -19,7 +19,7 @@ from nsightlens.names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots.frame import clean, settle, short
+from nsightlens.plots.frame import Picture, clean, settle, short
 from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
 from nsightlens.views.palette import COLOURS
 
@@ -61,7 +61,7 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     plottable = [row for members in panels.values() for row in members]
     labels = series_labels(plottable)
     columns = 2 if len(labels) >= _NUMBERED_FROM and max(map(len, labels.values())) <= _TWO_COLUMNS * len(panels) else 1
-    figure = Figure(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
+    figure = Picture(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
     numbers = {key: number for number, key in enumerate(labels)}
     for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set_title(title, loc="left", fontsize=10)

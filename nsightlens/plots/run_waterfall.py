@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.names import shortened
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 LONGER, SHORTER, TOTAL = palette.ORANGE, palette.BLUE, palette.GREY
@@ -34,7 +34,7 @@ def run_waterfall(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     shown = panels[: frame.MOST_PANELS]
     drawn = [_bars(members) for members in shown]
     heights = [1.1 + 0.27 * len(bars) for bars, *_ in drawn]
-    figure = Figure(figsize=(9.0, 0.4 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(9.0, 0.4 + sum(heights)), layout="constrained")
     titles = [_title(members[0], gpus) for members in shown]
     for part, (bars, unit, start) in zip(frame.parts(figure, titles, heights), drawn, strict=True):
         _draw(part.subplots(), bars, unit, start)

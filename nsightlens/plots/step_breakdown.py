@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views.palette import CATEGORIES
 
 _NAMES = {"data_loader": "data loader", "cpu_exec": "CPU exec"}
@@ -34,7 +34,7 @@ def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     shown = panels[: frame.MOST_PANELS]
     columns = 1 if len(shown) == 1 else 2 if len(shown) <= 4 else 4
     height = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(max(7.2, 3.4 * columns), 1.2 + 3.0 * height), layout="constrained")
+    figure = Picture(figsize=(max(7.2, 3.4 * columns), 1.2 + 3.0 * height), layout="constrained")
     runs = frame.by_tool(row for *_, members in shown for row in members)
     longest = {key: max(row["step_ns"] or 0 for row in members) for key, members in runs.items()}
     alike = max(longest.values()) <= _ALIKE * min(longest.values())

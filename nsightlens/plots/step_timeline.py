@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus
+from nsightlens.plots.frame import Gpus, Picture
 from nsightlens.views import palette
 
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "step", "step_ns")
@@ -41,7 +41,7 @@ def step_timeline(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         factor, unit = frame.time_unit(key["step_ns"] or 1)
         panels.append((key, _lanes(rows, factor), key["step_ns"] / factor, unit))
     heights = [0.9 + 0.2 * len(lanes) for _, lanes, _, _ in panels]
-    figure = Figure(figsize=(12, 0.6 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(12, 0.6 + sum(heights)), layout="constrained")
     names, used = frame.labels(keys), set()
     titles = []
     for key, _, _, _ in panels:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 PARTS = {"compute": palette.BLUE, "non-compute": palette.ORANGE, "unknown (graphs)": palette.GREY, "idle": palette.PALE}
@@ -22,7 +22,7 @@ def temporal_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """
     panels = frame.by_tool(frame.rows_of(table, "temporal_breakdown has no rows: no GPU work on a timeline (nsys or Kineto)"))
     heights = [0.9 + 0.34 * len(members) for members in panels.values()]
-    figure = Figure(figsize=(7.6, 0.6 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(7.6, 0.6 + sum(heights)), layout="constrained")
     titles = [frame.title("Temporal breakdown", key, gpus) for key in panels]
     for part, members in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
         _draw(part.subplots(), members)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.names import labels
 from nsightlens.plots import frame
-from nsightlens.plots.frame import Gpus, Row
+from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 _MOST = 20
@@ -22,7 +22,7 @@ def top_kernels(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     rows = frame.rows_of(table, "top_kernels has no rows: no kernels were recorded")
     panels = {key: members[:_MOST] for key, members in frame.by_tool(rows).items()}
     heights = [0.75 + 0.24 * len(members) for members in panels.values()]
-    figure = Figure(figsize=(8.6, 0.6 + sum(heights)), layout="constrained")
+    figure = Picture(figsize=(8.6, 0.6 + sum(heights)), layout="constrained")
     titles = [frame.title("Top kernels", key, gpus) for key in panels]
     for part, members in zip(frame.parts(figure, titles, heights), panels.values(), strict=True):
         _draw(part.subplots(), members)

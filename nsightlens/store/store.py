@@ -61,6 +61,15 @@ def is_store(path: Path) -> bool:
     return remote.newest(path).number > 0 if isinstance(path, RemotePath) else (path / CATALOG).is_file()
 
 
+def holds_captures(path: Path) -> bool:
+    """Return whether there is no store at a path but captures, or one."""
+    if isinstance(path, RemotePath) or not path.exists() or is_store(path) or (path / "parts").exists():
+        return False
+    from nsightlens.discovery.files import find
+
+    return any(found.tool for found in find([path]))
+
+
 class Store:
     """A store opened for reading. Use it as a context manager, or close() it.
 

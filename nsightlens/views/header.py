@@ -171,17 +171,21 @@ def parse_analysis(source: str, file: Path) -> View | None:
 
 
 class _Header:
-    """The lines of a header, sorted by their tags; each keeps its line number in the file."""
+    """The lines of a header, sorted by their tags; each keeps its line number in the file. An indented line continues its tag."""
 
     def __init__(self, file: Path, lines: Iterable[str], first_line: int) -> None:
         self._file = file
         self._doc: list[str] = []
         self._tags: dict[str, list[tuple[int, str]]] = {tag: [] for tag in _TAGS}
+        last: list[tuple[int, str]] = []  # lines of the tag above, which an indented line continues
         for number, line in enumerate(lines, first_line):
             if tag := _TAG.fullmatch(line.strip()):
                 if tag[1] not in self._tags:
                     raise ViewError(file, number, f"unknown tag @{tag[1]}; there are @{', @'.join(_TAGS)}")
-                self._tags[tag[1]].append((number, tag[2].strip()))
+                last = self._tags[tag[1]]
+                last.append((number, tag[2].strip()))
+            elif last and line.startswith("  ") and line.strip():
+                last[-1] = (last[-1][0], f"{last[-1][1]} {line.strip()}")
             elif line.strip():
                 self._doc.append(line.strip())
 

@@ -2,56 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """rows: what has rows where it was recorded (a table, with a condition). missing: what to say. remedy: how to record it."""
+    """rows: what has rows where it was recorded (a table, with a condition). missing: what to say. remedy: how to record it.
+
+    by: the tools that can record it, each with how (empty: it does not depend on the tool).
+    """
 
     rows: str
     missing: str
     remedy: str
+    by: Mapping[str, str] = field(default_factory=dict)
+
+
+_CUDA = {"nsys": "record with nsys --trace=cuda", "kineto": "record with ProfilerActivity.CUDA"}
 
 
 NEEDS = {
     "timeline": Need("profiles WHERE tool IN ('nsys', 'kineto')", "no timeline was captured",
-                     "record with nsys or the PyTorch profiler: ncu does not say when a kernel ran"),
-    "gpu_work": Need("(SELECT run FROM kernels WHERE tool <> 'ncu' UNION ALL SELECT run FROM memory_ops "
-                     "UNION ALL SELECT run FROM graph_executions)", "no GPU work is on the timeline",
-                     "record with nsys --trace=cuda, or the PyTorch profiler with ProfilerActivity.CUDA"),
+                     "record with nsys or the PyTorch profiler: ncu does not say when a kernel ran",
+                     {"nsys": "record with nsys", "kineto": "record with the PyTorch profiler"}),
+    "gpu_work": Need("(SELECT run, tool FROM kernels WHERE tool <> 'ncu' UNION ALL SELECT run, tool FROM memory_ops "
+                     "UNION ALL SELECT run, tool FROM graph_executions)", "no GPU work is on the timeline",
+                     "record with nsys --trace=cuda, or the PyTorch profiler with ProfilerActivity.CUDA",
+                     _CUDA),
     "counters": Need("kernels WHERE tool = 'ncu'", "no counters were captured",
-                     "record with ncu (nsightlens plan-ncu chooses the launches)"),
+                     "record with ncu (nsightlens plan-ncu chooses the launches)",
+                     {"ncu": "record with ncu"}),
     "two_tools": Need("matches", "no launch was seen by two tools",
                       "capture the same workload with a second tool, and ingest both under one --run"),
     "modules": Need("ranges WHERE kind = 'module'", "no modules were recorded",
-                    "record with the PyTorch profiler and with_stack=True, or open NVTX ranges named 'nn.Module: …'"),
-    "frames": Need("frames", "no Python stacks were recorded", "record with the PyTorch profiler and with_stack=True"),
+                    "record with the PyTorch profiler and with_stack=True, or open NVTX ranges named 'nn.Module: …'",
+                    {"kineto": "record with with_stack=True", "nsys": "open NVTX ranges named 'nn.Module: …'"}),
+    "frames": Need("frames", "no Python stacks were recorded", "record with the PyTorch profiler and with_stack=True",
+                   {"kineto": "record with with_stack=True"}),
     "shapes": Need("ranges WHERE shapes IS NOT NULL", "no input shapes were recorded",
-                   "record with the PyTorch profiler and record_shapes=True"),
+                   "record with the PyTorch profiler and record_shapes=True",
+                   {"kineto": "record with record_shapes=True", "nsys": "use emit_nvtx(record_shapes=True)"}),
     "allocations": Need("allocations", "no allocations were recorded",
-                        "record with the PyTorch profiler and profile_memory=True"),
+                        "record with the PyTorch profiler and profile_memory=True",
+                        {"kineto": "record with profile_memory=True"}),
     "annotations": Need("ranges WHERE kind IN ('annotation', 'gpu_annotation')", "no annotations were recorded",
-                        "open torch.profiler.record_function ranges under the PyTorch profiler"),
+                        "open torch.profiler.record_function ranges under the PyTorch profiler",
+                        {"kineto": "open torch.profiler.record_function ranges"}),
     "operators": Need("ranges WHERE kind = 'operator'", "no operators were recorded",
-                      "record with the PyTorch profiler, or with nsys --trace=nvtx under torch.autograd.profiler.emit_nvtx()"),
+                      "record with the PyTorch profiler, or with nsys --trace=nvtx under torch.autograd.profiler.emit_nvtx()",
+                      {"kineto": "record with ProfilerActivity.CPU",
+                       "nsys": "record with --trace=cuda,nvtx under torch.autograd.profiler.emit_nvtx()"}),
     "nvtx": Need("ranges WHERE tool = 'nsys'", "no NVTX ranges were recorded",
-                 "record with nsys --trace=cuda,nvtx, and open ranges in the program"),
-    "ranges": Need("ranges", "no ranges were recorded", "record with nsys --trace=cuda,nvtx or the PyTorch profiler"),
-    "api_calls": Need("api_calls", "no CUDA API calls were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
-    "memory_ops": Need("memory_ops", "no copies or sets were recorded", "record with nsys --trace=cuda or the PyTorch profiler"),
+                 "record with nsys --trace=cuda,nvtx, and open ranges in the program",
+                 {"nsys": "record with --trace=cuda,nvtx"}),
+    "ranges": Need("ranges", "no ranges were recorded", "record with nsys --trace=cuda,nvtx or the PyTorch profiler",
+                   {"kineto": "record with ProfilerActivity.CPU", "nsys": "record with --trace=cuda,nvtx"}),
+    "api_calls": Need("api_calls", "no CUDA API calls were recorded", "record with nsys --trace=cuda or the PyTorch profiler",
+                      _CUDA),
+    "memory_ops": Need("memory_ops", "no copies or sets were recorded", "record with nsys --trace=cuda or the PyTorch profiler",
+                       _CUDA),
     "waits": Need("synchronizations", "no waits were recorded", "record with nsys (2020 or later), or wrappers/torch_profiler.py;"
-                  " a torch.profiler of yours needs experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"),
-    "os_calls": Need("os_calls", "no OS calls were recorded", "record with nsys --trace=cuda,osrt"),
+                  " a torch.profiler of yours needs experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)",
+                  {"nsys": "record with nsys 2020 or later",
+                   "kineto": "its experimental_config needs _ExperimentalConfig(enable_cuda_sync_events=True)"}),
+    "os_calls": Need("os_calls", "no OS calls were recorded", "record with nsys --trace=cuda,osrt",
+                     {"nsys": "record with --trace=cuda,osrt"}),
     "overheads": Need("overheads", "the profiler recorded nothing of its own overhead",
-                      "nsys and the PyTorch profiler do where they had to hold up threads"),
+                      "nsys and the PyTorch profiler do where they had to hold up threads",
+                      dict.fromkeys(("nsys", "kineto"), "it does where it had to hold up threads")),
     "page_faults": Need("page_faults", "no page faults of unified memory were recorded",
-                        "record with nsys --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"),
+                        "record with nsys --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true",
+                        {"nsys": "record with --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"}),
     "migrations": Need("memory_ops WHERE kind = 'migration'", "unified memory did not migrate, or it was not recorded",
-                       "record with nsys: it sees migrations of cudaMallocManaged memory"),
-    "mpi": Need("mpi_calls", "no MPI calls were recorded", "record with nsys --trace=cuda,mpi"),
-    "device_samples": Need("device_samples", "no GPU metrics were sampled", "record with nsys --gpu-metrics-devices=all"),
-    "cpu_samples": Need("cpu_samples", "no CPU was sampled", "record with nsys --sample=process-tree --backtrace=dwarf"),
+                       "record with nsys: it sees migrations of cudaMallocManaged memory",
+                       {"nsys": "it sees migrations of cudaMallocManaged memory"}),
+    "mpi": Need("mpi_calls", "no MPI calls were recorded", "record with nsys --trace=cuda,mpi",
+                {"nsys": "record with --trace=cuda,mpi"}),
+    "device_samples": Need("device_samples", "no GPU metrics were sampled", "record with nsys --gpu-metrics-devices=all",
+                           {"nsys": "record with --gpu-metrics-devices=all"}),
+    "cpu_samples": Need("cpu_samples", "no CPU was sampled", "record with nsys --sample=process-tree --backtrace=dwarf",
+                        {"nsys": "record with --sample=process-tree --backtrace=dwarf"}),
     "step_times": Need("step_times", "the workload did not time its steps",
                        "have it write rankNNNN.steps.json (docs/formats.md), as those of nsightlens wrappers do"),
     "collective_records": Need("collective_records", "neither NCCL's Inspector nor PyTorch's flight recorder left records",
@@ -64,6 +95,7 @@ NEEDS = {
     "ranks": Need("(SELECT run FROM processes GROUP BY run HAVING count(DISTINCT rank) > 1)", "only one rank is known",
                   "capture every rank (nsightlens wrappers), or say where the rank stands in file names: ingest --rank-pattern"),
     "collectives": Need("kernels WHERE family = 'collective' AND tool <> 'ncu'", "no communication kernels were captured",
-                        "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels"),
+                        "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels",
+                        dict.fromkeys(("nsys", "kineto"), "capture ranks that communicate on the GPU")),
 }
 """All that a view may need, the commonest first."""

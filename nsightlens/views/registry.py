@@ -178,7 +178,8 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
     stem, colon, _ = name.partition(":")
     aliases = {alias.name: (view, alias) for view in views.values() for alias in view.aliases}
     if stem not in views and stem not in aliases:
-        raise UsageError(did_you_mean("view", name, [*views, *aliases]))
+        raise UsageError(did_you_mean("view", name, [*views, *aliases],
+                                      "nsightlens views lists them, and nsightlens views --search WORDS finds some"))
     view = views[stem] if stem in views else aliases[stem][0]
     if colon:
         raise UsageError(f"{name}: options behind a colon are nsys's. nsightlens show {stem} has the rows without them; "
@@ -186,11 +187,12 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
     return view, {} if stem in views else dict(aliases[stem][1].parameters)
 
 
-def did_you_mean(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the message for a name that is none of `known`: the nearest ones, else all."""
+def did_you_mean(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> str:
+    """Return the message for a name that is none of `known`: the nearest ones, else what lists them, else all."""
     listed = sorted(known)
     near = difflib.get_close_matches(name, listed, n=3, cutoff=0.5)
-    return f"there is no {kind} {name}; " + (f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(listed)}")
+    there = listed_by or f"there are {', '.join(listed)}"
+    return f"there is no {kind} {name}; " + (f"did you mean {' or '.join(near)}?" if near else there)
 
 
 def markdown() -> str:

@@ -97,7 +97,7 @@ def test_the_function_is_named_whose_calls_the_gpu_waits_for() -> None:
     """The call in another call is part of it; what lies beside a kernel is not waited for."""
     (row,) = found(("cudaMalloc", 0, 300), ("cuMemAlloc", 10, 290), ("compute", 250, 1000), ("cudaMalloc", 400, 500))
     assert (row["rule"], row["total_ns"]) == ("api_call", 250)
-    assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest of 0.3 us)" and "reuse it" in row["why"]
+    assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest of 0.3 µs)" and "reuse it" in row["why"]
 
 
 def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
@@ -106,7 +106,7 @@ def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
                                          "duration_ns": 900}]
     connection = catalog(**rows)
     (row,) = analyse(asking(connection)).to_pylist()
-    assert row["what"] == ("the GPU idles during cudaStreamSynchronize (one call of 1.0 us), where the host waits for a stream")
+    assert row["what"] == ("the GPU idles during cudaStreamSynchronize (one call of 1.0 µs), where the host waits for a stream")
     assert (row["total_ns"], row["more"]) == (400, "nsightlens show idle_causes")
 
 
@@ -120,7 +120,7 @@ def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list
 
 
 def test_times_are_said_in_milliseconds_from_one_on() -> None:
-    assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 us", "999.9 us", "1.0 ms", "2,345.6 ms"]
+    assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 µs", "999.9 µs", "1.0 ms", "2,345.6 ms"]
 
 
 def test_many_functions_that_each_take_little_are_not_named() -> None:

@@ -39,10 +39,10 @@ def rules(rows: Rows) -> dict[str, dict[str, Any]]:
 
 
 def test_kernels_shorter_than_the_time_between_launches_leave_the_gpu_idle() -> None:
-    """20 kernels of 2 us, launched every 10 us: of 193 us, each of 19 gaps is 8 us, 1 us of it in the call."""
+    """20 kernels of 2 µs, launched every 10 µs: of 193 µs, each of 19 gaps is 8 µs, 1 µs of it in the call."""
     row = rules(launched(20, 2_000, 10_000))["tiny_kernels"]
     assert (row["total_ns"], row["of_ns"]) == (19 * 8_000, 193_000)
-    assert "19 of 20 are shorter (median 2.0 us)" in row["what"] and "(median 10.0 us)" in row["what"]
+    assert "19 of 20 are shorter (median 2.0 µs)" in row["what"] and "(median 10.0 µs)" in row["what"]
     assert (row["rank"], row["confidence"]) == (3, "high")
 
 

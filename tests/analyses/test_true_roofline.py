@@ -131,7 +131,7 @@ UNEVEN = [kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enume
 def test_launches_that_may_differ_in_work_have_no_common_time() -> None:
     (row,) = ask(UNEVEN)
     assert not row["plottable"] and row["not_plottable_reason"].startswith(
-        "its launches in nsys take 0.1 to 0.3 us (5th to 95th percentile): they may differ in work")
+        "its launches in nsys take 0.1 to 0.3 µs (5th to 95th percentile): they may differ in work")
     assert (row["launches"], row["duration_ns"], row["achieved_flop_per_s"]) == (4, 200, None)
     (every,) = ask(UNEVEN, launches="all")
     assert every["plottable"] and every["duration_ns"] == 200 and "they may differ in work" in every["warning"]
@@ -159,7 +159,7 @@ def test_the_compute_roof_stands_at_the_rated_clock_and_that_of_dram_stays() -> 
     assert (row["peak_flop_per_s"], row["peak_bytes_per_s"]) == (pytest.approx(300e9), 1e12)
     assert (row["roof_clock_hz"], row["ncu_clock_hz"]) == (1.5e9, 1e9)
     assert row["roof_clock_source"] == "rated clock, as stated by nsys"
-    assert row["roof_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 us"
+    assert row["roof_pct"] == pytest.approx(100 * 5e9 / 300e9), "5000 operations in 1 µs"
 
 
 def test_else_at_the_highest_clock_that_a_sidecar_tells() -> None:
@@ -223,7 +223,7 @@ def test_the_clock_of_the_gpc_is_compared_with_that_of_the_gpc() -> None:
 
 @pytest.mark.parametrize("samples", [
     [sampled(3000, 1.2e9), sampled(4000, 1.2e9)],        # of the time before the launch
-    [sampled(7000, 1.2e9), sampled(8000, 1.2e9)],        # from 2 us behind its end on, and 1 us apart
+    [sampled(7000, 1.2e9), sampled(8000, 1.2e9)],        # from 2 µs behind its end on, and 1 µs apart
     [sampled(5000, 1.2e9) | {"device_id": "other"}], [sampled(5000, 1.2e9) | {"profile_id": "other"}],
     [sampled(5000, 1.2e9, "SYS Clock Frequency")], [sampled(5000, 0.0)],
 ])

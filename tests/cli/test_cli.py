@@ -141,7 +141,7 @@ def test_views_lists_by_question_and_explains() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setattr("nsightlens.cli.views.terminal_width", lambda: width)
+    monkeypatch.setenv("COLUMNS", str(width))
     listed = CliRunner().invoke(list_views).stdout
     assert max(map(len, listed.splitlines())) <= width and _named(listed) == _known()
 

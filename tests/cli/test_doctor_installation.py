@@ -69,22 +69,21 @@ def test_the_cache(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("encoding", "state"), [("utf-8", GOOD), ("UTF8", GOOD), ("ascii", NOTE), ("cp1252", NOTE)])
 def test_the_terminal(monkeypatch: pytest.MonkeyPatch, encoding: str, state: str) -> None:
     monkeypatch.setattr("sys.stdout", type("Stream", (), {"encoding": encoding, "fileno": lambda self: 1})())
-    monkeypatch.setenv("COLUMNS", "99")
     monkeypatch.delenv("TERM", raising=False)
-    found = installation.terminal_finding()
+    found = installation.terminal_finding(99)
     assert (found.state, bool(re.search(r"99 columns, TERM not set", found.found))) == (state, True)
 
 
 def test_a_system_without_file_locks_says_what_it_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     find = util.find_spec
     monkeypatch.setattr(installation, "find_spec", lambda name: None if name == "fcntl" else find(name))
-    found = {f.subject: f for f in installation.examine_installation(tmp_path)}
+    found = {f.subject: f for f in installation.examine_installation(tmp_path, 80)}
     assert found["file locks"].state == NOTE and "read here, not written" in found["file locks"].found
     monkeypatch.setattr(installation, "find_spec", find)
-    assert "file locks" not in {f.subject for f in installation.examine_installation(tmp_path)}
+    assert "file locks" not in {f.subject for f in installation.examine_installation(tmp_path, 80)}
 
 
 def test_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
-    first = next(installation.examine_installation(tmp_path, "no such distribution"))
+    first = next(installation.examine_installation(tmp_path, 80, "no such distribution"))
     assert (first.state, first.fix) == (NOTE, "pip install . in the checkout")
-    assert all(f.fix for f in installation.examine_installation(None, "no such distribution") if f.state != GOOD)
+    assert all(f.fix for f in installation.examine_installation(None, 80, "no such distribution") if f.state != GOOD)

@@ -13,7 +13,7 @@ import click
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli import COMMANDS
+from nsightlens.cli import COMMANDS, root
 from tests.cli.command_line import run
 from tests.conftest import Shared
 from tests.places import ROOT
@@ -23,22 +23,22 @@ NEEDS_MORE = ("s3://", "--executor", "my_views", "/opt/nvidia", "ncu-plan", "par
 """What tells examples that need a URL, a cluster, a vendor's tool, HTA, or files that no example here makes."""
 
 
-def _leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for part, one in command.commands.items():
-            yield from _leaves(one, f"{name} {part}")
-    else:
-        yield name, command
+def _parts(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command, and those within it."""
+    yield name, command
+    for part, one in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _parts(one, f"{name} {part}")
 
 
 def _examples() -> dict[str, list[str]]:
-    """Return {command: the lines of its help that are examples}."""
-    found = {}
+    """Return {command: the lines of its help that are examples, without the remarks beside them}; root is ''."""
+    commands: list[tuple[str, click.Command]] = [("", root)]
     for name in COMMANDS:
-        module = importlib.import_module(f"nsightlens.cli.{name.replace('-', '_')}")
-        for path, command in _leaves(module.command, name):
-            blocks = [block.partition("\n\n")[0] for block in (command.help or "").split("\b\n")[1:]]
-            found[path] = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+        commands += _parts(importlib.import_module(f"nsightlens.cli.{name.replace('-', '_')}").command, name)
+    found = {}
+    for path, command in commands:
+        blocks = [block.partition("\n\n")[0] for block in (command.help or "").split("\b\n")[1:]]
+        found[path] = [line.strip().partition("  ")[0] for block in blocks for line in block.splitlines() if line.strip()]
     return found
 
 
@@ -71,7 +71,8 @@ def place(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_command_has_an_example_that_can_run(name: str) -> None:
     lines = EXAMPLES[name]
-    assert any(_runnable(line) and line.startswith(f"nsightlens {name}") for line in lines), f"nsightlens/cli: {name}: {lines}"
+    assert any(_runnable(line) and line.startswith(f"nsightlens {name}".rstrip()) for line in lines), \
+        f"nsightlens/cli: {name}: {lines}"
 
 
 @pytest.mark.long

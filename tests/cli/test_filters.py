@@ -72,3 +72,17 @@ def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     value = "77" if option == "--rank" else "nowhere"
     done = run(*asked, option, value, "--store", bundled_store)
     assert done.returncode == 2 and f"{option} {value}: the store has {known}" in done.stderr
+
+
+@pytest.mark.parametrize("asked", [
+    ["plan-ncu", "--rank", "77"], ["export", "flamegraph", "--rank", "77"],
+    ["export", "perfetto", "-o", "x.json", "--rank", "77"]])
+def test_commands_with_some_of_the_filters_refuse_as_well(bundled_store: Path, asked: list[str]) -> None:
+    done = run(*asked, "--store", bundled_store)
+    assert done.returncode == 2 and "77" in done.stderr and "0, 1" in done.stderr
+
+
+def test_a_view_that_is_like_none_names_what_lists_them(bundled_store: Path) -> None:
+    done = run("show", "xylophone", "--store", bundled_store)
+    assert done.returncode == 2 and done.stderr == ("nsightlens: there is no view xylophone; nsightlens views lists them, and "
+                                                    "nsightlens views --search WORDS finds some\n")

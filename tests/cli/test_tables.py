@@ -21,7 +21,7 @@ def test_every_line_fits_and_no_number_is_cut(width: int) -> None:
 
 def test_what_does_not_fit_is_told() -> None:
     text = render(NAMES, ROWS, TEXT, Style(60))
-    assert text.splitlines()[-1] == "(1 columns (median_ns) more: --wide, or --format csv)"
+    assert text.splitlines()[-1] == "(1 column (median_ns) more: --wide, or --format csv)"
     assert text.startswith("run base · tool nsys\n")
 
 
@@ -114,3 +114,16 @@ def test_columns_that_say_nothing_go_first() -> None:
     rows = [("r", None, f"kernel {i}", 10**15) for i in range(2)]
     lines = render(("run", "execution_id", "name", "total_ns"), rows, (True, True, True, False), Style(36)).splitlines()
     assert lines[0] == "run r" and "execution_id" not in lines[1] and "execution_id" in " ".join(lines[-2:])
+
+
+def test_a_figure_that_no_row_has_makes_room() -> None:
+    rows = [(f"kernel {i}", None, 10**15 + i) for i in range(2)]
+    assert render(("name", "stream", "total_ns"), rows, (True, False, False), Style(80)).splitlines()[0].split()[1] == "stream"
+    lines = render(("name", "stream", "total_ns"), rows, (True, False, False), Style(36)).splitlines()
+    assert lines[0].split() == ["name", "total_ns"] and lines[-2] == "(1 column (stream) more: --wide, or"
+
+
+def test_what_rows_have_in_common_is_broken_between_columns() -> None:
+    rows = [("a name of words", "content:distributedInfo", f"{i}" * 30) for i in range(2)]
+    lines = render(("kind", "rank_source", "path"), rows, (True, True, True), Style(44)).splitlines()
+    assert lines[:2] == ["kind a name of words ·", "rank_source content:distributedInfo"]

@@ -52,6 +52,26 @@ def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why
     assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("asked", "why"), [
+    (["module_summary", "--tool", "nsys"], "module_summary has no rows of nsys: no modules were recorded: open NVTX ranges"),
+    (["memory_curve", "--tool", "nsys"], "has no rows of nsys, which does not record this: record with the PyTorch profiler"),
+    (["memory_curve", "only_tool=ncu"], "memory_curve has no rows of ncu, which does not record this: record with the"),
+    (["step_breakdown", "--tool", "ncu"], "no rows of ncu, which does not record this: record with nsys or the PyTorch profiler"),
+    (["memory_curve", "--tool", "nsys", "--tool", "ncu"], "has no rows of ncu, which does not record this"),
+])
+@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+def test_what_a_tool_does_not_record(bundled_store: Path, tmp_path: Path, asked: list[str], why: str, form: str) -> None:
+    done = run("show", *asked, "--store", bundled_store, "-f", form, "-o", tmp_path / "x")
+    assert done.returncode == 0 and why in done.stderr and (tmp_path / "x").stat().st_size > 0
+
+
+def test_every_need_depends_on_the_tool_only_where_its_rows_have_one(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store:
+        for need in NEEDS.values():
+            if need.by:
+                store.sql(f"SELECT tool FROM (FROM {need.rows}) LIMIT 0")
+
+
 def test_where_there_are_rows_every_need_is_met(bundled_store: Path) -> None:
     """So no need is named that a view does not have: its rows would be there without."""
     with nl.open(bundled_store) as store:

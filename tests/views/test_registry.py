@@ -286,6 +286,12 @@ def test_a_view_shows_itself() -> None:
     assert shown.startswith("## v") and "- All is well here, always." in shown and "| x | An x. |" in shown
 
 
+def test_an_indented_line_continues_its_tag_and_another_the_doc() -> None:
+    view = header.parse("-- Doc.\n-- @scope rows\n-- @param  p  A number, or\n--           none.\n-- @column x  An x, and\n"
+                        "--            a y.\n-- More doc.\nCREATE MACRO v(p := 1) AS TABLE SELECT 1 AS x;")
+    assert (view.doc, view.columns, view.params[0].doc) == ("Doc. More doc.", (("x", "An x, and a y."),), "A number, or none.")
+
+
 def test_views_stand_after_what_they_require() -> None:
     seen: set[str] = set()
     for name, view in registry.load().items():

@@ -3,7 +3,7 @@
 -- @scope run
 -- @needs os_calls
 -- @alias osrt_sum
--- @assumes nsys recorded them (--trace=osrt), and calls below its threshold of 1 us matter to nobody: they are in no capture.
+-- @assumes nsys recorded them (--trace=osrt), and calls below its threshold of 1 µs matter to nobody: they are in no capture.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys: no other tool records them.
 -- @column time_pct   Share of the summed time of all calls of this run, to one decimal.

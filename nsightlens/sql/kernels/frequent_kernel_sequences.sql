@@ -4,6 +4,7 @@
 -- thread, in order of start. What NVTX of PyTorch appends to a name (", seq = 12") is cut off. Empty range_text: outermost.
 -- @scope profile
 -- @alias get_frequent_cuda_kernel_sequences
+-- @first pattern, instances, gpu_ns, operator
 -- @needs gpu_work
 -- @requires _stream_work, ranges, api_calls
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.

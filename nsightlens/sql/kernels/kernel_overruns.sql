@@ -5,7 +5,7 @@
 -- @scope rows
 -- @assumes One kernel may begin while the one before it ends (programmatic dependent launch): only the second one after it is proof.
 -- @assumes Kernels of one launch (CUDA and HIP graphs) may run side by side in a stream, and are left out.
--- @assumes Clocks may err by 1 us: Kineto wrote whole microseconds until 2024.
+-- @assumes Clocks may err by 1 µs: Kineto wrote whole microseconds until 2024.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank           Rank; NULL where unknown.

@@ -30,7 +30,7 @@ CREATE MACRO _true_roofline_timed(timed_by := NULL, over_ranks := 'same', worst_
 WITH judged AS (
     SELECT *, grade IS NOT NULL AND place > worst_place AS is_refused,
         coalesce(place = 1 AND took.p95_ns > 1.5 * took.p5_ns, false) AS is_uneven,
-        format('{:.1f} to {:.1f} us (5th to 95th percentile)', took.p5_ns / 1e3, took.p95_ns / 1e3) AS extent
+        format('{:.1f} to {:.1f} µs (5th to 95th percentile)', took.p5_ns / 1e3, took.p95_ns / 1e3) AS extent
     FROM _true_roofline_time(timed_by := timed_by, over_ranks := over_ranks)
 ), decided AS (
     SELECT *, taken = 'matched' OR (taken = 'auto' AND is_uneven AND took_matched IS NOT NULL) AS only_matched

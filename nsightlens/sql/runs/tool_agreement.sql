@@ -6,7 +6,7 @@
 -- these, or elsewhere too); within steps (they differ in the steps that both recorded: dropped, or another choice of the
 -- library). naming_class: the tools that know the short name but not the key, anywhere in the run. kineto_class: waiting (a
 -- collective lasts as long as it waits); same (within 2 %); within spread (the median lies within nsys's 5th to 95th
--- percentile); resolution (whole microseconds, less than 1 us apart); profiler overhead (Kineto is longer). ncu_class
+-- percentile); resolution (whole microseconds, less than 1 µs apart); profiler overhead (Kineto is longer). ncu_class
 -- (against nsys, else Kineto): waiting; same; within spread; several sizes (the 95th percentile of the timeline is above 1.5
 -- times the 5th: the launches differ in work, and which of them ncu measured is not known); faster alone (ncu runs nothing
 -- beside the kernel); where the clocks are known: clock (no longer than the ratio of the boost clock to the clock under ncu,
