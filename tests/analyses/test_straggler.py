@@ -102,5 +102,5 @@ def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> N
         ("5 to 29 by 8", "slow", 4, 4, 12, 7)]
     assert (slow[0]["transfer_ns"], slow[0]["peers_ns"], slow[0]["excess_ns"]) == (240_000, 60_000, 12 * 180_000)
     assert len(rows) == 32 // 8 + 8
-    assert [(row["who"], row["total_ns"]) for row in found] == [("process group 10 (ranks 5 to 29 by 8)", 4 * 12 * 180_000)]
+    assert [(row["who"], row["total_ns"]) for row in found] == [("data group 10 (ranks 5 to 29 by 8)", 4 * 12 * 180_000)]
     assert "takes 4.0 times as long as that of the 7 other groups of its size" in found[0]["what"]

@@ -19,7 +19,7 @@ import nsightlens as nl
 from nsightlens.store import answers, swept
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.views import registry
-from tests.captures import kineto
+from tests.captures import in_groups, kineto
 from tests.conftest import Shared
 from tests.places import ROOT
 from tests.readers.nsys_report import base, global_pid, span, strings, write
@@ -49,6 +49,9 @@ def _made(answered: bool) -> Callable[[Path], None]:
             GPU_METRICS=[sample(1100, 40), sample(1200, 60)],
             PROFILER_OVERHEAD=[{"start": 0, "end": 7, "globalTid": global_pid(7) + 70, "nameId": 5}]))
         nl.ingest(store.parent / f"sampled-{answered}", store=store, run="sampled", answers=answered, jobs=1).close()
+        trace = kineto(store.parent / f"staged-{answered}" / "rank0.json", [("ncclDevKernel_SendRecv", 10.0, 50.0)], rank=0)
+        in_groups(trace, [("5", "PIPELINE_MODEL_PARALLEL_GROUP", [0, 1])], {"ncclDevKernel_SendRecv": "5"})
+        nl.ingest(trace.parent, store=store, run="staged", answers=answered, jobs=1).close()
 
     return make
 

@@ -144,10 +144,10 @@ def test_clear_deletes_what_lies_in_the_cache(store: Store, cache: Path) -> None
     store.view("busy_time", per="process")
     files = len([path for path in cache.parent.rglob("*") if path.is_file()])
     said = CliRunner().invoke(cache_command, [])
-    assert said.exit_code == 0 and f"{cache.parent}: {files} files, " in said.stderr and len(list(cache.iterdir())) == 4
-    assert ", deleted" in CliRunner().invoke(cache_command, ["clear"]).stderr
+    assert said.exit_code == 0 and f"{cache.parent}: {files} files, " in said.stdout and len(list(cache.iterdir())) == 4
+    assert ", deleted" in CliRunner().invoke(cache_command, ["clear"]).stdout
     assert list(cache.iterdir()) == []
-    assert ": 0 files, 0.0 MB" in CliRunner().invoke(cache_command, []).stderr
+    assert ": 0 files, 0.0 MB" in CliRunner().invoke(cache_command, []).stdout
 
 
 def test_the_views_meant_here_have_these_parameters() -> None:
