@@ -278,6 +278,9 @@ class Store:
                 raise StoreError(broken) from exc
             if self.older_schema is not None:
                 raise StoreError(self._why_files_only()) from exc
+            if isinstance(exc, duckdb.OutOfMemoryException):
+                raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
+                                 "for less, by run, rank or step, or ask where there is more") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
 
     def _why_files_only(self) -> str:

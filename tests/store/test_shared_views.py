@@ -15,6 +15,7 @@ from nsightlens.store import shared_views, user_cache
 from tests.catalogs import asking, catalog
 from tests.other_version import OtherVersion
 
+pytestmark = pytest.mark.usefixtures("cache")  # rows that are kept are not computed
 TEMPORARY = "SELECT table_name FROM duckdb_tables() WHERE temporary ORDER BY ALL"
 
 

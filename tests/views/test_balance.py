@@ -102,6 +102,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
     assert isinstance(done.exception, ReadError)
 
 
+@pytest.mark.usefixtures("cache")
 def test_a_view_whose_books_are_off_warns(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = """-- Two parts of each kind.
 -- @scope run
