@@ -102,4 +102,3 @@ def _uneven(shares: Mapping[int, Sequence[tuple[Process, Row]]]) -> str:
     others = [ns for stage, ns in work.items() if stage != most]
     ratio = work[most] / median(others) if others and median(others) else 0
     return f"; stage {most} computes {ratio:.1f} times as long as the others" if ratio >= _UNEVEN else ""
-

@@ -133,6 +133,7 @@ def runs(
             nl.plots.save(nl.plots.run_waterfall(behind()["waterfall"], gpus=gpus_of(opened)), output)
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
+
         def differences() -> pa.Table:
             return opened.view("run_difference", by=by or "kernel", **asked)
 

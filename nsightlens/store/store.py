@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 
@@ -45,6 +46,8 @@ SELECT DISTINCT run, r.root, f.path FROM files AS f JOIN _parts AS p USING (run,
 WHERE ends_with(?, p.path) ORDER BY ALL
 """
 _FEW_CAPTURES = 4
+_FIRST_FILES = 200
+"""Files below a path that are looked at to say what it is instead of a store: a mistaken path may hold millions."""
 _OVERVIEW = ("run", "tool", "ranks", "hosts", "gpus", "gpu_span_ns", "kernels", "kernel_ns")
 _BATCH = 5_000
 _STREAMED = "120MB"
@@ -65,9 +68,9 @@ def holds_captures(path: Path) -> bool:
     """Return whether there is no store at a path but captures, or one."""
     if isinstance(path, RemotePath) or not path.exists() or is_store(path) or (path / "parts").exists():
         return False
-    from nsightlens.discovery.files import find
+    from nsightlens.discovery.files import look_at
 
-    return any(found.tool for found in find([path]))
+    return any(look_at(file, path, "").tool for file in islice(chain([path], path.rglob("*")), _FIRST_FILES))
 
 
 class Store:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.discovery import files
+from nsightlens.discovery.files import Found
 from nsightlens.errors import StoreError, UsageError
+from nsightlens.store import store
 from tests.captures import kineto
 from tests.cli.command_line import run
 
@@ -25,3 +28,15 @@ def test_where_nothing_can_be_read_there_is_no_store(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "gone"):
         with pytest.raises(StoreError, match="no store here"):
             nl.open(place)
+
+
+def test_a_large_directory_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a mistaken path, such as a home directory, only the first files are looked at."""
+    seen = []
+    monkeypatch.setattr(store, "_FIRST_FILES", 5)
+    monkeypatch.setattr(files, "look_at", lambda path, root, run: seen.append(path) or Found(path, root, run, 0, 0, "foreign"))
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text("none")
+    with pytest.raises(StoreError, match="no store here"):
+        nl.open(tmp_path)
+    assert len(seen) == 5
