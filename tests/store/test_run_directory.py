@@ -32,9 +32,14 @@ def test_where_nothing_can_be_read_there_is_no_store(tmp_path: Path) -> None:
 
 def test_a_large_directory_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a mistaken path, such as a home directory, only the first files are looked at."""
-    seen = []
+    seen: list[Path] = []
+
+    def look_at(path: Path, root: Path, run: str) -> Found:
+        seen.append(path)
+        return Found(path, root, run, 0, 0, "foreign")
+
     monkeypatch.setattr(store, "_FIRST_FILES", 5)
-    monkeypatch.setattr(files, "look_at", lambda path, root, run: seen.append(path) or Found(path, root, run, 0, 0, "foreign"))
+    monkeypatch.setattr(files, "look_at", look_at)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text("none")
     with pytest.raises(StoreError, match="no store here"):
