@@ -58,16 +58,16 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.columns.arrays import Float
 from nsightlens.errors import UsageError
-from nsightlens.statistics.changes import Change, judged
+from nsightlens.statistics.changes import Change, Recording, judged
 
 BLOCKS = 10
 ITEMS = {
@@ -81,39 +81,56 @@ FROM (SELECT tool, run, count(step) AS steps FROM kernels
 GROUP BY tool HAVING count(DISTINCT run) = 2
 ORDER BY tool DESC
 """
-# What is timed: $1 the run, $2 the tool, $3 whether replicates are steps. An item that is not known is ''.
-_LAUNCHES = f"""
-    SELECT coalesce({{item}}, '') AS item, kernel_key, profile_id, process_id, duration_ns,
-        CASE WHEN $3 THEN step ELSE ntile({BLOCKS}) OVER (PARTITION BY process_id ORDER BY launch_index) END AS replicate
+_AXES = ("_x", "_y", "_z")
+_KERNEL = ("kernel_key", *(f"{extent}{axis}" for extent in ("grid", "block") for axis in _AXES))
+# What is timed: $1 the run, $2 the tool.
+_LAUNCHES = """
+    SELECT {columns}, kernel_key AS key, profile_id, process_id, duration_ns, {replicate} AS replicate
     FROM _bounded_kernels WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL
 """
+_BLOCK = f"ntile({BLOCKS}) OVER (PARTITION BY process_id ORDER BY launch_index)"
 _WHOLE_STEPS = """
-    SELECT 'step' AS item, NULL AS kernel_key, profile_id, process_id, end_ns - start_ns AS duration_ns, step AS replicate
-    FROM _steps WHERE run = $1 AND tool = $2 AND $3
+    SELECT NULL AS {columns}, NULL AS key, profile_id, process_id, end_ns - start_ns AS duration_ns, {replicate} AS replicate
+    FROM _steps WHERE run = $1 AND tool = $2
 """
+# Items are known by their columns: names in millions of rows took gigabytes, and so did each join whose one side DuckDB could
+# not tell to be small. Hence the items are asked for first, and given back as $3, each with its code.
+_CODES = """
+SELECT *, dense_rank() OVER (ORDER BY item) - 1 AS code
+FROM (SELECT DISTINCT {columns}, coalesce({item}, '') AS item FROM ({timed}))
+"""
+# $4: replicates that are left out.
 _KEPT = """
-WITH timed AS ({timed}), kept AS (
-    SELECT t.*, coalesce(r.recording, 0) AS recording
-    FROM timed AS t LEFT JOIN recordings AS r ON r.profile_id = t.profile_id
-    WHERE replicate IS NOT NULL
-    QUALIFY dense_rank() OVER (PARTITION BY recording ORDER BY replicate) > $4
+WITH timed AS NOT MATERIALIZED ({timed}), replicates AS MATERIALIZED (
+    SELECT profile_id, replicate, coalesce(recording, 0) AS recording
+    FROM (SELECT DISTINCT profile_id, replicate FROM timed WHERE replicate IS NOT NULL) LEFT JOIN recordings USING (profile_id)
+    QUALIFY dense_rank() OVER (PARTITION BY coalesce(recording, 0) ORDER BY replicate) > $4
+), kept AS NOT MATERIALIZED (
+    SELECT code, recording, t.replicate, process_id, duration_ns, key
+    FROM timed AS t JOIN replicates AS r ON r.profile_id = t.profile_id AND r.replicate = t.replicate
+    JOIN (SELECT unnest($3::STRUCT({types}, code INTEGER)[], max_depth := 2)) AS i ON {same}
 )
 """
 _ITEMS = _KEPT + """
-SELECT item, any_value(kernel_key) AS kernel_key, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches,
+SELECT code, any_value(key) AS kernel_key, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches,
     round(median(duration_ns))::BIGINT AS median_ns
-FROM kept GROUP BY item ORDER BY item
+FROM kept GROUP BY code
 """
-# $5: the items, each of which is its place here: millions of rows with their names took gigabytes.
-_SUMS = _KEPT + """, present AS (
+# $5: whether replicates are steps. The value of an item in a replicate is total_ns by a divisor: the processes that have the
+# step, or the item's launches in the block. Of all values of one divisor the sums are exact; the row without an item has the
+# number of replicates of a recording.
+_MOMENTS = _KEPT + """, present AS (
     SELECT recording, replicate, count(DISTINCT process_id) AS processes FROM kept GROUP BY recording, replicate
 ), sums AS (
     SELECT code, recording, replicate, sum(duration_ns)::BIGINT AS total_ns, count(*) AS launches
-    FROM kept JOIN (SELECT unnest($5::VARCHAR[]) AS item, generate_subscripts($5::VARCHAR[], 1) - 1 AS code) USING (item)
-    GROUP BY code, recording, replicate
+    FROM kept GROUP BY code, recording, replicate
 )
-SELECT code, recording, replicate, total_ns / CASE WHEN $3 THEN processes ELSE launches END AS mean_ns
-FROM sums JOIN present USING (recording, replicate) ORDER BY code
+SELECT code, recording, CASE WHEN $5 THEN processes ELSE launches END AS divisor, count(*) AS count,
+    sum(total_ns)::VARCHAR AS total, sum(total_ns::HUGEINT * total_ns)::VARCHAR AS squares
+FROM sums JOIN present USING (recording, replicate) GROUP BY ALL
+UNION ALL
+SELECT NULL, recording, NULL, count(DISTINCT replicate), NULL, NULL FROM replicates GROUP BY recording
+ORDER BY ALL
 """
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
@@ -129,15 +146,25 @@ _SCHEMA = pa.schema([
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run, per item: its time in each replicate of each recording (ns; NaN where a block has no launch), launches, total,
+    """One run, per item: its time in the replicates of each recording (a block without a launch of it is none), launches, total,
     median, key. replicates: how many each recording has."""
 
-    values: dict[str, list[Float]]
+    recordings: dict[str, list[Recording]]
     launches: dict[str, int]
     totals: dict[str, int]
     medians: dict[str, int]
     keys: dict[str, str]
     replicates: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Replicates of an item whose values are a time by one divisor: how many, their times and the squares of these summed."""
+
+    divisor: int
+    count: int
+    total: int
+    squares: int
 
 
 def analyse(
@@ -152,7 +179,7 @@ def analyse(
     tool, stepped = common_tool(ask, *runs, time)
     one, two = (_side(ask, run, tool, by, stepped, skip_steps) for run in runs)
     keys = one.keys | two.keys if by in ("kernel", "key") else {}
-    changes = judged(one.values, two.values, fdr, threshold_pct, planned=by == "step")
+    changes = judged(one.recordings, two.recordings, fdr, threshold_pct, planned=by == "step")
     rows: list[dict[str, Any]] = [{
         "item": item or None, "kernel_key": keys.get(item), "tool": tool, "unit": "per step" if stepped else "per launch",
         "base_ns": round(change.base), "other_ns": round(change.other),
@@ -214,20 +241,35 @@ def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tup
 
 
 def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> Side:
-    timed = _WHOLE_STEPS if by == "step" else _LAUNCHES.format(item=ITEMS[by])
-    values = [run, tool, stepped, skip if stepped else 0]
-    items = ask(_ITEMS.format(timed=timed), values).to_pylist()
-    names = [row["item"] for row in items]
-    sums = ask(_SUMS.format(timed=timed), [*values, names])
-    code, recording, replicate, mean = (sums[name].to_numpy() for name in ("code", "recording", "replicate", "mean_ns"))
-    pairs, place = np.unique(np.stack([recording, replicate], axis=1), axis=0, return_inverse=True)
-    replicates = np.unique(pairs[:, 0], return_counts=True)[1]
-    ends = np.searchsorted(code, np.arange(len(items)), side="right")
-    times: dict[str, list[Float]] = {}
-    for item, first, end in zip(names, [0, *ends], ends, strict=False):
-        every = np.full(len(pairs), 0.0 if stepped else np.nan)
-        every[place[first:end]] = mean[first:end]
-        times[item] = np.split(every, np.cumsum(replicates)[:-1])
-    launches, totals, medians, keys = ({row["item"]: row[name] for row in items}
+    columns = _KERNEL if by == "kernel" else ("kernel_key",) if by == "step" else (ITEMS[by],)
+    source, replicate = (_WHOLE_STEPS, "step") if by == "step" else (_LAUNCHES, "step" if stepped else _BLOCK)
+    if by == "step" and not stepped:
+        source += " AND false"
+    parts = {
+        "timed": source.format(columns=", ".join(columns), replicate=replicate), "columns": ", ".join(columns),
+        "types": ", ".join(f"{name} {'INTEGER' if name[-2:] in _AXES else 'VARCHAR'}" for name in columns),
+        "item": ITEMS[by], "same": " AND ".join(f"i.{name} IS NOT DISTINCT FROM t.{name}" for name in columns)}
+    codes = ask(_CODES.format(**parts), [run, tool])
+    values = [run, tool, codes.drop_columns("item").to_pylist(), skip if stepped else 0]
+    names = dict(zip(codes["code"].to_pylist(), codes["item"].to_pylist(), strict=True))
+    items = {names[row["code"]]: row for row in ask(_ITEMS.format(**parts), values).to_pylist()}
+    found = ask(_MOMENTS.format(**parts), [*values, stepped]).to_pylist()
+    replicates = {row["recording"]: row["count"] for row in found if row["code"] is None}
+    sums: dict[str, dict[int, list[_Sums]]] = {item: {} for item in items}
+    for row in found:
+        if row["code"] is not None:
+            one = _Sums(row["divisor"], row["count"], int(row["total"]), int(row["squares"]))
+            sums[names[row["code"]]].setdefault(row["recording"], []).append(one)
+    recordings = {item: [_recording(mine.get(place, ()), count if stepped else None)
+                         for place, count in replicates.items() if stepped or place in mine] for item, mine in sums.items()}
+    launches, totals, medians, keys = ({item: row[name] for item, row in items.items()}
                                        for name in ("launches", "total_ns", "median_ns", "kernel_key"))
-    return Side(times, launches, totals, medians, keys, replicates.tolist())
+    return Side(recordings, launches, totals, medians, keys, list(replicates.values()))
+
+
+def _recording(sums: Sequence[_Sums], replicates: int | None) -> Recording:
+    """Return mean and variance, each rounded once. replicates: all, those without the item being 0; None: as counted."""
+    count = replicates or sum(some.count for some in sums)
+    total = sum((Fraction(some.total, some.divisor) for some in sums), Fraction(0))
+    squares = sum((Fraction(some.squares, some.divisor**2) for some in sums), Fraction(0))
+    return Recording(float(total / count), float((squares - total**2 / count) / (count - 1)) if count > 1 else math.nan, count)

@@ -17,7 +17,7 @@ low_ns, high_ns and verdict are those of run_difference: runs are judged by thei
 said but how the two recordings differ (in_recordings: over the steps; no interval where the ranks' numbers of steps differ).
 @scope run
 @topic runs
-@requires _bounded_kernels, _exclusive_time, _steps, kernels, processes, profiles, recordings
+@requires _bounded_kernels, _exclusive_time, _steps, api_calls, kernels, memory_ops, processes, profiles, ranges, recordings
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
@@ -68,6 +68,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ from nsightlens.analyses import Ask
 from nsightlens.analyses.run_difference import check, common_tool, judgement, named
 from nsightlens.columns.arrays import Float, Int
 from nsightlens.errors import UsageError
-from nsightlens.statistics.changes import judged
+from nsightlens.statistics.changes import Recording, judged
 
 Key = tuple[str, str]
 Owner = tuple[int, int | str]
@@ -85,25 +86,36 @@ Owner = tuple[int, int | str]
 PER_STEP, OF_CAPTURE = "per step", "of the capture"
 _UNKNOWN = ""
 """Stands for the item that is not known: no kernel, family, operator or module has an empty name."""
-# The sweep is the costly part and is asked once: a row per item with its time in each step, and one row for the steps.
-_QUERY = """
-WITH parts AS MATERIALIZED (
-    SELECT s.*, dense_rank() OVER (ORDER BY p.origin_epoch_ns + s.start_ns, profile_id, process_id, window_index, s.start_ns,
-        step_id) - 1 AS place
-    FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3) AS s LEFT JOIN profiles AS p USING (profile_id)
-), steps AS (
-    SELECT DISTINCT ON (place) place, s.process_id, p.rank, step_ns, step_id IS NOT NULL AS stepped,
-        coalesce(recording, 0) AS recording
-    FROM parts AS s LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
-    LEFT JOIN recordings AS r ON r.profile_id = s.profile_id
+_AT_ONCE = 1_000_000
+"""Pieces of work that are swept at once: the sweep holds all of a slice of time."""
+_BINS = 10_000
+# How the work of a run is spread over the time of its profiles; cuts between bins are as good as any.
+_BUSY = """
+WITH work AS (
+    SELECT start_ns FROM kernels WHERE run = $1 AND tool = $2
+    UNION ALL SELECT start_ns FROM memory_ops WHERE run = $1 AND tool = $2
+    UNION ALL SELECT start_ns FROM api_calls WHERE run = $1 AND tool = $2
+    UNION ALL SELECT start_ns FROM ranges WHERE run = $1 AND tool = $2
+), bins AS (
+    SELECT greatest(1, (max(start_ns) - min(start_ns)) // $3) AS width FROM work
 )
-SELECT kind, item, list(place) AS places, list(total_ns) AS times, NULL AS ranks, NULL AS processes, NULL AS stepped,
-    NULL AS recordings
-FROM parts WHERE kind IS NOT NULL GROUP BY kind, item
-UNION ALL
-SELECT NULL, NULL, list(place ORDER BY place), list(step_ns ORDER BY place), list(rank ORDER BY place),
-    list(process_id ORDER BY place), list(stepped ORDER BY place), list(recording ORDER BY place)
-FROM steps
+SELECT start_ns // width * width AS from_ns, count(*) AS count
+FROM work, bins WHERE start_ns IS NOT NULL GROUP BY from_ns ORDER BY from_ns
+"""
+_STEPS = """
+SELECT s.process_id, p.rank, s.end_ns - s.start_ns AS step_ns, step_id IS NOT NULL AS stepped,
+    coalesce(recording, 0) AS recording,
+    row_number() OVER (ORDER BY s.profile_id, s.process_id, window_index, s.start_ns, s.end_ns, step_id) AS place
+FROM _steps AS s LEFT JOIN profiles AS f ON f.profile_id = s.profile_id
+LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
+LEFT JOIN recordings AS r ON r.profile_id = s.profile_id
+WHERE s.run = $1 AND s.tool = $2
+ORDER BY f.origin_epoch_ns + s.start_ns, s.profile_id, s.process_id, window_index, s.start_ns, step_id
+"""
+_SLICE = """
+SELECT kind, item, list(place) AS places, list(total_ns) AS times
+FROM _exclusive_time(of_run := $1, under_tool := $2, items_of := $3, from_ns := $4, until_ns := $5)
+WHERE kind IS NOT NULL GROUP BY kind, item
 """
 _WORLDS = """
 SELECT count(DISTINCT size) AS sizes
@@ -123,7 +135,7 @@ _SCHEMA = pa.schema([
 @dataclass(frozen=True, slots=True)
 class Side:
     """The steps of one run: owner (recording, and rank or else process), position among the owner's steps, length; items: their
-    time in steps."""
+    times in steps, of which one may stand there more than once."""
 
     owners: list[Owner]
     owner: Int
@@ -142,7 +154,7 @@ class Mean:
     shares: list[int]
     total: int
     steps: int
-    recordings: dict[Key, list[Float]]
+    recordings: dict[Key, list[Recording]]
 
 
 def analyse(
@@ -184,14 +196,13 @@ def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
 
     Raises UsageError where no step is left.
     """
-    table = ask(_QUERY, [run, tool, by])
-    (at,) = [place for place, kind in enumerate(table["kind"].to_pylist()) if kind is None]
-    columns = (table[name][at].as_py() or () for name in ("recordings", "ranks", "processes"))
+    steps = ask(_STEPS, [run, tool])
+    columns = (steps[name].to_pylist() for name in ("recording", "rank", "process_id"))
     names: list[Owner] = [(recording, process if rank is None else rank)
                           for recording, rank, process in zip(*columns, strict=True)]
     if not names:
         return None
-    known = np.array(table["stepped"][at].as_py() or (), dtype=bool)
+    known = np.array(steps["stepped"].to_pylist(), dtype=bool)
     stepped = bool(known.any())
     order: dict[Owner, int] = {}
     seen: Counter[Owner] = Counter()
@@ -202,18 +213,33 @@ def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
     kept = np.flatnonzero(nth >= 0)
     if not len(kept):
         raise UsageError(f"{run} has no step left under {tool}: it has {max(seen.values())} per rank")
-    new = np.full(len(names), -1, dtype=np.int64)
-    new[kept] = np.arange(len(kept))
-    items: dict[Key, tuple[Int, Int]] = {}
-    for row in range(table.num_rows):
-        if row != at:
+    new = np.full(len(names) + 1, -1, dtype=np.int64)
+    new[steps["place"].to_numpy()[kept]] = np.arange(len(kept))
+    owner = np.array([order.setdefault(names[place], len(order)) for place in kept], dtype=np.int64)
+    return Side(list(order), owner, nth[kept], steps["step_ns"].to_numpy()[kept], _items(ask, run, tool, by, new), stepped)
+
+
+def _items(ask: Ask, run: str, tool: str, by: str, new: Int) -> dict[Key, tuple[Int, Int]]:
+    """Return the time of each item in the steps that count. new: place of a step in the sweep -> its place among these, or -1."""
+    found: dict[Key, list[tuple[Int, Int]]] = {}
+    for slice_of_time in pairwise([None, *_cuts(ask, run, tool), None]):
+        table = ask(_SLICE, [run, tool, by, *slice_of_time])
+        for row in range(table.num_rows):
             places = new[_flat(table, "places", row)]
             counts = places >= 0
             if counts.any():
                 key = table["kind"][row].as_py(), table["item"][row].as_py() or _UNKNOWN
-                items[key] = places[counts], _flat(table, "times", row)[counts]
-    owner = np.array([order.setdefault(names[place], len(order)) for place in kept], dtype=np.int64)
-    return Side(list(order), owner, nth[kept], _flat(table, "times", at)[kept], items, stepped)
+                found.setdefault(key, []).append((places[counts], _flat(table, "times", row)[counts]))
+    return {key: (np.concatenate([places for places, _ in parts]), np.concatenate([times for _, times in parts]))
+            for key, parts in found.items()}
+
+
+def _cuts(ask: Ask, run: str, tool: str) -> list[int]:
+    """Return where the time of a run is cut, so that about _AT_ONCE pieces of work begin in each slice."""
+    bins = ask(_BUSY, [run, tool, _BINS])
+    counts, starts = (bins[name].to_numpy() for name in ("count", "from_ns"))
+    before = (np.cumsum(counts) - counts) // _AT_ONCE
+    return [int(start) for start in starts[1:][np.diff(before) > 0]]
 
 
 def _flat(table: pa.Table, column: str, row: int) -> Int:
@@ -288,7 +314,8 @@ def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> 
 
     sums = [summed(*side.items[key]) if key in side.items else 0 for key in keys]
     recordings = {
-        key: [_replicates(side, those, counts, key) if stepped else np.full(1, mine / denominator) for those in together]
+        key: [Recording.of(_replicates(side, those, counts, key) if stepped else np.full(1, mine / denominator))
+              for those in together]
         for key, mine in zip(keys, sums, strict=True) if mine}
     total = summed(np.arange(len(side.lengths)), side.lengths)
     return Mean(apportioned(sums, denominator), apportioned([10_000 * part for part in sums], max(1, sum(sums))),

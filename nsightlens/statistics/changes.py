@@ -21,8 +21,25 @@ FEWEST = 5
 """Steps of each recording below which nothing is said of how two recordings differ."""
 UNDECIDED = "undecided"
 
-Recordings = Sequence[Float]
-"""The values of an item in each recording: a value per step, or per block of launches (NaN: none in this block)."""
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """An item in one recording: the mean of its values (ns), their variance (NaN: there is one value), and how many there are: a
+    value per step, or per block of launches that has the item."""
+
+    mean: float
+    variance: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Float) -> Recording:
+        """Return the recording with these values, one or more."""
+        return cls(float(values.mean()), float(values.var(ddof=1)) if len(values) > 1 else math.nan, len(values))
+
+
+Recordings = Sequence[Recording]
+"""An item in the recordings of a run."""
+_NO_TIME = Recording(0.0, math.nan, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +77,30 @@ def judged(
 
     planned: the one question that was fixed beforehand; it is judged by its interval alone, whatever the list's rate.
     """
-    sides = [{item: _known(values) for item, values in side.items()} for side in (base, other)]
+    sides = (base, other)
     counts = [max((len(values) for values in side.values()), default=1) for side in sides]
     limit = math.inf if planned else fdr
-    items = sorted(sides[0].keys() | sides[1].keys())
-    pairs = {item: [side.get(item) or [np.zeros(1)] * count for side, count in zip(sides, counts, strict=True)] for item in items}
+    items = sorted(base.keys() | other.keys())
+    pairs = {item: [side.get(item) or [_NO_TIME] * count for side, count in zip(sides, counts, strict=True)] for item in items}
     absent = {item: "vanished" if item in sides[0] else "new" for item in items if item not in sides[0] or item not in sides[1]}
     if sum(counts) > 2:
         return _of_runs(pairs, absent, limit, threshold_pct)
     return _of_recordings(pairs, absent, limit, threshold_pct)
 
 
-def _known(values: Recordings) -> list[Float]:
-    known = [some[~np.isnan(some)] for some in values]
-    return [some for some in known if len(some)]
-
-
 def _of_runs(
     pairs: Mapping[str, Sequence[Recordings]], absent: Mapping[str, str], limit: float, threshold_pct: float,
 ) -> dict[str, Change]:
     """Return changes judged by the means of three recordings or more."""
-    means = {item: [np.array([steps.mean() for steps in side]) for side in pair] for item, pair in pairs.items()}
+    means = {item: [Recording.of(np.array([recording.mean for recording in side])) for side in pair]
+             for item, pair in pairs.items()}
     judged_items = [item for item, pair in pairs.items() if sum(map(len, pair)) > 2]
     samples = one, other = tuple(_samples(means[item][side] for item in judged_items) for side in (0, 1))
     for side, sample in enumerate(samples):
         np.fmax(sample.variance, [_of_steps(pairs[item][side]) for item in judged_items], out=sample.variance,
                 where=~np.isnan(sample.variance))
     found = _tested(judged_items, one, other)
-    before_after = {item: (float(pair[0].mean()), float(pair[1].mean())) for item, pair in means.items()}
+    before_after = {item: (pair[0].mean, pair[1].mean) for item, pair in means.items()}
     least = np.array([max(abs(after - before), threshold_pct * before / 100) for before, after in
                       (before_after[item] for item in judged_items)])
     needed = dict(zip(judged_items, replicates_needed(one, other, least), strict=True))
@@ -101,18 +114,18 @@ def _of_runs(
 
 def _of_steps(recordings: Recordings) -> float:
     """Return the variance that means of recordings have if nothing but their steps varies; 0 where it is not known."""
-    return float(np.mean([steps.var(ddof=1) / len(steps) if len(steps) > 1 else 0.0 for steps in recordings]))
+    return float(np.mean([some.variance / some.count if some.count > 1 else 0.0 for some in recordings]))
 
 
 def _of_recordings(
     pairs: Mapping[str, Sequence[Recordings]], absent: Mapping[str, str], limit: float, threshold_pct: float,
 ) -> dict[str, Change]:
     """Return changes that are undecided: one recording of each run shows nothing of how runs vary."""
-    tested = [item for item in pairs if item not in absent and min(len(side[0]) for side in pairs[item]) >= FEWEST]
+    tested = [item for item in pairs if item not in absent and min(side[0].count for side in pairs[item]) >= FEWEST]
     found = _tested(tested, *(_samples(pairs[item][side][0] for item in tested) for side in (0, 1)))
     changes = {}
     for item, (base, other) in pairs.items():
-        before, after = float(base[0].mean()), float(other[0].mean())
+        before, after = base[0].mean, other[0].mean
         seen = absent.get(item, "no interval")
         if item in found:
             seen = _verdict(before, after, found[item], limit, threshold_pct, ("longer", "shorter"))
@@ -121,11 +134,11 @@ def _of_recordings(
     return changes
 
 
-def _samples(values: Iterable[Float]) -> Samples:
+def _samples(recordings: Iterable[Recording]) -> Samples:
     """Return mean, variance and number of the replicates of each item."""
-    rows = list(values)
-    variance = np.array([some.var(ddof=1) if len(some) > 1 else np.nan for some in rows])
-    return Samples(np.array([some.mean() for some in rows]), variance, np.array([len(some) for some in rows], dtype=np.float64))
+    rows = list(recordings)
+    columns = ([some.mean for some in rows], [some.variance for some in rows], [some.count for some in rows])
+    return Samples(*(np.array(column, dtype=np.float64) for column in columns))
 
 
 def _tested(items: Sequence[str], one: Samples, other: Samples) -> dict[str, Difference]:

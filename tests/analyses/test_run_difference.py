@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import random
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -21,7 +21,7 @@ from nsightlens.analyses import run_waterfall
 from nsightlens.analyses.run_difference import analyse
 from nsightlens.columns.arrays import Float
 from nsightlens.errors import UsageError
-from nsightlens.statistics.changes import judged
+from nsightlens.statistics.changes import Recording, judged
 from tests.captures import kineto
 from tests.catalogs import asking, catalog, fill
 from tests.fixtures.simulated_run import FIXTURES
@@ -52,13 +52,13 @@ def recording(seed: int) -> dict[str, Float]:
     return dict(found)
 
 
-def run(seeds: Iterable[int]) -> dict[str, list[Float]]:
+def run(seeds: Iterable[int]) -> dict[str, list[Recording]]:
     """Return the recordings of one run, per item."""
     recordings = [recording(seed) for seed in seeds]
-    return {name: [some[name] for some in recordings] for name in recordings[0]}
+    return {name: [Recording.of(some[name]) for some in recordings] for name in recordings[0]}
 
 
-def splits() -> Iterator[tuple[dict[str, list[Float]], dict[str, list[Float]]]]:
+def splits() -> Iterator[tuple[dict[str, list[Recording]], dict[str, list[Recording]]]]:
     """Yield two runs of recordings of one setting, split in each of 35 ways."""
     seeds = range(2 * RECORDINGS)
     for chosen in combinations(seeds[1:], RECORDINGS - 1):
@@ -74,11 +74,12 @@ def test_recordings_of_one_setting_are_told_apart_by_no_item() -> None:
 
 @pytest.mark.long
 def test_a_kernel_slowed_by_3_percent_in_each_recording_is_named_alone() -> None:
-    kernels = [name for name, (values, *_) in run([0]).items() if min(values) > 0 and "nccl" not in name]
+    kernels = [name for name, values in recording(0).items() if min(values) > 0 and "nccl" not in name]
     named = []
     for seed, (base, other) in enumerate(splits()):
         slowed = random.Random(seed).choice(kernels)
-        found = judged(base, other | {slowed: [values * 1.03 for values in other[slowed]]}, 0.01, 1.0)
+        slower = [Recording(1.03 * some.mean, 1.03**2 * some.variance, some.count) for some in other[slowed]]
+        found = judged(base, other | {slowed: slower}, 0.01, 1.0)
         named.append([item for item, change in found.items() if change.verdict not in ("no change", "undecided")] == [slowed])
     assert sum(named) >= 33
 
@@ -86,7 +87,8 @@ def test_a_kernel_slowed_by_3_percent_in_each_recording_is_named_alone() -> None
 def test_a_certain_but_small_change_is_below_the_threshold() -> None:
     def verdict(added: float, threshold_pct: float) -> str:
         values = [np.array([1000 + k * 1e-3 for k in range(20)])] * 3
-        return judged({"a": values}, {"a": [some + added for some in values]}, 0.01, threshold_pct)["a"].verdict
+        base, other = ({"a": [Recording.of(some + more) for some in values]} for more in (0, added))
+        return judged(base, other, 0.01, threshold_pct)["a"].verdict
 
     assert [verdict(5, 1.0), verdict(5, 0.1), verdict(-50, 1.0)] == ["no change", "slower", "faster"]
 
@@ -142,6 +144,48 @@ def test_runs_without_steps_are_compared_in_blocks(tmp_path: Path) -> None:
     said = [(row["item"], row["unit"], row["verdict"], row["in_recordings"], row["base_replicates"]) for row in rows]
     assert said == [("gemm", "per launch", "undecided", "longer", 10)]
     assert rows[0]["difference_ns"] == 10_000
+
+
+@pytest.mark.parametrize("stepped", [True, False])
+def test_the_interval_is_that_of_the_values_themselves(stepped: bool) -> None:
+    """Two ranks of which one lacks steps, kernels that only some steps have: each value in a plain loop."""
+    connection = catalog()
+    draw = random.Random(3)
+    kernels: list[dict[str, Any]] = []
+    for run, longer in (("a", 0), ("b", 50)):
+        for rank, steps in ((0, 12), (1, 9)):
+            for number in range(10 * steps):
+                kernels.append({
+                    "run": run, "tool": "nsys", "profile_id": run, "process_id": f"{run}{rank}", "window_index": 0,
+                    "launch_index": number, "step": number // 10 if stepped else None, "start_ns": 1000 * number,
+                    "duration_ns": draw.randrange(400, 500) + longer, "kernel_key": draw.choice(("k", "k", "k", "rare", None)),
+                    "grid_x": 1 + rank if stepped else None})
+    fill(connection, kernels=kernels)
+
+    def values(run: str, item: tuple[Any, ...], columns: Sequence[str]) -> Float:
+        times: dict[int, list[int]] = defaultdict(list)
+        present: dict[int, set[str]] = defaultdict(set)
+        counts = Counter(row["process_id"] for row in kernels)
+        for row in kernels:
+            block = row["launch_index"] * 10 // counts[row["process_id"]]
+            if row["run"] == run:
+                replicate = row["step"] if stepped else block
+                present[replicate].add(row["process_id"])
+                if tuple(row[name] for name in columns) == item:
+                    times[replicate].append(row["duration_ns"])
+        if stepped:
+            return np.array([sum(times[step]) / len(present[step]) for step in present])
+        return np.array([np.mean(some) for some in times.values()])
+
+    for by, columns in (("key", ("kernel_key",)), ("kernel", ("kernel_key", "grid_x"))):
+        rows = analyse(asking(connection), base="a", other="b", by=by).to_pylist()
+        items = {tuple(row[name] for name in columns) for row in kernels}
+        assert len(rows) == len(items) >= 3
+        base, other = ({str(item): [Recording.of(values(run, item, columns))] for item in items} for run in "ab")
+        expected = judged(base, other, 0.01, 1.0)
+        told = sorted((round(some.base), round(some.other), some.recordings and round(some.recordings.low), some.seen)
+                      for some in expected.values())
+        assert sorted((row["base_ns"], row["other_ns"], row["recordings_low_ns"], row["in_recordings"]) for row in rows) == told
 
 
 def recorded(run: str, lengths: list[int], *, at: int) -> Rows:

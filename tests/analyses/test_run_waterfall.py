@@ -10,10 +10,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
+from nsightlens.analyses import run_waterfall
 from nsightlens.analyses.run_waterfall import analyse, apportioned, called
 from nsightlens.errors import UsageError
 from nsightlens.views import balance, registry
@@ -100,6 +101,31 @@ def test_agrees_with_a_look_at_every_nanosecond(empty: duckdb.DuckDBPyConnection
     assert {row["base_total_ns"] for row in found} == {23}  # 70 / 3
     off = {row["item"]: row["base_ns"] - mean.get(row["item"], 0) for row in found}
     assert mean.keys() <= off.keys() and all(abs(by) < 1 for by in off.values())
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.tuples(st.sampled_from((*GPU, *HOST)), st.integers(-5, 85), st.integers(0, 60)), min_size=5,
+                       max_size=25))
+@pytest.mark.long
+def test_slices_of_time_give_what_the_whole_gives(
+    empty: duckdb.DuckDBPyConnection, pieces: list[Piece], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = run("a", STEPS, [*pieces, ("other", 81, 1)]), run("b", STEPS[:1], [*pieces, ("other", 81, 1)])
+    whole = waterfall(empty, *job)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_waterfall, "_AT_ONCE", 2)
+        assert waterfall(empty, *job) == whole
+
+
+def test_a_long_run_is_cut_where_its_work_is(empty: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_waterfall, "_AT_ONCE", 4)
+    pieces = [("gemm", start, 1) for start in (*range(8), 60, 70)]
+    empty.execute("BEGIN")
+    try:
+        fill(empty, **{name: rows for name, rows in run("a", STEPS, pieces).items() if rows})
+        assert run_waterfall._cuts(asking(empty), "a", "kineto") == [3, 7, 70]
+    finally:
+        empty.execute("ROLLBACK")
 
 
 @given(st.lists(st.integers(0, 10**18), max_size=20), st.integers(1, 10**9))

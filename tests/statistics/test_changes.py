@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightlens.columns.arrays import Float
-from nsightlens.statistics.changes import judged
+from nsightlens.statistics.changes import Recording, judged
 
 
-def recordings(*means: float, steps: int = 10, spread: float = 1.0, seed: int = 0) -> list[Float]:
+def recordings(*means: float, steps: int = 10, spread: float = 1.0, seed: int = 0) -> list[Recording]:
     """Return recordings whose steps vary around a mean of their own."""
     random = np.random.default_rng(seed)
     found = []
     for mean in means:
         noise = random.normal(0, spread, steps)
-        found.append(mean + noise - noise.mean())
+        found.append(Recording.of(mean + noise - noise.mean()))
     return found
 
 
@@ -81,7 +80,7 @@ def test_a_threshold_is_a_share_of_what_was_whatever_its_digits() -> None:
 
 def test_equal_means_of_a_coarse_clock_are_no_certainty() -> None:
     """Durations in whole microseconds: 19/6 in both recordings of one run, 3 in both of the other."""
-    base, other = [np.array([3.0, 3, 3, 3, 3, 4])] * 2, [np.full(6, 3.0)] * 2
+    base, other = [Recording.of(np.array([3.0, 3, 3, 3, 3, 4]))] * 2, [Recording.of(np.full(6, 3.0))] * 2
     assert judged({"k": base}, {"k": other}, 0.01, 1.0)["k"].verdict == "undecided"
 
 
@@ -98,7 +97,12 @@ def test_few_steps_give_no_interval_of_two_recordings(steps: int, seen: str) -> 
     assert (change.seen, change.verdict, change.recordings is None) == (seen, "undecided", seen == "no interval")
 
 
-def test_blocks_without_a_launch_count_as_unknown() -> None:
-    base = [np.array([1.0, np.nan, 3.0]), np.full(3, np.nan)]
-    change = judged({"a": base}, {"a": [np.array([2.0, 2.0, 2.0])] * 2}, 0.01, 1.0)["a"]
+def test_an_item_that_one_recording_lacks_is_judged_by_the_others() -> None:
+    change = judged({"a": [Recording.of(np.array([1.0, 3.0]))]}, {"a": [Recording.of(np.full(3, 2.0))] * 2}, 0.01, 1.0)["a"]
     assert (change.base, change.other) == (2, 2)
+
+
+def test_a_recording_is_mean_variance_and_count() -> None:
+    assert Recording.of(np.array([1.0, 2.0, 6.0])) == Recording(3.0, 7.0, 3)
+    single = Recording.of(np.array([5.0]))
+    assert (single.mean, single.count) == (5.0, 1) and np.isnan(single.variance)

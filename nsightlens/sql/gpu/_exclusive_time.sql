@@ -3,52 +3,66 @@
 -- call, a runtime call, the data loader, an operator, or nothing that was recorded. Of two of one class that run at once, the
 -- one that began first has the time until it ends. The rows of a step sum to it. A sweep over sorted starts and ends: within
 -- a class, work begins where all that began before it has ended, so that one piece at most of each class goes on at a time,
--- and a running sum holds which: 24 bits for each class of GPU work, one for each of the host.
+-- and a running sum holds which: 24 bits for each class of GPU work, one for each of the host. A slice of time holds what goes
+-- on in it, in the order of the uncut starts, so that the rows of all slices sum to those of the whole.
 -- @scope profile
--- @requires _bounded_kernels, _steps, _step_activities, memory_ops, graph_executions
+-- @requires _bounded_kernels, _steps, _host_activities, api_calls, memory_ops, graph_executions
 -- @param  of_run      Run.
 -- @param  under_tool  nsys or kineto.
 -- @param  items_of    What the items of GPU work are: family, kernel (key and launch configuration), key, op, module or phase.
+-- @param  from_ns     Start of the slice of time, relative to each profile's origin; NULL: from the first step on.
+-- @param  until_ns    Its end; NULL: to the last step.
+-- @column place         Number of the step among all of the run, from 1, in the order of the columns that follow.
 -- @column profile_id    Profile.
 -- @column process_id    OS process.
 -- @column window_index  Capture window of the process.
 -- @column step_id       Range of the step; NULL for a process without steps, which has its capture as one.
--- @column start_ns      Start of the step.
--- @column step_ns       Its length.
+-- @column start_ns      Start of the step, or of the slice in it.
+-- @column step_ns       Its length (in the slice).
 -- @column kind          compute, memory, collective or idle; NULL for a step of no length.
 -- @column item          The family, kernel, …, the memory operation, or what the host did; NULL where it is not known.
 -- @column total_ns      Its exclusive time in the step.
 -- @balance step_ns = total_ns per profile_id, process_id, window_index, step_id, start_ns
-CREATE MACRO _exclusive_time(of_run := NULL, under_tool := NULL, items_of := 'family') AS TABLE
+CREATE MACRO _exclusive_time(of_run := NULL, under_tool := NULL, items_of := 'family', from_ns := NULL, until_ns := NULL) AS TABLE
 WITH steps AS MATERIALIZED (
-    SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index) AS track,
-        row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
-    FROM _steps WHERE run = of_run AND tool = under_tool
+    SELECT * REPLACE (greatest(start_ns, from_ns) AS start_ns, least(end_ns, until_ns) AS end_ns)
+    FROM (SELECT *, dense_rank() OVER (ORDER BY profile_id, process_id, window_index) AS track,
+              row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
+          FROM _steps WHERE run = of_run AND tool = under_tool)
+    WHERE (from_ns IS NULL OR end_ns > from_ns) AND (until_ns IS NULL OR start_ns < until_ns)
 ), gpu AS MATERIALIZED (
     SELECT profile_id, process_id, window_index, start_ns, duration_ns, CASE WHEN family = 'collective' THEN 3 ELSE 0 END AS class,
         CASE items_of WHEN 'family' THEN family WHEN 'key' THEN kernel_key WHEN 'op' THEN op WHEN 'module' THEN module
             WHEN 'phase' THEN phase WHEN 'kernel' THEN concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ',
                 block_x, 'x', block_y, 'x', block_z) ELSE error('what: family, kernel, key, op, module or phase') END AS item
     FROM _bounded_kernels WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
     UNION ALL
     SELECT profile_id, process_id, window_index, start_ns, duration_ns, 1, 'CUDA graph, kernels unknown'
     FROM graph_executions WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
     UNION ALL
     SELECT profile_id, process_id, window_index, start_ns, duration_ns, 2,
         CASE items_of WHEN 'op' THEN op WHEN 'module' THEN module WHEN 'phase' THEN phase ELSE concat_ws(' ', kind, direction) END
     FROM memory_ops WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
+        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
 ), items AS MATERIALIZED (
     SELECT class, item, row_number() OVER (ORDER BY class, item) AS code FROM (SELECT DISTINCT class, item FROM gpu)
 ), work AS (
     SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, i.class, i.code
     FROM gpu AS g JOIN items AS i ON i.class = g.class AND i.item IS NOT DISTINCT FROM g.item
     UNION ALL
+    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns, 5, 1
+    FROM api_calls WHERE run = of_run AND tool = under_tool AND duration_ns > 0
+        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
+    UNION ALL
     SELECT profile_id, process_id, window_index, start_ns, end_ns,
-        3 + list_position(['communication_call', 'runtime', 'data_loader', 'cpu_exec'], category), 1
-    FROM _step_activities() WHERE category IN ('communication_call', 'runtime', 'data_loader', 'cpu_exec')
+        CASE category WHEN 'communication_call' THEN 4 WHEN 'data_loader' THEN 6 ELSE 7 END, 1
+    FROM _host_activities WHERE (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR end_ns > from_ns)
 ), own AS (
-    SELECT t.track, class, code, end_ns, greatest(start_ns, max(end_ns) OVER (PARTITION BY t.track, class
-        ORDER BY start_ns, end_ns DESC, code ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS start_ns
+    SELECT t.track, class, code, least(w.end_ns, until_ns) AS end_ns, greatest(w.start_ns, from_ns, max(w.end_ns) OVER (
+        PARTITION BY t.track, class ORDER BY w.start_ns, w.end_ns DESC, code ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        ) AS start_ns
     FROM work AS w JOIN (SELECT DISTINCT track, profile_id, process_id, window_index FROM steps) AS t
         ON t.profile_id = w.profile_id AND t.process_id IS NOT DISTINCT FROM w.process_id
         AND t.window_index IS NOT DISTINCT FROM w.window_index
@@ -73,7 +87,7 @@ WITH steps AS MATERIALIZED (
         sum(length_ns) AS total_ns
     FROM sweep WHERE place > 0 AND length_ns IS NOT NULL GROUP BY ALL
 )
-SELECT profile_id, process_id, window_index, step_id, start_ns, end_ns - start_ns AS step_ns,
+SELECT place, profile_id, process_id, window_index, step_id, start_ns, end_ns - start_ns AS step_ns,
     CASE WHEN code < 0 THEN 'idle' ELSE ['compute', 'compute', 'memory', 'collective'][class + 1] END AS kind,
     CASE WHEN code < 0 THEN ['communication calls', 'runtime calls', 'data loader', 'operators', 'nothing recorded'][-code]
         ELSE item END AS item, coalesce(total_ns, 0)::BIGINT AS total_ns
