@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsightlens.columns.arrays import Int, distinct
 from nsightlens.names.process_label import process_label
 from nsightlens.views import registry
 from nsightlens.views.palette import SLICES, slice_kind
@@ -64,14 +65,24 @@ def steps(store: Store, runs: Sequence[str], which_step: int | None = None) -> I
     Of more than MOST slices in all, those shorter than a FINEST-th of their step come merged with neighbours of their kind.
     """
     only = {"only_run": list(runs)} if runs else {}
-    table = _slices(store, {**({} if which_step is None else {"which_step": which_step}), **only})
-    known = _launches(store, _where(table, "kernel"))
-    keys = table.select(_KEYS).group_by(list(_KEYS), use_threads=False).aggregate([]).to_pylist()
+    table = _slices(store, {**({} if which_step is None else {"which_step": which_step}), **only}).combine_chunks()
+    table = _with_launches(store, table)
+    begins = _begins(table)
+    keys = table.select(_KEYS).take(pa.array(begins)).to_pylist()
     among = {key["process_id"] for key in keys}
-    for key in keys:
-        rows = table.filter(_is_of(table, key))
+    for key, begin, length in zip(keys, begins.tolist(), np.diff(begins, append=table.num_rows).tolist(), strict=True):
         label = {} if key["process_id"] is None else {"process": process_label(key["process_id"], among)}
-        yield _step(key | label, rows, known)
+        yield _step(key | label, table.slice(begin, length))
+
+
+def _begins(table: pa.Table) -> Int:
+    """Return where the rows of each step of each process begin."""
+    new = np.zeros(table.num_rows, dtype=bool)
+    new[:1] = True
+    for name in _KEYS:
+        codes, _ = distinct(table[name])
+        new[1:] |= codes[1:] != codes[:-1]
+    return np.flatnonzero(new)
 
 
 def _slices(store: Store, parameters: dict[str, object]) -> pa.Table:
@@ -84,20 +95,18 @@ def _slices(store: Store, parameters: dict[str, object]) -> pa.Table:
     return table.append_column("pieces", pa.array(np.ones(table.num_rows, np.int64)))
 
 
-def _launches(store: Store, kernels: pa.ChunkedArray) -> pa.Table:
-    """Return operator, shapes and launching call of kernels, by their ids."""
-    wanted = kernels.drop_null().to_pylist()
-    return store.sql(f"SELECT kernel_id, {', '.join(_KNOWN)} FROM kernels WHERE kernel_id IN (SELECT unnest(?))", [wanted])
+def _with_launches(store: Store, table: pa.Table) -> pa.Table:
+    """Return the rows with operator, shapes and launching call (its id) of those that are kernels."""
+    ids = _where(table, "kernel")
+    known = store.sql(f"SELECT kernel_id, {', '.join(_KNOWN)} FROM kernels WHERE kernel_id IN (SELECT unnest(?))",
+                      [ids.drop_null().to_pylist()])
+    where = pc.index_in(ids, value_set=known["kernel_id"].combine_chunks(), skip_nulls=True)
+    for name in _KNOWN:
+        table = table.append_column(name, known[name].take(where))
+    return table
 
 
-def _is_of(table: pa.Table, key: dict[str, Any]) -> pa.ChunkedArray:
-    found = pc.equal(table["process_id"], key["process_id"])
-    if key["window_index"] is not None:
-        found = pc.and_(found, pc.equal(table["window_index"], key["window_index"]))
-    return found if key["step"] is None else pc.and_(found, pc.equal(table["step"], key["step"]))
-
-
-def _step(key: dict[str, Any], rows: pa.Table, known: pa.Table) -> Step:
+def _step(key: dict[str, Any], rows: pa.Table) -> Step:
     rows = rows.filter(pc.fill_null(pc.less(rows["depth"], _DEEPEST), True))
     lanes, numbers = _lanes(rows)
     kinds = [slice_kind(kind, family) for kind, family in
@@ -105,10 +114,10 @@ def _step(key: dict[str, Any], rows: pa.Table, known: pa.Table) -> Step:
     table = pa.table({
         "lane": pa.array(numbers, pa.int64()), "start_ns": rows["start_ns"], "duration_ns": rows["duration_ns"],
         "kind": pa.array([_KINDS.index(kind) for kind in kinds], pa.int64()), "name": rows["name"],
-        "pieces": rows["pieces"],
-        "event_id": rows["event_id"], "kernel_id": _where(rows, "kernel"), "launch_id": _where(rows, "api_call"),
+        "op": rows["op"], "shapes": rows["op_shapes"], "pieces": rows["pieces"],
+        "event_id": rows["event_id"], "launch_id": rows["launch_id"], "call_id": _where(rows, "api_call"),
     }).sort_by([("lane", "ascending"), ("start_ns", "ascending"), ("duration_ns", "descending"), ("event_id", "ascending")])
-    return Step(key, tuple(lanes), _joined(table, known))
+    return Step(key, tuple(lanes), _joined(table))
 
 
 def _where(rows: pa.Table, kind: str) -> pa.ChunkedArray:
@@ -139,15 +148,12 @@ def _place(device: Any, stream: int | None, thread: int | None, kind: str, depth
     return 1, "", thread, 0 if kind == "api_call" else 1 + (depth or 0)
 
 
-def _joined(table: pa.Table, known: pa.Table) -> pa.Table:
-    """Return the rows with operator, shapes and the row of the call that launched them."""
-    where = pc.index_in(table["kernel_id"].combine_chunks(), value_set=known["kernel_id"].combine_chunks(), skip_nulls=True)
-    found = {name: known[name].combine_chunks().take(where) for name in _KNOWN}
-    launches = table["launch_id"].combine_chunks()
-    calls = pa.array(np.flatnonzero(launches.is_valid()))
-    launched_by = calls.take(pc.index_in(found["launch_id"], value_set=launches.drop_null(), skip_nulls=True))
-    rows = {"launched_by": launched_by, "op": found["op"], "shapes": found["op_shapes"]}
-    return pa.table({**{name: table[name] for name in table.column_names if not name.endswith("_id")}, **rows})
+def _joined(table: pa.Table) -> pa.Table:
+    """Return the rows with the row of the call that launched them, in place of ids."""
+    called = table["call_id"].combine_chunks()
+    calls = pa.array(np.flatnonzero(called.is_valid()))
+    by = calls.take(pc.index_in(table["launch_id"].combine_chunks(), value_set=called.drop_null(), skip_nulls=True))
+    return table.select([name for name in table.column_names if not name.endswith("_id")]).append_column("launched_by", by)
 
 
 def _merged(table: pa.Table, length: int) -> pa.Table:
