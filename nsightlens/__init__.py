@@ -109,7 +109,7 @@ def findings(store: Store, **parameters: object) -> pa.Table:
 
 
 def compare(
-    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run", **judging: object,
+    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run", **judging: Any,
 ) -> dict[str, pa.Table]:
     """Return what changed from run `base` to run `other`, as `nsightlens compare runs` judges it: tables by name.
 

@@ -9,7 +9,7 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import click
 
@@ -42,6 +42,9 @@ COMMANDS = {
     "help": "Explain a command, a view or a topic: help start, help filters, help compare runs.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
+
+_INTERRUPTED_QUERY = "Query interrupted"
+"""What DuckDB raises, as a RuntimeError, for Ctrl-C during a query."""
 
 _ASCII = {
     **dict.fromkeys("─━═╴╶–—", "-"), **dict.fromkeys("│┃", "|"), **dict.fromkeys("┌┐└┘├┤┬┴┼", "+"),
@@ -123,18 +126,18 @@ def main() -> None:
         sys.stdout.flush()
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
-    except click.Abort:
-        click.echo("interrupted; the store is unchanged", err=True)
-        sys.exit(130)
     except click.ClickException as exc:
         exc.show()
         sys.exit(exc.exit_code)
     except NsightlensError as exc:
         messages.explain(exc)
         sys.exit(exc.exit_code)
-    except KeyboardInterrupt:
-        click.echo("interrupted; the store is unchanged", err=True)
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt):
+        _interrupted()
+    except RuntimeError as exc:
+        if str(exc) != _INTERRUPTED_QUERY:
+            raise
+        _interrupted()
     except BrokenPipeError:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -143,6 +146,11 @@ def main() -> None:
         click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _interrupted() -> NoReturn:
+    click.echo("interrupted; the store is unchanged", err=True)
+    sys.exit(130)
 
 
 def _print_what_the_terminal_can_show() -> None:

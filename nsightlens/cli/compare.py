@@ -12,7 +12,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
-from nsightlens.cli.progress import patience
+from nsightlens.cli.progress import steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +48,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     """
     import nsightlens as nl
     from nsightlens.cli import ranks_page
-    from nsightlens.cli.asked import Page
-    from nsightlens.cli.behind import tables_behind
+    from nsightlens.cli.asked import Page, Row
+    from nsightlens.cli.behind import ask_first, tables_behind
     from nsightlens.cli.page import heading
     from nsightlens.errors import NsightlensError
     from nsightlens.pipeline.memory import spare_pandas
@@ -60,13 +60,16 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         confirm(opened, asked)
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
-        pages = {run: Page(opened, run, asked) for run in runs}
+        answers: dict[tuple[object, ...], list[Row]] = {}
+        pages = {run: Page(opened, run, asked, answers) for run in runs}
+        if not (form or output):
+            ask_first(pages.values(), ranks_page.sections, "comparing")
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
             raise NsightlensError("no run here has a timeline of two ranks or more, nor the records of two: nsightlens scan "
                                   "RUN_DIR shows the ranks, and ingest --rank-pattern reads them from unusual file names")
         if form or output:
-            emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections),
+            emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections, "comparing"),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide)
             return
@@ -120,10 +123,11 @@ def runs(
     spare_pandas()
     asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
-    with nl.open(store, views=views) as opened, patience("comparing"):
+    with nl.open(store, views=views) as opened:
         @cache
         def behind() -> dict[str, pa.Table]:
-            return comparison.of_runs(opened, by=by, per=per, **asked)
+            with steps("comparing") as begin:
+                return comparison.of_runs(opened, by=by, per=per, on_question=begin, **asked)
 
         if output is not None and form is None:
             check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
@@ -134,16 +138,17 @@ def runs(
             click.echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
 
-        def differences() -> pa.Table:
-            return opened.view("run_difference", by=by or "kernel", **asked)
+        def differences(of: str) -> pa.Table:
+            with steps("comparing"):
+                return opened.view("run_difference", by=of, **asked)
 
         if form or output:
-            emit_page(behind, differences, form, output, wide=wide)
+            emit_page(behind, lambda: differences(by or "kernel"), form, output, wide=wide)
             return
         tables = behind()
         recordings = opened.view("recordings", only_run=[base, other]).to_pylist()
         if by is None:
-            tables["families"] = opened.view("run_difference", by="family", **asked)
+            tables["families"] = differences("family")
     from nsightlens.cli import runs_page
 
     pages = {name: table.to_pylist() for name, table in tables.items()}

@@ -14,10 +14,15 @@ import click
 if TYPE_CHECKING:
     from nsightlens.pipeline.meter import Progress
 
+OnStep = Callable[[int, int, str], None]
+"""Takes a step that begins: how many are done, how many there are, and its name."""
+
 _LINES = 20
 _EVERY_SECONDS = 10
 _FEW = 2
 _MB = 1e6
+_BRIEF_SECONDS = 1
+_BEAT_SECONDS = 0.5
 
 
 def progress(stack: ExitStack) -> Callable[[Progress], None]:
@@ -25,19 +30,26 @@ def progress(stack: ExitStack) -> Callable[[Progress], None]:
     began = time.monotonic()
     if not sys.stderr.isatty():
         return _Lines(began).say
+    show = stack.enter_context(_bar("reading"))
+    return lambda step: show(step, time.monotonic() - began)
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[Callable[[Progress, float], None]]:
+    """Yield what moves a bar on standard error: it takes how far the command is, and the seconds so far."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    bar = stack.enter_context(Bar(TextColumn("reading"), BarColumn(), TextColumn("{task.description}", markup=False),
-                                  console=Console(stderr=True), transient=True))
-    task = bar.add_task("", total=None)
+    with Bar(TextColumn(doing), BarColumn(), TextColumn("{task.description}", markup=False), console=Console(stderr=True),
+             transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=None)
 
-    def show(step: Progress) -> None:
-        part, whole = (step.read_bytes, step.all_bytes) if step.all_bytes else (step.done, step.total)
-        bar.update(task, completed=part, total=whole or None, description=said(step, time.monotonic() - began))
+        def show(step: Progress, seconds: float) -> None:
+            part, whole = (step.read_bytes, step.all_bytes) if step.all_bytes else (step.done, step.total)
+            bar.update(task, completed=part, total=whole or None, description=said(step, seconds))
 
-    return show
+        yield show
 
 
 class _Lines:
@@ -58,18 +70,22 @@ class _Lines:
 
 
 def said(step: Progress, seconds: float) -> str:
-    """Return how far it is: '0/2 rank0.json 40 %; 120 of 298 MB, 40 MB/s, 5 s left'."""
-    texts = [f"{step.done}/{step.total}"]
+    """Return how far it is: '0/2 rank0.json 40 %; 120 of 298 MB, 40 MB/s, 5 s left', or '2/6 run_waterfall; 4 s so far, about
+    8 s left'."""
+    texts = [f"{step.done}/{step.total}"] if step.total else []
     if not step.all_bytes:
-        return " ".join([*texts, step.label]).rstrip()
+        left = f", about {_time(seconds * (step.total - step.done) / step.done)} left" if step.done else ""
+        return "; ".join([*filter(None, [" ".join(filter(None, [*texts, step.label]))]), f"{_time(seconds)} so far{left}"])
     if step.reading:
         more = f" and {len(step.reading) - _FEW} more" if len(step.reading) > _FEW else ""
         texts.append(", ".join(f"{name} {100 * read // max(size, 1)} %" for name, read, size in step.reading[:_FEW]) + f"{more};")
-    of = f"{step.read_bytes / _MB:,.0f} of {step.all_bytes / _MB:,.0f} MB"
-    if step.read_bytes >= step.all_bytes > 0:
-        return " ".join([*texts, of, "read; linking and writing" if step.done < step.total else "read"])
+    unit, size = ("MB", _MB) if step.unit == "bytes" else (step.unit, 1)
+    of = f"{step.read_bytes / size:,.0f} of {step.all_bytes / size:,.0f} {unit}"
+    if step.read_bytes >= step.all_bytes:
+        ended = ("read; linking and writing" if step.done < step.total else "read") if step.unit == "bytes" else "computed"
+        return " ".join([*texts, of, ended])
     rate = step.read_bytes / seconds if seconds else 0
-    left = f", {rate / _MB:,.0f} MB/s, {_time((step.all_bytes - step.read_bytes) / rate)} left" if rate else ""
+    left = f", {rate / size:,.0f} {unit}/s, {_time((step.all_bytes - step.read_bytes) / rate)} left" if rate else ""
     return " ".join([*texts, of + left])
 
 
@@ -78,18 +94,33 @@ def _time(seconds: float) -> str:
 
 
 @contextmanager
-def patience(what: str) -> Iterator[None]:
-    """Say every ten seconds, for as long as the block runs, that `what` still goes on, and for how long it has."""
+def steps(doing: str) -> Iterator[OnStep]:
+    """Yield a callback for each step of a command that begins, and say how far the command is for as long as the block runs.
+
+    On a terminal that is a bar, from the second second on; elsewhere a line every ten seconds.
+    """
+    from nsightlens.pipeline.meter import Progress
+
     ended, began = threading.Event(), time.monotonic()
+    latest = Progress(0, 0, "")
+
+    def begin(done: int, total: int, name: str) -> None:
+        nonlocal latest
+        latest = Progress(done, total, name)
 
     def watch() -> None:
-        while not ended.wait(_EVERY_SECONDS):
-            click.echo(f"{what}: {_time(time.monotonic() - began)} so far", err=True)
+        if not sys.stderr.isatty():
+            while not ended.wait(_EVERY_SECONDS):
+                click.echo(f"{doing}: {said(latest, time.monotonic() - began)}", err=True)
+        elif not ended.wait(_BRIEF_SECONDS):
+            with _bar(doing) as show:
+                while not ended.wait(_BEAT_SECONDS):
+                    show(latest, time.monotonic() - began)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield
+        yield begin
     finally:
         ended.set()
         thread.join()

@@ -10,7 +10,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import check_ending, store_option, views_option
-from nsightlens.cli.progress import patience
+from nsightlens.cli.progress import steps
 
 
 @click.command("report")
@@ -44,8 +44,8 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     check_ending(output, (".html", ".htm"))
     with ExitStack() as stack:
         store_read = opened([run_dir] if run_dir else [], store, views, stack)
-        stack.enter_context(patience("writing the report"))
-        page = report(store_read, run=list(runs), base=base, max_mb=max_mb)
+        begin = stack.enter_context(steps("writing the report"))
+        page = report(store_read, run=list(runs), base=base, max_mb=max_mb, on_step=begin)
     page.save(output)
     for text in page.left_out:
         click.echo(f"left out: {text}", err=True)

@@ -45,7 +45,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     nsightlens summary --format json
     """
     from nsightlens.cli.asked import Page
-    from nsightlens.cli.behind import tables_behind
+    from nsightlens.cli.behind import ask_first, tables_behind
     from nsightlens.cli.captures import opened as opened_store
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import ordered
@@ -60,17 +60,18 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
         if form or output:
-            emit_page(lambda: tables_behind(opened, runs, asked, ordered),
+            emit_page(lambda: tables_behind(opened, runs, asked, ordered, "summing up"),
                       lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output, wide=wide)
             return
         answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         if not asked:
             answers["profile_overview",] = overview.to_pylist()
-        for number, run in enumerate(runs[:_MOST]):
+        pages = [Page(opened, run, asked, answers) for run in runs[:_MOST]]
+        ask_first(pages, ordered, "summing up")
+        for number, page in enumerate(pages):
             if number:
                 click.echo()
-            click.echo(click.style(f"{printable(str(run))} ".ljust(page_width(), "═"), bold=True))
-            page = Page(opened, run, asked, answers)
+            click.echo(click.style(f"{printable(str(page.run))} ".ljust(page_width(), "═"), bold=True))
             for section in ordered(page):
                 section(page)
         click.echo()

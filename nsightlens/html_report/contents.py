@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ _ANSWERS = ("profile_overview", "diagnostic_summary", "findings", "busy_time", "
 _COARSER = (FINEST, 1000, 250)
 """Stretches per step into which short slices are merged, where all of them are too many."""
 _MOST_STEPS = 64
+OnStep = Callable[[int, int, str], None]
+"""Called before something is made: how much is done, of how much, and what it is."""
 _MOST_ROWS = 1_000_000
 """Rows of a table with a row per event that are worth packing: more do not fit, and are not fetched."""
 _MOST_LAUNCHES = 2_000_000
@@ -33,7 +35,8 @@ _MOST_LAUNCHES = 2_000_000
 class Contents:
     """What goes into a page of at most `budget` bytes: packed tables by name, their commands, and what is left out."""
 
-    def __init__(self, store: Store, runs: Sequence[str], budget: int) -> None:
+    def __init__(self, store: Store, runs: Sequence[str], budget: int, on_step: OnStep | None = None) -> None:
+        self._tell, self._done, self._to_do = on_step, 0, 0
         self._store, self._runs, self._left = store, runs, budget
         self.packed: dict[str, str] = {}
         self.answers: dict[str, list[dict[str, Any]]] = {}
@@ -45,6 +48,7 @@ class Contents:
     def add(self, questions: Iterable[Question], compared: Iterable[Question]) -> None:
         """Add the tables of few rows, then the timeline, then tables with a row per event as far as they fit."""
         asked = [question for question in (*questions, *compared) if question.view in self._store.views]
+        self._to_do = len(asked) + _MOST_STEPS
         for question in asked:
             if not question.is_long:
                 self._add_table(question)
@@ -58,7 +62,14 @@ class Contents:
         return {"tables": self._tables, "steps": self._steps, "left_out": self.left_out, "slices": SLICES,
                 "categories": CATEGORIES}
 
+    def _begin(self, name: str) -> None:
+        """Say that the next thing is begun."""
+        if self._tell:
+            self._tell(self._done, self._to_do, name)
+        self._done += 1
+
     def _add_table(self, question: Question) -> None:
+        self._begin(question.name)
         if question.reads_launches and self._launches > _MOST_LAUNCHES:
             self.left_out.append(f"{question.view}, which reads each of {self._launches:,} kernels: "
                                  f"{question.command(self._store, self._runs)}")
@@ -108,6 +119,7 @@ class Contents:
         """Add of each process its middle step, then its longest, then the others while there is room."""
         shown = [step for step in steps(self._store, self._runs) if step.slices.num_rows]
         if not shown:
+            self._to_do -= _MOST_STEPS
             return
         room = self._left // 2  # the rest is for the other steps, and tables with a row per event
         bins = next((bins for bins in (0, *_COARSER) if self._size(shown, bins) <= room), _COARSER[-1])
@@ -115,7 +127,10 @@ class Contents:
             self._add_step(step, bins, "middle")
         worst = self._longest()
         others = [number for number in self._numbers() if number is not None]
-        for number in list(dict.fromkeys([*(number for number, _ in worst), *others]))[:_MOST_STEPS]:
+        chosen = list(dict.fromkeys([*(number for number, _ in worst), *others]))[:_MOST_STEPS]
+        self._to_do += len(chosen) - _MOST_STEPS
+        for number in chosen:
+            self._begin(f"step {number}")
             for step in steps(self._store, self._runs, number):
                 process = step.keys["process_id"], step.keys["window_index"]
                 self._add_step(step, bins, "longest" if (number, process) in worst else "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
 from nsightlens.html_report.assets import render, script, style
-from nsightlens.html_report.contents import Contents
+from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, comparison
 from nsightlens.views.registry import did_you_mean
@@ -39,12 +39,14 @@ class Report:
         return f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="720" title="nsightlens report"></iframe>'
 
 
-def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:
+def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10,
+           on_step: OnStep | None = None) -> Report:
     """Return the report of a store, or of some of its runs.
 
     run: name or names; none: all. base: the run with which `run` is compared; the page then has a tab for it.
     max_mb: size of the file in MB of 1,000,000 bytes; beyond it steps are merged or left out, longest tables first, and the
-    page says so. Raises UsageError for a run that the store does not have, and for a base without one run.
+    page says so. on_step: called before each table and step of the timeline is made. Raises UsageError for a run
+    that the store does not have, and for a base without one run.
     """
     runs = [run] if isinstance(run, str) else list(run or ())
     there = [name for name in dict.fromkeys(store.view("profile_overview")["run"].to_pylist()) if name is not None]
@@ -59,7 +61,7 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     if base:
         runs = [base, *runs]
     budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
-    contents = Contents(store, runs, budget)
+    contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
     facts: dict[str, Any] = contents.facts() | {"runs": runs or there, "compared": [base, runs[-1]] if base else []}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]

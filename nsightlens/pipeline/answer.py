@@ -14,8 +14,9 @@ import duckdb
 
 from nsightlens.errors import UsageError
 from nsightlens.pipeline import executors, memory, workers
-from nsightlens.pipeline.meter import OnProgress, Progress
+from nsightlens.pipeline.meter import Meter, counter
 from nsightlens.pipeline.plan import Resources
+from nsightlens.readers.measure import count_into, counted
 from nsightlens.schema import TABLES, templates_of
 from nsightlens.store import answers
 from nsightlens.store.answers import EVENTS
@@ -23,6 +24,7 @@ from nsightlens.store.catalog import Change
 from nsightlens.store.writer import Known
 
 _READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
+_FEW = 2
 _WITHOUT = (duckdb.Error, OSError)
 """Errors (too little memory, a full disk) that leave a store without answers: its views then compute."""
 
@@ -54,10 +56,12 @@ def answer(change: Change, known: Known, root: Path, resources: Resources, wante
     batches = [[profiles[name] for name in names] for names in answers.batches(lacking, events)]
     targets = [root.absolute() / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
     (root / "staging").mkdir(parents=True, exist_ok=True)
-    for done, target in enumerate(_computed(batches, names, targets, resources), 1):
-        if target is not None:
-            change.answers.append(target)
-        _show(resources.on_progress, done, len(batches))
+    sizes = {target.stem: (_label(batch), len(names)) for batch, target in zip(batches, targets, strict=True)}
+    with Meter(root / "staging", sizes, resources.on_progress, "answers") as meter:
+        for batch, target, made in zip(batches, targets, _computed(batches, names, targets, resources), strict=True):
+            if made is not None:
+                change.answers.append(made)
+            meter.finished(target.stem, f"answers of {_label(batch)}")
     return time.perf_counter() - began
 
 
@@ -119,9 +123,11 @@ def compute(batch: list[Profile], names: Collection[str], target: Path, threads:
                 sources[table][one.run].append(path)
     memory.give_back()
     only = [one.name for one in batch] if any(one.shared for one in batch) else None
-    answers.compute(sources, names, target, threads, only)
+    with count_into(counter(target.parent, target.stem)):
+        answers.compute(sources, names, target, threads, only, on_answer=lambda: counted(1))
 
 
-def _show(on_progress: OnProgress | None, done: int, total: int) -> None:
-    if on_progress:
-        on_progress(Progress(done, total, "answers"))
+def _label(batch: list[Profile]) -> str:
+    """Return the runs of a batch, and how many profiles it holds where they are several."""
+    runs = ", ".join(list(dict.fromkeys(one.run for one in batch))[:_FEW])
+    return f"{len(batch)} profiles of {runs}" if len(batch) > 1 else runs

@@ -17,8 +17,8 @@ _SECONDS = 0.5
 class Progress:
     """A step of an ingest: `done` of `total` profiles are read, and what was the last one ("": none since the step before).
 
-    read_bytes, all_bytes: of all profiles (0 of 0 where bytes are not what counts). reading: name, bytes read and bytes in all of
-    the files begun and not done.
+    read_bytes, all_bytes: of all profiles (0 of 0 where nothing is counted). reading: name, bytes read and bytes in all of the
+    files begun and not done. unit: what is counted, where it is not bytes.
     """
 
     done: int
@@ -27,6 +27,7 @@ class Progress:
     read_bytes: int = 0
     all_bytes: int = 0
     reading: tuple[tuple[str, int, int], ...] = ()
+    unit: str = "bytes"
 
 
 OnProgress = Callable[[Progress], None]
@@ -35,9 +36,14 @@ OnProgress = Callable[[Progress], None]
 class Meter:
     """Keeps `on_progress` posted from a thread of its own, for as long as profiles are read."""
 
-    def __init__(self, folder: Path, sizes: Mapping[str, tuple[str, int]], on_progress: OnProgress | None) -> None:
-        """folder: where `counter` has the bytes of each profile. sizes: profile -> name of its file, and bytes."""
-        self._folder = folder
+    def __init__(
+        self, folder: Path, sizes: Mapping[str, tuple[str, int]], on_progress: OnProgress | None, unit: str = "bytes",
+    ) -> None:
+        """folder: where `counter` has the bytes of each profile. sizes: profile -> name of its file, and bytes.
+
+        unit: what is counted instead of bytes.
+        """
+        self._folder, self._unit = folder, unit
         self._sizes = dict(sizes)
         self._done: set[str] = set()
         self._tell = on_progress
@@ -74,7 +80,7 @@ class Meter:
             reading = tuple((self._sizes[name][0], count, self._sizes[name][1]) for name, count in begun.items() if count)
             read = sum(begun.values()) + sum(self._sizes[name][1] for name in self._done if name in self._sizes)
             self._tell(Progress(len(self._done), len(self._sizes), label, read, sum(size for _, size in self._sizes.values()),
-                                reading))
+                                reading, self._unit))
 
 
 def counter(folder: Path, profile: str) -> Path:

@@ -13,7 +13,7 @@ import contextlib
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -105,10 +105,13 @@ def batches(names: Sequence[str], events: Mapping[str, int]) -> Iterator[list[st
         yield batch
 
 
-def compute(sources: Sources, names: Collection[str], target: Path, threads: int, only: Sequence[str] | None) -> None:
+def compute(
+    sources: Sources, names: Collection[str], target: Path, threads: int, only: Sequence[str] | None, *,
+    on_answer: Callable[[], None] = lambda: None,
+) -> None:
     """Make `target`, a DuckDB file with the answers of views for all profiles of the parts. Raises duckdb.Error, OSError.
 
-    only: the profiles that are meant, where the parts hold rows of others too.
+    only: the profiles that are meant, where the parts hold rows of others too. on_answer: called after each of `names`.
     A view that cannot be computed (for want of memory, say) is left out: it is computed when it is asked for. The file appears
     by rename; it is made where DuckDB can lock it.
     """
@@ -123,6 +126,8 @@ def compute(sources: Sources, names: Collection[str], target: Path, threads: int
                 if name in names or name in MEANWHILE:
                     with contextlib.suppress(duckdb.Error, pa.ArrowException, NsightlensError), catalog.transaction(connection):
                         _answer(connection, view, rows.get(name))
+                if name in names:
+                    on_answer()
             for name in MEANWHILE:
                 connection.execute(f"DROP TABLE IF EXISTS {_TABLE.format(name)}")
                 connection.execute("DELETE FROM _answers WHERE view_name = ?", [name])

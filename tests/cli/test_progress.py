@@ -10,14 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from nsightlens.cli import progress
+from nsightlens.errors import UsageError
 from nsightlens.pipeline.ingest import ingest
 from nsightlens.pipeline.meter import Meter, Progress, counter
 from nsightlens.readers.measure import bytes_read, count_into, counted
 from tests.captures import kineto
+from tests.cli.command_line import run
 from tests.places import ROOT
 
 MB = 1_000_000
@@ -30,7 +33,11 @@ MB = 1_000_000
     (Progress(1, 9, "", 100 * MB, 10_000 * MB, tuple((f"{n}.json", MB, 4 * MB) for n in range(3))), 10,
      "1/9 0.json 25 %, 1.json 25 % and 1 more; 100 of 10,000 MB, 10 MB/s, 16 min left"),
     (Progress(0, 1, "", 5 * MB, 5 * MB, (("a.csv", 5 * MB, 5 * MB),)), 3, "0/1 a.csv 100 %; 5 of 5 MB read; linking and writing"),
-    (Progress(3, 8, "answers"), 3, "3/8 answers"),
+    (Progress(0, 2, "", 12, 58, (("base", 12, 29),), "answers"), 4, "0/2 base 41 %; 12 of 58 answers, 3 answers/s, 15 s left"),
+    (Progress(1, 2, "", 58, 58, (), "answers"), 4, "1/2 58 of 58 answers computed"),
+    (Progress(2, 6, "run_waterfall"), 3, "2/6 run_waterfall; 3 s so far, about 6 s left"),
+    (Progress(0, 6, "findings"), 3, "0/6 findings; 3 s so far"),
+    (Progress(0, 0, ""), 12, "12 s so far"),
 ])
 def test_how_far_it_is(step: Progress, seconds: float, text: str) -> None:
     assert progress.said(step, seconds) == text
@@ -92,6 +99,32 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
     assert len(seen) == 1 and (whole / 4 if tool == "nsys" else whole) <= seen[0] <= whole + 64
 
 
+@pytest.mark.parametrize(("asked", "slow", "heard"), [
+    (["compare", "runs", "a", "b"], "nsightlens.store.store.Store.view", "comparing: 0/4 comparability; 0 s so far"),
+    (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
+    (["compare", "ranks"], "nsightlens.cli.ranks_page.balance", "comparing: 3/5 balance; 0 s so far, about 0 s left"),
+    (["summary"], "nsightlens.cli.sections.ordered", "summing up: 0 s so far"),
+], ids=["runs", "report", "ranks", "summary"])
+def test_a_long_command_says_how_far_it_is(
+    asked: list[str], slow: str, heard: str, bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
+
+    def answer(*_: object, **__: object) -> NoReturn:
+        time.sleep(0.5)
+        raise UsageError("slow")
+
+    answer.__name__ = slow.rpartition(".")[2]
+    monkeypatch.setattr(slow, answer)
+    done = run(*asked, "--store", str(bundled_store))
+    assert done.returncode == 2 and heard in done.stderr
+
+
+def test_a_short_command_says_nothing_of_it(bundled_store: Path) -> None:
+    assert "so far" not in run("compare", "ranks", "--store", str(bundled_store)).stderr
+
+
 def _content(store: Path) -> dict[Path, int]:
     """Return when each file of a store was written, but for the lock, and for what a killed ingest leaves to the next."""
     return {path: path.stat().st_mtime_ns for path in store.rglob("*")
@@ -117,3 +150,13 @@ def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
         said = process.stderr.read()
     assert process.returncode == 130 and said.splitlines()[-1] == "interrupted; the store is unchanged"
     assert "Traceback" not in said and _content(tmp_path / "store") == before
+
+
+def test_ctrl_c_during_a_query_is_said_like_any_other(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB makes a RuntimeError of it."""
+    def asked(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr("nsightlens.store.comparison.of_runs", asked)
+    done = run("compare", "runs", "a", "b", "--store", str(bundled_store))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "interrupted; the store is unchanged")

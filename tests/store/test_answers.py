@@ -194,7 +194,7 @@ def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: py
 
 
 def test_a_full_disk_leaves_the_store_without_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*arguments: object) -> None:
+    def full(*arguments: object, **_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(answers, "compute", full)
