@@ -220,7 +220,7 @@ KERNELS = Table(
 
 MEMORY_OPS = Table(
     "memory_ops",
-    "One row per GPU memory copy, set or unified-memory migration.",
+    "One row per GPU memory copy, set, unified-memory migration or batch of decompressions.",
     (
         _c("memory_op_id", INT64, "normalise", "Identity of the row, stable across re-ingests."),
         *_WHERE_FROM,
@@ -228,12 +228,13 @@ MEMORY_OPS = Table(
         *_DEVICE,
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
-        _c("kind", TEXT, "reader", "memcpy, memset or migration (unified memory)."),
-        _c("direction", TEXT, "reader", "HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH, AtoA, AtoD, DtoA; NULL for memset."),
-        _c("name", TEXT, "reader", "Label as the tool prints it."),
+        _c("kind", TEXT, "reader", "memcpy, memset, migration (unified memory) or decompression (of a batch in memory)."),
+        _c("direction", TEXT, "reader", "HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH, AtoA, AtoD, DtoA; NULL for memset and "
+           "decompression."),
+        _c("name", TEXT, "reader", "Label as the tool prints it; of a decompression ours."),
         _c("source_memory", TEXT, "reader", "pageable, pinned, device, array, managed, device_static, managed_static."),
         _c("destination_memory", TEXT, "reader", "As source_memory, for the destination (memset: the memory written)."),
-        _c("bytes", INT64, "reader", "Bytes moved or set.", "bytes"),
+        _c("bytes", INT64, "reader", "Bytes moved or set; of a decompression the compressed bytes.", "bytes"),
         _c("migration_cause", TEXT, "reader", "Why unified memory migrated: page_fault, prefetch, speculative_prefetch, "
            "eviction, access_counters or unknown; 'cause N' for a number not known here; NULL for other operations."),
         _c("address", INT64, "reader", "Virtual address of the pages that migrated (two's complement of the unsigned value)."),

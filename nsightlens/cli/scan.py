@@ -25,8 +25,9 @@ def command(
 ) -> None:
     """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
 
-    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`; `unread` names the tables
-    of an nsys report that hold events and that ingest does not read, with their rows.
+    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`, and an nsys report of a
+    schema that was never tested says so there; `unread` names the tables of an nsys report that hold events and that ingest
+    does not read, with their rows.
 
     \b
     nsightlens scan runs/base
@@ -56,7 +57,8 @@ def _row(file: Found) -> tuple[object, ...]:
     hints = file.probe.processes if file.probe else ()
     processes = ", ".join(f"{p.host or '?'}:{p.pid}" for p in hints if p.pid is not None)
     refused = file.refused
-    problem = file.sidecar_problem or (f"{refused.reason}. {refused.what_to_do}" if refused else None)
+    note = file.probe.note if file.probe else None
+    problem = file.sidecar_problem or (f"{refused.reason}. {refused.what_to_do}" if refused else note)
     version = file.probe.tool_version if file.probe else None
     unread = ", ".join(f"{table} {rows}" for table, rows in file.probe.unread.items()) if file.probe else None
     verdict = "refused" if refused else "read" if file.tool else "ignored"

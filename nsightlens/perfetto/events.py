@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nsightlens.perfetto.executions import Execution, Process
 
-_MEMORY = ("memcpy", "memset", "migration", "memory")
+_MEMORY = ("memcpy", "memset", "migration", "decompression", "memory")
 
 
 @dataclass(slots=True)

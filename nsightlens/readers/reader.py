@@ -37,6 +37,7 @@ class Probe:
     window_of: names the OS process, so that files of one process in one run that do not overlap are its windows.
     first_epoch_ns: rough epoch of its first event, to order windows.
     unread: tables in it that hold events and that ingest does not read, with their rows.
+    note: what else is to be known of it before it is read.
     run, execution: what it calls the run and the execution that it is of; a sidecar beside it is then not asked: it may be stale.
     """
 
@@ -47,6 +48,7 @@ class Probe:
     window_of: str | None = None
     first_epoch_ns: int | None = None
     unread: Mapping[str, int] = field(default_factory=dict)
+    note: str | None = None
     run: str | None = None
     execution: str | None = None
 

@@ -46,6 +46,7 @@ def probe(path: Path) -> Probe:
     from nsightlens.readers.nsys import identity, stats
     from nsightlens.readers.nsys.processes import hints
     from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns, first_kernel
+    from nsightlens.readers.nsys.versions import untested
 
     if _is_printed(path):
         return stats.probe(path)
@@ -62,6 +63,7 @@ def probe(path: Path) -> Probe:
             identity=frozenset(names | ({identity.first_kernel(*first)} if first else set())),
             first_epoch_ns=first_event_epoch_ns(source, report),
             unread=source.others(),
+            note=untested(report.schema_version),
         )
 
 

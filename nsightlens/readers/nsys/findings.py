@@ -10,6 +10,7 @@ from nsightlens.readers.nsys.gpu import Launches
 from nsightlens.readers.nsys.ranks import Evidence
 from nsightlens.readers.nsys.report import Report, own_messages
 from nsightlens.readers.nsys.source import PAYLOAD_ENTRIES, Source
+from nsightlens.readers.nsys.versions import untested
 
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
@@ -74,6 +75,8 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
     yield from _clock(report)
     yield from _devices(seen)
     yield from _payloads(source)
+    if said := untested(report.schema_version):
+        yield Finding("info", "untested_schema", f"the report was read, but {said}")
     others = source.others()
     if others:
         listed = ", ".join(list(others)[:12]) + (", ..." if len(others) > 12 else "")

@@ -23,6 +23,7 @@ _KERNEL_INTEGERS = _WHERE | {
     "graph_id": "graphId", "graph_node_id": "graphNodeId",
 }
 _MEMORY_INTEGERS = _WHERE | {"bytes": "bytes", "graph_node_id": "graphNodeId"}
+_DECOMPRESSION_INTEGERS = _WHERE | {"bytes": "sourceBytes"}
 _GRAPH_INTEGERS = _WHERE | {"graph_id": "graphId", "graph_exec_id": "graphExecId"}
 
 
@@ -35,6 +36,7 @@ KERNEL_COLUMNS = _columns(_KERNEL_INTEGERS, demangledName="name", shortName="nam
 MEMCPY_COLUMNS = _columns(_MEMORY_INTEGERS, copyKind="integer", srcKind="integer", dstKind="integer", migrationCause="integer",
                           virtualAddress="integer")
 MEMSET_COLUMNS = _columns(_MEMORY_INTEGERS, memKind="integer")
+DECOMPRESSION_COLUMNS = _columns(_DECOMPRESSION_INTEGERS)
 GRAPH_COLUMNS = _columns(_GRAPH_INTEGERS)
 API_COLUMNS: dict[str, Kind] = {
     **dict.fromkeys(("start", "end", "eventClass", "globalTid", "correlationId", "returnValue"), "integer"), "nameId": "name",
@@ -102,6 +104,16 @@ def sets(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Count
     columns["kind"] = constant("memset", batch.num_rows)
     columns["name"] = constant("[CUDA memset]", batch.num_rows)
     columns["destination_memory"] = coded(raw(batch, "memKind"), _MEMORY)
+    return batch_of(columns)
+
+
+def decompressions(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:
+    """Return rows of `memory_ops` from CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS (cuMemBatchDecompressAsync): a batch of decompressions
+    each."""
+    columns = {"process_index": processes.index(raw(batch, "globalPid")), **times(batch, base_ns, tally)}
+    columns |= integers(batch, schema.MEMORY_OPS, _DECOMPRESSION_INTEGERS, tally)
+    columns["kind"] = constant("decompression", batch.num_rows)
+    columns["name"] = constant("[CUDA memory decompression]", batch.num_rows)
     return batch_of(columns)
 
 

@@ -28,6 +28,7 @@ from nsightlens.readers.nsys.source import (
     CPU_PAGE_FAULTS,
     CUDA_EVENT,
     CUDA_OVERHEAD,
+    DECOMPRESSION,
     GPU_METRICS,
     GPU_PAGE_FAULTS,
     GRAPH_TRACE,
@@ -86,6 +87,7 @@ class Reading:
         yield KERNEL, "kernels", gpu.KERNEL_COLUMNS, lambda b: gpu.kernels(b, processes, base, self.kernel_names, tally)
         yield MEMCPY, "memory_ops", gpu.MEMCPY_COLUMNS, lambda b: gpu.copies(b, processes, base, tally)
         yield MEMSET, "memory_ops", gpu.MEMSET_COLUMNS, lambda b: gpu.sets(b, processes, base, tally)
+        yield DECOMPRESSION, "memory_ops", gpu.DECOMPRESSION_COLUMNS, lambda b: gpu.decompressions(b, processes, base, tally)
         yield GRAPH_TRACE, "graph_executions", gpu.GRAPH_COLUMNS, lambda b: gpu.graph_executions(b, processes, base, tally)
         yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally,
                                                                                 self.launches)

@@ -26,7 +26,7 @@
 -- @column bytes_per_s     Bytes over duration.
 -- @column source_memory   Memory that a copy goes from, such as pageable.
 -- @column destination_memory     Memory that it goes to.
--- @column kind            kernel, memcpy, memset or migration.
+-- @column kind            kernel, memcpy, memset, migration or decompression.
 -- @column work_id         Key of `kernels` or `memory_ops`.
 -- @column name            Kernel name, or label of the memory operation.
 CREATE VIEW cuda_gpu_trace AS

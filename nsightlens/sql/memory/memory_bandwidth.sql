@@ -14,7 +14,7 @@
 -- @column profile_id             Profile; key of `profiles`.
 -- @column process_id             OS process.
 -- @column device_id              The physical GPU.
--- @column kind                   memcpy, memset or migration.
+-- @column kind                   memcpy, memset, migration or decompression (its rate is of compressed bytes).
 -- @column direction              HtoD, DtoH, DtoD, ...; NULL for memset.
 -- @column operations             Copies or sets.
 -- @column bytes                  Bytes that they moved or set.

@@ -6,7 +6,7 @@
 -- @needs memory_ops
 -- @requires memory_ops
 -- @assumes An operation moves its bytes evenly over its duration.
--- @assumes Only copies, sets and migrations are known: what kernels read and write is in no series.
+-- @assumes Only copies, sets, migrations and decompressions are known: what kernels read and write is in no series.
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.
@@ -14,7 +14,7 @@
 -- @column window_index           Capture window of the process, from 0.
 -- @column process_id             OS process.
 -- @column device_id              The physical GPU.
--- @column kind                   memcpy, memset or migration.
+-- @column kind                   memcpy, memset, migration or decompression (its rate is of compressed bytes).
 -- @column direction              HtoD, DtoH, DtoD, ...; NULL for memset.
 -- @column at_ns                  Time of the change, relative to the profile's origin.
 -- @column running                Operations that run from at_ns on.

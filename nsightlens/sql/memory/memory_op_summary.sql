@@ -6,7 +6,7 @@
 -- @assumes Rates are bytes over time of the operations that have both.
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                Profiler: nsys or kineto. Never add them up: they saw the same operations.
--- @column kind                memcpy, memset or migration (unified memory).
+-- @column kind                memcpy, memset, migration (unified memory) or decompression (its bytes are the compressed ones).
 -- @column direction           HtoD, DtoH, ...; NULL for memset.
 -- @column source_memory       pageable, pinned, device, ...; NULL where the tool does not record it.
 -- @column destination_memory  As source_memory, for the destination.

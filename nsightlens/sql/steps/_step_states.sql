@@ -16,7 +16,7 @@
 -- @column end_ns              Its end.
 -- @column gpu_activities      Pieces of GPU work launched inside the step's range.
 -- @column compute             A kernel that does not communicate was running, or a graph of unknown kernels.
--- @column memcpy              A copy or migration was running.
+-- @column memcpy              A copy, migration or decompression was running.
 -- @column memset              A memset was running.
 -- @column communication       A kernel that communicates was running.
 -- @column communication_call  The host was inside a communication operator.

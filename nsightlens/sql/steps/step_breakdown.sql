@@ -28,7 +28,7 @@
 -- @column start_ns          Start of the step, relative to the profile's origin.
 -- @column step_ns           Length of the step.
 -- @column kernel_ns         Kernels that do not communicate, and graphs whose kernels are unknown.
--- @column memcpy_ns         Copies and migrations, outside kernels.
+-- @column memcpy_ns         Copies, migrations and decompressions, outside kernels.
 -- @column memset_ns         Memsets, outside all before.
 -- @column communication_ns  Kernels that communicate and the host side of communication operators, outside all before.
 -- @column runtime_ns        CUDA or HIP API calls, outside all before.
