@@ -45,8 +45,6 @@ SELDOM = frozenset({
 frames of stacks: kept where that is asked for."""
 MEANWHILE = frozenset({"_step_states"})
 """Views that are computed for others and not kept: of what reads them, the rows are kept."""
-_OF_A_RUN = frozenset({"_exclusive_time"})
-"""Views that have rows of one run that is named, and none at their default parameters."""
 PLACE = "_place"
 BY = ("run", "tool", "rank", "profile_id", PLACE)
 """How the rows of several profiles are ordered, by those columns of these that there are."""
@@ -74,7 +72,7 @@ def events(connection: duckdb.DuckDBPyConnection) -> int:
 def _of_profiles() -> dict[str, View]:
     """Return the views that are computed for a profile alone, each after those it requires; analyses last."""
     every = {**registry.load(), **registry.analyses()}
-    return {name: view for name, view in every.items() if view.scope == "profile" and name not in _OF_A_RUN}
+    return {name: view for name, view in every.items() if view.scope == "profile"}
 
 
 @cache

@@ -5,8 +5,8 @@
 -- a class, work begins where all that began before it has ended, so that one piece at most of each class goes on at a time,
 -- and a running sum holds which: 24 bits for each class of GPU work, one for each of the host. A slice of time holds what goes
 -- on in it, in the order of the uncut starts, so that the rows of all slices sum to those of the whole.
--- @scope profile
--- @requires _bounded_kernels, _steps, _host_activities, api_calls, memory_ops, graph_executions
+-- @scope run
+-- @requires _classed_work, _steps
 -- @param  of_run      Run.
 -- @param  under_tool  nsys or kineto.
 -- @param  items_of    What the items of GPU work are: family, kernel (key and launch configuration), key, op, module or phase.
@@ -30,35 +30,13 @@ WITH steps AS MATERIALIZED (
               row_number() OVER (ORDER BY profile_id, process_id, window_index, start_ns, end_ns, step_id) AS place
           FROM _steps WHERE run = of_run AND tool = under_tool)
     WHERE (from_ns IS NULL OR end_ns > from_ns) AND (until_ns IS NULL OR start_ns < until_ns)
-), gpu AS MATERIALIZED (
-    SELECT profile_id, process_id, window_index, start_ns, duration_ns, CASE WHEN family = 'collective' THEN 3 ELSE 0 END AS class,
-        CASE items_of WHEN 'family' THEN family WHEN 'key' THEN kernel_key WHEN 'op' THEN op WHEN 'module' THEN module
-            WHEN 'phase' THEN phase WHEN 'kernel' THEN concat(kernel_key, '  grid ', grid_x, 'x', grid_y, 'x', grid_z, ' block ',
-                block_x, 'x', block_y, 'x', block_z) ELSE error('what: family, kernel, key, op, module or phase') END AS item
-    FROM _bounded_kernels WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
-        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
-    UNION ALL
-    SELECT profile_id, process_id, window_index, start_ns, duration_ns, 1, 'CUDA graph, kernels unknown'
-    FROM graph_executions WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
-        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
-    UNION ALL
-    SELECT profile_id, process_id, window_index, start_ns, duration_ns, 2,
-        CASE items_of WHEN 'op' THEN op WHEN 'module' THEN module WHEN 'phase' THEN phase ELSE concat_ws(' ', kind, direction) END
-    FROM memory_ops WHERE run = of_run AND tool = under_tool AND start_ns IS NOT NULL AND duration_ns > 0
-        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
+), classed AS MATERIALIZED (
+    FROM _classed_work(of_run := of_run, under_tool := under_tool, items_of := items_of, from_ns := from_ns, until_ns := until_ns)
 ), items AS MATERIALIZED (
-    SELECT class, item, row_number() OVER (ORDER BY class, item) AS code FROM (SELECT DISTINCT class, item FROM gpu)
+    SELECT class, item, row_number() OVER (ORDER BY class, item) AS code FROM (SELECT DISTINCT class, item FROM classed)
 ), work AS (
-    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns, i.class, i.code
-    FROM gpu AS g JOIN items AS i ON i.class = g.class AND i.item IS NOT DISTINCT FROM g.item
-    UNION ALL
-    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns, 5, 1
-    FROM api_calls WHERE run = of_run AND tool = under_tool AND duration_ns > 0
-        AND (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR start_ns + duration_ns > from_ns)
-    UNION ALL
-    SELECT profile_id, process_id, window_index, start_ns, end_ns,
-        CASE category WHEN 'communication_call' THEN 4 WHEN 'data_loader' THEN 6 ELSE 7 END, 1
-    FROM _host_activities WHERE (until_ns IS NULL OR start_ns < until_ns) AND (from_ns IS NULL OR end_ns > from_ns)
+    SELECT profile_id, process_id, window_index, start_ns, end_ns, i.class, i.code
+    FROM classed AS w JOIN items AS i ON i.class = w.class AND i.item IS NOT DISTINCT FROM w.item
 ), own AS (
     SELECT t.track, class, code, least(w.end_ns, until_ns) AS end_ns, greatest(w.start_ns, from_ns, max(w.end_ns) OVER (
         PARTITION BY t.track, class ORDER BY w.start_ns, w.end_ns DESC, code ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
@@ -67,8 +45,8 @@ WITH steps AS MATERIALIZED (
         ON t.profile_id = w.profile_id AND t.process_id IS NOT DISTINCT FROM w.process_id
         AND t.window_index IS NOT DISTINCT FROM w.window_index
 ), instants AS (
-    SELECT track, at_ns, sum(place)::BIGINT AS place, sum(sign * (code::HUGEINT << CASE WHEN class < 4 THEN 24 * class
-        ELSE 92 + class END))::HUGEINT AS weight
+    SELECT track, at_ns, sum(place)::BIGINT AS place, sum(sign * CASE WHEN class < 4 THEN code::HUGEINT << (24 * class)
+        ELSE 1::HUGEINT << (92 + class) END)::HUGEINT AS weight
     FROM (
         SELECT track, unnest([start_ns, end_ns]) AS at_ns, unnest([1, -1]) AS sign, class, code, 0 AS place
         FROM own WHERE end_ns > start_ns

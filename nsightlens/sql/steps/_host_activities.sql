@@ -2,6 +2,8 @@
 -- only the outermost of a thread stand here: those inside them add nothing to a union.
 -- @scope rows
 -- @requires ranges
+-- @column run           Run.
+-- @column tool          nsys or kineto.
 -- @column profile_id    Profile.
 -- @column process_id    OS process.
 -- @column window_index  Capture window of the process.
@@ -11,7 +13,7 @@
 CREATE VIEW _host_activities AS
 SELECT *
 FROM (
-    SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
         CASE
             WHEN regexp_matches(name, '^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#') THEN 'data_loader'
             WHEN regexp_matches(name, '^(nccl|gloo|mpi|ucc|xccl|hccl|rccl):') THEN 'communication_call'
