@@ -21,6 +21,7 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 @param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
 @param  assume_gpu    Product name for the peaks, where the capture lacks it and its compute capability and SMs fit.
 @param  force_gpu     Whether assume_gpu is taken for every GPU, unchecked.
+@first rank, item, max_gain_ns, gpu_ns, headroom_ns, bound_by
 @column run                  Run (one workload in one configuration).
 @column tool                 nsys or kineto: the undisturbed tool of the run.
 @column rank                 Rank of the process; NULL where unknown.

@@ -17,7 +17,7 @@ spins; one that should launch, and could not, was blocked or had to let others r
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
 @assumes Before its first scheduling event a thread was in the other state than after it, and it stays in the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
-@first rank, cause, name, began_in, idle_ns, idle_pct
+@first rank, cause, name, idle_ns, idle_pct, began_in
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.
 @column rank          Rank of the process; NULL where unknown or where processes share the device.

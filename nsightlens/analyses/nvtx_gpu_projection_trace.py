@@ -11,6 +11,7 @@ Of a profile that is nothing but the table of nsys stats (`range_projections`) t
 @requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes A range causes what its own thread launches in it: the backward thread of autograd is in no range of the main thread.
+@first name, start_ns, projected_ns, gpu_ns
 @column run              Run (one workload in one configuration).
 @column tool             nsys or kineto. Never add them up: they saw the same work.
 @column rank             Rank of the process; NULL where unknown.

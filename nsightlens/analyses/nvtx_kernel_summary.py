@@ -9,6 +9,7 @@ that PyTorch writes into NVTX texts. Kernels in no range are a row without name,
 @requires api_calls, kernels, processes, ranges
 @assumes The launching call is the one with the same correlation id in the process; a kernel without one is in no range.
 @assumes A range causes what its own thread launches in it: the backward thread of autograd is in no range of the main thread.
+@first name, kernel, total_ns, instances
 @column run          Run (one workload in one configuration).
 @column tool         nsys or kineto. Never add them up: they saw the same work.
 @column rank         Rank of the process; NULL where unknown.

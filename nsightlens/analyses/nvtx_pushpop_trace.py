@@ -6,6 +6,7 @@ Its stack is that of push/pop ranges alone: start/end ranges around it do not co
 @requires processes, ranges
 @assumes Ranges that stand for an operator, module or step are push/pop, as PyTorch's are.
 @assumes A range that was never closed is in no stack and not here; nsys lets it last to the end of the capture.
+@first name, level, start_ns, duration_ns
 @column run          Run (one workload in one configuration).
 @column tool         nsys: the PyTorch profiler has no NVTX ranges.
 @column rank         Rank of the process; NULL where unknown.

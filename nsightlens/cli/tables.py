@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from nsightlens.cli.colour import painted
 from nsightlens.names import printable, shortened
-from nsightlens.views.figures import MISSING, duration, size
+from nsightlens.views.figures import MISSING, duration, rate, size
 
 GAP = "   "
 ROWS, WIDTH = 200, 120
 _UNITS = ("_ns", "_bytes")
+_RATES = {"bytes_per_s": "B", "flop_per_s": "FLOP"}
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
 _KERNELS = ("name", "kernel")
@@ -25,7 +26,7 @@ _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "w
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
-_PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "step")
+_PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "thread", "step")
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns", "first_ns")
 """Points in time: beside others, every digit counts."""
 
@@ -136,6 +137,9 @@ def _column(name: str, values: list[object], is_text: bool, style: Style) -> Col
     if style.units and name.endswith(_UNITS) and not name.endswith(_MOMENTS):
         read = duration if name.endswith("_ns") else size
         return Column(name, [read(v) if isinstance(v, (int, float)) else MISSING for v in values])
+    per_second = next((unit for ending, unit in _RATES.items() if name.endswith(ending)), "") if style.units else ""
+    if per_second:
+        return Column(name, [rate(v, per_second) if isinstance(v, (int, float)) else MISSING for v in values])
     decimals = _decimals(values)
     if decimals is None and name.endswith("_pct"):
         decimals = 2

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 MISSING = "–"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
@@ -23,6 +24,15 @@ def size(count: float | None) -> str:
         return MISSING
     factor, unit = next((pair for pair in _SIZES if abs(count) >= pair[0]), _SIZES[-1])
     return f"{_digits(count / factor)} {unit}" if factor > 1 else f"{count:.0f} B"
+
+
+def rate(per_second: float | None, unit: str) -> str:
+    """Return a rate with four digits and its unit, a thousand being 1,000: '24.36 GB/s'."""
+    if per_second is None:
+        return MISSING
+    factor, prefix = next((pair for pair in _PREFIXES if abs(per_second) >= pair[0] * 0.99995), (1.0, ""))
+    digits = _digits(per_second / factor) if factor > 1 else f"{per_second:.4g}"
+    return f"{digits} {prefix}{unit}/s"
 
 
 def share(pct: float | None) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nsightlens.cli.tables import Style, render
+from nsightlens.views.figures import rate
 
 NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")
 TEXT = (True, True, False, False, False, False, True)
@@ -127,3 +128,9 @@ def test_what_rows_have_in_common_is_broken_between_columns() -> None:
     rows = [("a name of words", "content:distributedInfo", f"{i}" * 30) for i in range(2)]
     lines = render(("kind", "rank_source", "path"), rows, (True, True, True), Style(44)).splitlines()
     assert lines[:2] == ["kind a name of words ·", "rank_source content:distributedInfo"]
+
+
+@pytest.mark.parametrize(("per_second", "text"), [
+    (24_356_667_878.9, "24.36 GB/s"), (999.0, "999 B/s"), (999_996_000.0, "1.000 GB/s"), (0, "0 B/s"), (None, "–")])
+def test_a_rate_has_a_unit(per_second: float | None, text: str) -> None:
+    assert rate(per_second, "B") == text

@@ -8,6 +8,7 @@
 -- @requires timeline_kernels _kineto_known _ncu_known ncu_by_config
 -- @assumes The tools of a run saw the same program with the same inputs.
 -- @assumes Below grade launch, launches of one kernel key, grid and block do the same.
+-- @first name, nsys_duration_ns, kineto_duration_ns, ncu_duration_ns
 -- @column run                   Run.
 -- @column tool                  Tool of the row: nsys or kineto.
 -- @column rank                  Rank; NULL where unknown.

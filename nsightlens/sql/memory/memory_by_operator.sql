@@ -7,6 +7,7 @@
 -- @requires allocations, ranges, processes
 -- @assumes The trace was recorded with profile_memory=True, the only source: no other capture has a row.
 -- @assumes The operator around an allocation, on its thread, caused it. Memory outside PyTorch's allocator is not seen.
+-- @first name, increase_bytes, self_increase_bytes, calls, allocations
 -- @column run                     Run (one workload in one configuration).
 -- @column tool                    kineto.
 -- @column rank                    Rank of the process; NULL where unknown.

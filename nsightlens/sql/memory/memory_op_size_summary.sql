@@ -5,6 +5,7 @@
 -- @needs memory_ops
 -- @alias cuda_gpu_mem_size_sum
 -- @assumes The tool recorded the bytes of each operation; ranks and devices of a run are alike enough to be pooled.
+-- @first kind, direction, total_bytes, operations, avg_bytes, max_bytes
 -- @column run           Run (one workload in one configuration).
 -- @column tool          Profiler: nsys or kineto. Never add them up: they saw the same operations.
 -- @column total_bytes   Sum of the bytes moved or set.

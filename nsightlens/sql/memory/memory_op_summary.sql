@@ -4,6 +4,7 @@
 -- @alias cuda_gpu_mem_time_sum
 -- @assumes Durations are those of the copy engines as recorded: operations at once count each, so that totals are no wall time.
 -- @assumes Rates are bytes over time of the operations that have both.
+-- @first kind, direction, total_ns, operations, total_bytes, bytes_per_s
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                Profiler: nsys or kineto. Never add them up: they saw the same operations.
 -- @column kind                memcpy, memset, migration (unified memory) or decompression (its bytes are the compressed ones).

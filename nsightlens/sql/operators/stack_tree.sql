@@ -10,6 +10,7 @@
 -- @assumes Threads to which the profiler gives one id are one tree.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id
 -- @balance process_gpu_ns = outermost_ns per run, tool, profile_id, process_id
+-- @first depth, name, gpu_total_ns, gpu_self_ns, host_total_ns
 -- @column run             Run (one workload in one configuration).
 -- @column tool            kineto.
 -- @column rank            Rank of the process; NULL where unknown.

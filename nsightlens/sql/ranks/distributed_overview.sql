@@ -13,6 +13,7 @@
 -- @assumes The fastest process of a matched collective waited for nobody. Only durations are compared over processes, no clocks.
 -- @assumes CUDA graphs whose kernels are unknown count as computation.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
+-- @first rank, step, step_ns, computation_ns, communication_ns, overlapping_ns, synchronizing_ns
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.
 -- @column rank              Rank of the process; NULL where unknown.

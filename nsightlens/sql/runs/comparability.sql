@@ -6,6 +6,7 @@
 -- @assumes Those come from sidecars (rankNNNN.run.json, and rankNNNN.steps.json for the workload's options), where there are any.
 -- @param  base        Run that is the measure; NULL: the first of the store, by name.
 -- @param  other       Run that is compared with it; NULL: the last.
+-- @first property, tool, base_value, other_value, same
 -- @column property    What is compared.
 -- @column tool        Tool whose captures have it.
 -- @column base_value  Its value in base; several are joined by commas; NULL where it is not known.

@@ -17,6 +17,7 @@
 -- @requires _agreement
 -- @assumes The tools saw the same program on the same kind of GPU.
 -- @assumes The undisturbed run was at its boost clock, where a ratio of clocks explains a difference and no clock was sampled.
+-- @first short_name, nsys_median_ns, kineto_median_ns, ncu_median_ns, kineto_ratio, ncu_ratio
 -- @column run                            Run.
 -- @column rank                           Rank; NULL where not every tool knows its ranks: then all ranks are one.
 -- @column kernel_key                     Canonical name.

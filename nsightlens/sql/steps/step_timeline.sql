@@ -7,6 +7,7 @@
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes The middle step is an ordinary one, where none is asked for.
 -- @param  which_step    Step number; NULL: the middle one of each process, as likely to be ordinary as any.
+-- @first step, kind, name, start_ns, duration_ns
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.
 -- @column rank          Rank of the process; NULL where unknown.
