@@ -53,7 +53,7 @@ class Job:
 
     def ask(self, view: Any, threshold_ns: int = 100) -> list[Row]:
         """Return what a view says, with the clocks as they are."""
-        ranks = {row["rank"]: None for row in self.rows()}
+        ranks = dict[int, int | None]({row["rank"]: None for row in self.rows()})
         rows: list[Row] = view.analyse(of_ranks(self.rows(), ranks), clock="recorded", lag_threshold_ns=threshold_ns).to_pylist()
         return rows
 
