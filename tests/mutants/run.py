@@ -151,6 +151,7 @@ def _code(source: str) -> str | None:
             node.annotation = ast.Constant(None)
         elif isinstance(node, ast.arguments):
             node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+            node.defaults, node.kw_defaults = [*node.defaults, *filter(None, node.kw_defaults)], []
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "dataclass":
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in ("frozen", "slots")]
     return ast.dump(tree)
