@@ -211,8 +211,8 @@ def test_a_clock_over_another_rank_is_that_at_its_own_time(between: int, last: i
     def second(end: int) -> int:
         return end + 5_000 + end // 100_000
 
-    ranks = {0: calls(early, group="a"), between: calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b"),
-             last: calls(late, group="b")}
+    both = calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b")
+    ranks = {0: calls(early, group="a"), between: both, last: calls(late, group="b")}
     clock = clocks(ranks)[last]
     assert clock.reference == 0 and abs(clock.at - 115_000_000_000) < 2_000_000
     assert abs(clock.offset) < 20_000 and abs(clock.drift) < 1e-9, "the last rank has the clock of rank 0"
