@@ -27,7 +27,7 @@ def moved(calls: Sequence[Call], launched: Sequence[int], tracks: Sequence[int] 
         "communicator": pa.array(communicators, pa.string()).dictionary_encode(), "group_size": pa.array(ranks, pa.int32())})
     start = np.arange(len(calls)) * 10
     found = nest(np.array(tracks or [0] * len(calls)), start, start + 5)
-    place = np.argsort(found.rows)[list(launched)]
+    place = np.argsort(found.rows)[list(launched)].astype(np.int32)
     given = messages(found, found.rows, [templates], place)
     columns = given.columns(given.of(place))
     return list(zip(*(columns[name].to_pylist() for name in COLUMNS), strict=True))
