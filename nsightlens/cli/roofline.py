@@ -14,7 +14,7 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
-from nsightlens.cli.output import emit, format_options, store_option, views_option
+from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import labels
 
@@ -142,9 +142,9 @@ def command(
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
     """Raise UsageError for an extension that cannot be written, and MissingExtraError where nothing can be drawn."""
-    for path, endings in ((output, (".png", ".svg", ".pdf")), (points, (".csv", ".json", ".parquet"))):
-        if path is not None and path.suffix.lower() not in endings:
-            raise UsageError(f"{path}: the file name must end in {' or '.join(endings)}")
+    for path, endings in ((output, PICTURES), (points, (".csv", ".json", ".parquet"))):
+        if path is not None:
+            check_ending(path, endings)
     if output is not None:
         import_module("nsightlens.plots")
 
@@ -352,7 +352,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
     if not here:
         selected = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
-        return f"ncu profiled nothing in {selected}; there are: {runs}"
+        return f"ncu profiled nothing of {selected}; it profiled kernels of {runs}"
     if not kernels:
         return "ncu profiled kernels, but none of their counters can be read"
     return "; ".join(unlike(store, text) for text in kernels)
