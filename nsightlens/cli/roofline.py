@@ -108,6 +108,8 @@ def command(
     with ExitStack() as stack:
         opened = opened_store(captures, store, views, stack)
         wanted = chosen(filters)
+        view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
+        filtered = parameters_of(view, opened.views, wanted)
         confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
@@ -117,8 +119,7 @@ def command(
         for text in meant.unknown:
             click.echo(unlike(opened, text), err=True)
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
-        view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
-        table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
+        table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
             raise NsightlensError(_no_match(opened, kernels, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
