@@ -19,6 +19,7 @@ Log of SCHEMA_VERSION
 9  tables cpu_samples, sampled_frames and collective_records
 10  tables range_projections and thread_states
 11  table process_groups
+12  table host_functions
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -325,6 +326,26 @@ CUDA_EVENTS = Table(
     ),
     "cuda_event_id",
     ("cuda_event_id", "at_ns", "event_id", "event_record_id", "correlation_id", "launch_id"),
+)
+
+HOST_FUNCTIONS = Table(
+    "host_functions",
+    "One row per function of the host that a stream ran in its order (cudaLaunchHostFunc, host nodes of CUDA graphs): what comes "
+    "after it in the stream waits for it. It is no work of the GPU.",
+    (
+        _c("host_function_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("kind", TEXT, "reader", "launch (cudaLaunchHostFunc) or graph_node."),
+        _c("graph_id", INT64, "reader", "CUDA graph of a node."),
+        _c("graph_node_id", INT64, "reader", "The node."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call that launched it, or its graph."),
+        _CALL,
+    ),
+    "host_function_id",
+    ("host_function_id", "start_ns", "duration_ns", "graph_node_id", "correlation_id", "launch_id"),
 )
 
 OS_CALLS = Table(
@@ -841,8 +862,8 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, PAGE_FAULTS,
-        DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, HOST_FUNCTIONS, OS_CALLS, OVERHEADS,
+        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
         ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, PROCESS_GROUPS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES,
         ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )

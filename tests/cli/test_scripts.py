@@ -53,7 +53,7 @@ NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "compact", "open",
 @pytest.mark.parametrize("asked", [["plan-ncu"], ["cache"], ["views"], ["views", "busy_time"], ["compare", "ranks"]])
 def test_every_table_goes_to_a_file(bundled_store: Path, tmp_path: Path, asked: list[str]) -> None:
     """The commands of test_rows_... and of the pages do, too; doctor and scan have tests of their own."""
-    store = ["--store", bundled_store] if asked[0] in ("plan-ncu", "compare") else []
+    store = ["--store", str(bundled_store)] if asked[0] in ("plan-ncu", "compare") else []
     for name in ("x.csv", "x.json", "x.parquet"):
         done = run(*asked, *store, "-o", tmp_path / name)
         assert done.returncode == 0 and not done.stdout and (tmp_path / name).stat().st_size > 0

@@ -13,9 +13,11 @@ from pathlib import Path
 from tests.readers.nsys_report import Row, base, write
 
 DECOMPRESSION = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS"
+HOST_FUNCTION = "CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH"
 _COLUMNS = {
     DECOMPRESSION: "start! end! eventClass! deviceId! contextId! streamId! correlationId globalPid ChannelID! sourceBytes! "
     "NumberOfOperations!",
+    HOST_FUNCTION: "start! end! deviceId! contextId! greenContextId streamId! correlationId globalPid graphNodeId graphId",
 }
 """Table -> its columns in order: INTEGER, or as `name:TYPE`; those with ! are NOT NULL."""
 

@@ -32,6 +32,7 @@ from nsightlens.readers.nsys.source import (
     GPU_METRICS,
     GPU_PAGE_FAULTS,
     GRAPH_TRACE,
+    HOST_FUNCTION,
     KERNEL,
     MEMCPY,
     MEMSET,
@@ -95,6 +96,8 @@ class Reading:
         yield SYNCHRONIZATION, "synchronizations", host.SYNCHRONIZATION_COLUMNS, lambda b: host.synchronizations(
             b, processes, base, tally)
         yield CUDA_EVENT, "cuda_events", host.CUDA_EVENT_COLUMNS, lambda b: host.cuda_events(b, processes, base, tally)
+        yield HOST_FUNCTION, "host_functions", host.HOST_FUNCTION_COLUMNS, lambda b: host.host_functions(
+            b, processes, base, tally)
         yield CUDA_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.cuda_overheads(
             b, processes, base, self.overhead_names, tally)
         yield PROFILER_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.profiler_overheads(
