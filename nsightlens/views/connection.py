@@ -23,7 +23,7 @@ def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Return a connection to the database at `path` (None: one in memory). Raises duckdb.Error where it cannot be opened.
 
     It downloads nothing, and writes no progress bar among the rows on standard output. Views here stand upon views, and of
-    DuckDB 2.0's optimizer two rules are left out: projection_pullup begins anew with each projection that it moves, which took
+    DuckDB 2.0's optimizer two rules are left out: projection_pullup starts over with each projection that it moves, which took
     half of the time of a question about the roofline, and common_subplan holds all rows of what two parts of a query read,
     gigabytes where that is every launch.
     """
