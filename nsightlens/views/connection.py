@@ -5,9 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     import duckdb
+
+_OPEN: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
+
+
+def interrupt_all() -> None:
+    """End the queries that run on any connection: they raise duckdb.InterruptException. For another thread than theirs."""
+    for connection in list(_OPEN):
+        connection.interrupt()
 
 
 def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -25,4 +34,5 @@ def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:
     connection.execute("SET disabled_optimizers = 'projection_pullup,common_subplan'")
     with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where there is no bar
         connection.execute("SET enable_progress_bar = false")
+    _OPEN.add(connection)
     return connection
