@@ -51,7 +51,8 @@ function memoryCurve(rows, events) {
   const brush = svg("rect", { x: x(from), width: Math.max(1, x(to) - x(from)), y: 10, height: bottom - 10,
     fill: colour("accent"), "fill-opacity": state.from ? 0.15 : 0 });
   const drawn = figure("Memory over time", width, height, yAxis(y, byteTicks(Math.min(0, least), most), left, width - 20, size),
-    xAxis(x, ticks(0, high - low).map((ns) => ns + low), 10, bottom, (ns) => duration(ns - low)), brush,
+    xAxis(x, ticks(0, high - low, marksAcross(width - left - 20)).map((ns) => ns + low), 10, bottom,
+      (ns) => duration(ns - low)), brush,
       svg("path", { d: line, fill: "none", stroke: FACTS.slices.gemm, "stroke-width": 1.4 }));
   drawn.addEventListener("pointerdown", (event) => brushFrom(event, drawn, brush, { x, low, high, left, width }));
   return [el("h3", {}, column === "net_bytes" ? "Memory over time, since the capture began" : "Allocated memory over time"),

@@ -39,5 +39,4 @@ SELECT a.run, a.tool, p.rank, a.profile_id, a.process_id, a.window_index, a.devi
 FROM pairs AS a
 LEFT JOIN ranges AS o ON o.range_id = a.op_range_id
 LEFT JOIN processes AS p ON p.process_id = a.process_id AND p.profile_id = a.profile_id
-ORDER BY a.run, a.tool, p.rank, a.profile_id, a.process_id, a.window_index, a.device_type, a.device, bytes DESC, a.at_ns,
-    a.allocation_id;
+ORDER BY a.run, a.tool, p.rank, a.profile_id, a.process_id, a.window_index, a.device_type, a.device, bytes DESC, a.allocation_id;
