@@ -19,7 +19,7 @@ Log of SCHEMA_VERSION
 9  tables cpu_samples, sampled_frames and collective_records
 10  tables range_projections and thread_states
 11  table process_groups
-12  table host_functions
+12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
 """
 
 from __future__ import annotations
@@ -538,6 +538,15 @@ RANGES = Table(
         _c("sequence", INT64, "reader", "Autograd sequence number."),
         _c("forward_thread", INT64, "reader", "Thread of the forward operator, for backward operators."),
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
+        _c("communicator", TEXT, "reader", "Of a call of NCCL whose payload nsys exported: the communicator, NCCL's hash, the "
+           "same on all its ranks."),
+        _c("message_bytes", INT64, "reader", "Size of the message as NCCL was called (count x element size; of a reducescatter "
+           "that of the result, of an alltoall that to each rank).", "bytes"),
+        _c("group_size", INT32, "reader", "Ranks of the communicator, where a payload says it."),
+        _c("group_rank", INT32, "reader", "The rank within the communicator, where the payload says it."),
+        _c("root_rank", INT32, "reader", "Root of the collective, in its communicator."),
+        _c("peer_rank", INT32, "reader", "The other rank of a send or receive, in its communicator."),
+        _c("reduction", TEXT, "reader", "sum, prod, max, min, avg; else the operation's number."),
     ),
     "range_id",
     ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "frame_id", "start_ns", "duration_ns", "step", "sequence",

@@ -14,7 +14,7 @@ is nobody's (the last rank is unknown, or was held up by slow transfers) is what
 @assumes Lateness shows in collectives only: a slow rank that others never wait for has no figure.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
-@first step, rank, times_last, caused_delay_ns, others_wait_ns, wait_ns
+@first step, rank, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job, from a sidecar; NULL without one.

@@ -14,7 +14,7 @@ the uncertainty that hides it.
 @assumes Lateness shows in collectives only; twice the even share of the delay is a rule of thumb.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
-@first rank, verdict, times_last, caused_delay_ns, others_wait_ns, wait_ns
+@first rank, verdict, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job, from a sidecar; NULL without one.

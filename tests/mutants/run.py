@@ -48,6 +48,8 @@ ROOMS = {
     "discovery": ["tests/discovery"],
 }
 """The tests of each room."""
+_SAME = re.compile(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_BitAnd_Mul$")
+"""Operators that are no slip, or mean the same: "is" for "==", the product of two truth values."""
 _LONGEST_S = 1800
 """Wall time of a mutant: one that waits for ever takes no CPU time (reach.py bounds that)."""
 _DEPENDENCIES = ("pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "hypothesis", "msgspec", "click", "rich")
@@ -101,7 +103,7 @@ class _Mutated(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # typeshed:
 
 
 def sample(room: str, count: int, seed: int) -> list[Mutant]:
-    """Return `count` mutants of a room, or all where there are fewer, without those that differ in annotations only."""
+    """Return `count` mutants of a room, or all where there are fewer, without those that differ in declarations only."""
     places = sorted(place for path in (ROOT / "nsightlens" / room).glob("*.py") for place in _places(path, seed))
     found: dict[Mutant, None] = {}
     for _, path, name, occurrence in places:
@@ -121,7 +123,7 @@ def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
     drawn: Counter[str] = Counter()
     for name in cosmic_ray.plugins.operator_names():
         operator = cosmic_ray.plugins.get_operator(name)
-        if operator.arguments() or re.search(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$", name):  # "is" for "==" is no slip
+        if operator.arguments() or _SAME.search(name):
             continue
         starts = [start for node in nodes for start, _ in operator().mutation_positions(node)]
         for occurrence, (line, column) in enumerate(starts):
@@ -132,7 +134,10 @@ def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
 
 
 def _code(source: str) -> str | None:
-    """Return what a module does, without annotations; None where it is no Python."""
+    """Return what a module does; None where it is no Python.
+
+    What is declared is left out: annotations, whether an argument has to be named, what a dataclass forbids.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -144,6 +149,11 @@ def _code(source: str) -> str | None:
             node.returns = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
+        elif isinstance(node, ast.arguments):
+            node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+            node.defaults, node.kw_defaults = [*node.defaults, *filter(None, node.kw_defaults)], []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "dataclass":
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in ("frozen", "slots")]
     return ast.dump(tree)
 
 
@@ -211,13 +221,18 @@ def _passes(action: Callable[[], int], folder: Path) -> bool:
     return os.waitpid(pid, 0)[1] == 0
 
 
-def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[tuple[Mutant, int]]:
-    """Yield the mutants that the tests of a room do not see, each with the number of tests it met, and print how many died."""
+def survivors(room: str, count: int, seed: int, jobs: int, argued: str) -> Iterator[tuple[Mutant, int]]:
+    """Yield the mutants that the tests of a room do not see, each with the number of tests it met, and print how many died.
+
+    argued: a text that names mutants which are not tried.
+    """
     with _folder() as folder:
         reach = recorded(room, folder)
-        mutants = sample(room, count, seed)
+        drawn = sample(room, count, seed)
+        mutants = [mutant for mutant in drawn if str(mutant) not in argued]
         found = 0
-        print(f"{room}: {len(mutants)} mutants; the tests alone take {sum(reach.cpu_s.values()):.0f} s", flush=True)
+        print(f"{room}: {len(drawn)} mutants, {len(drawn) - len(mutants)} of them argued; the tests alone take "
+              f"{sum(reach.cpu_s.values()):.0f} s", flush=True)
         blank = list((folder / _CACHE).glob("blank-*"))
 
         def met(mutant: Mutant) -> int | None:
@@ -233,25 +248,26 @@ def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[tuple[Mut
 
 
 def main() -> int:
-    """Run the sample of each room, print what survived, and return 1 where survivors.md does not know it."""
+    """Run the sample of each room, print what survived, and return 1 where something did."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rooms", nargs="*", default=list(ROOMS), metavar="ROOM", help=", ".join(ROOMS))
     parser.add_argument("--count", type=int, default=100, help="mutants of each room")
     parser.add_argument("--seed", type=int, default=20261120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--argued", action="store_true", help="try those too that survivors.md argues")
     asked = parser.parse_args()
     os.chdir(ROOT)
     for name in _DEPENDENCIES:
         __import__(name)
-    known = SURVIVORS.read_text()
-    new = 0
+    argued = "" if asked.argued else SURVIVORS.read_text(encoding="utf-8")
+    survived = 0
     for room in asked.rooms:
-        for mutant, tests in survivors(room, asked.count, asked.seed, asked.jobs):
-            new += str(mutant) not in known
-            print(f"  {'argued' if str(mutant) in known else 'SURVIVED'} {tests} tests: {mutant}", flush=True)
-    if new:
-        print(f"{new} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
-    return int(new > 0)
+        for mutant, tests in survivors(room, asked.count, asked.seed, asked.jobs, argued):
+            survived += 1
+            print(f"  SURVIVED {tests} tests: {mutant}", flush=True)
+    if survived:
+        print(f"{survived} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
+    return int(survived > 0)
 
 
 if __name__ == "__main__":
