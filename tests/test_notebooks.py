@@ -28,7 +28,7 @@ NAMES = [
     "7_your_own_view",
 ]
 _LARGEST = 300_000
-_IMPORTS = {"nsightlens", "nsightlens.errors", "duckdb", "pandas"}
+_IMPORTS = {"nsightlens", "nsightlens.errors", "duckdb", "pandas", "pathlib"}
 _SPELLINGS_OF_NULL = re.compile(r"\b(?:None|NaN|nan)\b|<NA>")  # versions of pandas differ in it
 
 
