@@ -2028,6 +2028,38 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["memory_events"],
+        *,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """Allocations of the PyTorch profiler with their releases, as the plugin's Memory Events: who allocated how
+        much, when, and how long. A row per allocation, and per release of what was allocated before the capture. A
+        release belongs to the last allocation of its address, if that had its size; traces of PyTorch before 1.10
+        have no addresses, and each release is a row of its own.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: kineto.
+            rank: Rank of the process; NULL where unknown.
+            profile_id: Profile; key of `profiles`.
+            process_id: OS process.
+            window_index: Capture window of the process, from 0.
+            device_type: cpu, cuda or the number the tool printed.
+            device: Device ordinal; NULL for the CPU.
+            name: Operator that allocated; NULL: none, or before the capture.
+            bytes: Bytes allocated.
+            allocated_at_ns: When, relative to the profile's origin; NULL: before the capture.
+            released_at_ns: When it was released; NULL: not in the capture.
+            held_ns: From allocation to release; NULL where one of them is not known.
+            allocation_id: The allocation, else the release; key of `allocations`.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["memory_op_size_summary", "cuda_gpu_mem_size_sum"],
         *,
         only_run: _Names | None = ...,
