@@ -5,15 +5,24 @@ from __future__ import annotations
 import click
 
 _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/nsightlens.fish"}
+_NO_SPACE = {
+    "    return 0\n": "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n    return 0\n",
+    "_describe -V unsorted completions_with_descriptions -U":
+        'if [[ "$completions_with_descriptions[1]" == *=:* ]]; then\n'
+        "            _describe -V unsorted completions_with_descriptions -U -S ''\n"
+        "        else\n"
+        "            _describe -V unsorted completions_with_descriptions -U\n"
+        "        fi",
+}
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def command(shell: str) -> None:
-    """Print what makes SHELL complete nsightlens: commands and options, views and their parameters, plots, and the runs, ranks,
-    tools, steps, families and kernels of the store.
+    """Print the completion script for SHELL. It completes commands and options, views and their parameters, plots, and the
+    runs, ranks, tools, steps, families and kernels of the store.
 
-    For this shell alone, or for all (bash 4.4 or later; zsh needs `autoload -Uz compinit && compinit` before it):
+    For the current shell only, or permanently (bash 4.4 or later; zsh needs `autoload -Uz compinit && compinit` before it):
 
     \b
     eval "$(nsightlens completion bash)"
@@ -27,4 +36,11 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source())
+    click.echo(_without_space(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
+
+
+def _without_space(script: str) -> str:
+    """Return the script of bash or zsh so that no space follows KEY=, where the value comes; fish adds none by itself."""
+    for line, instead in _NO_SPACE.items():
+        script = script.replace(line, instead)
+    return script
