@@ -38,10 +38,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._layers import layers
-from nsightlens.columns.arrays import Int, integers, nullable
+from nsightlens.columns.arrays import Float, Int, integers, nullable
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.process_id, p.pid
@@ -107,7 +108,7 @@ def _of_process(ask: Ask, process: dict[str, Any]) -> pa.Table:
         table = table.append_column(name, keys[name].take(key))
     table = table.append_column("kernel", names["name"].take(table["code"]))
     by = [("total_ns", "descending"), *((name, "ascending") for name in ("thread", *_KEY, "kernel"))]
-    table = table.sort_by(by)
+    table = table.take(pc.sort_indices(table, by, null_placement="at_start"))
     for name, value in process.items():
         table = table.append_column(name, pa.array([value] * table.num_rows, _SCHEMA.field(name).type))
     return table.select(_SCHEMA.names).cast(_SCHEMA)
@@ -197,5 +198,10 @@ def _statistics(duration: Int, firsts: Int) -> dict[str, npt.NDArray[Any]]:
     mean = total / count
     squares = np.add.reduceat((duration - np.repeat(mean, count)) ** 2, firsts)
     middle = (duration[firsts + (count - 1) // 2] + duration[firsts + count // 2]) / 2
-    return {"total_ns": total, "instances": count, "avg_ns": mean.round(1), "median_ns": middle, "min_ns": duration[firsts],
-            "max_ns": duration[firsts + count - 1], "stddev_ns": np.sqrt(squares / np.maximum(count - 1, 1)).round(1)}
+    return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle, "min_ns": duration[firsts],
+            "max_ns": duration[firsts + count - 1], "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
+
+
+def _to_one_decimal(values: Float) -> Float:
+    """Return values rounded as Python does; NumPy multiplies by 10 first, so that 0.65 may go the other way."""
+    return np.array([round(value, 1) for value in values.tolist()])
