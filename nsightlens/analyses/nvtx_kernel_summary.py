@@ -42,7 +42,7 @@ import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._layers import layers
-from nsightlens.columns.arrays import Float, Int, integers, nullable
+from nsightlens.columns.arrays import MISSING, Float, Int, integers, nullable
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.process_id, p.pid
@@ -107,11 +107,17 @@ def _of_process(ask: Ask, process: dict[str, Any]) -> pa.Table:
     for name in _KEY:
         table = table.append_column(name, keys[name].take(key))
     table = table.append_column("kernel", names["name"].take(table["code"]))
-    by = [("total_ns", "descending"), *((name, "ascending") for name in ("thread", *_KEY, "kernel"))]
-    table = table.take(pc.sort_indices(table, by, null_placement="at_start"))
+    table = table.take(_order(table))
     for name, value in process.items():
         table = table.append_column(name, pa.array([value] * table.num_rows, _SCHEMA.field(name).type))
     return table.select(_SCHEMA.names).cast(_SCHEMA)
+
+
+def _order(table: pa.Table) -> pa.Array:
+    """Return the places of the rows: the largest total first, and where totals are equal what is unknown first."""
+    texts = {name: pc.fill_null(table[name], "") for name in (*_KEY, "kernel")}
+    keys = pa.table({"total_ns": table["total_ns"], "thread": pc.fill_null(table["thread"], MISSING), **texts})
+    return pc.sort_indices(keys, [(name, "descending" if name == "total_ns" else "ascending") for name in keys.column_names])
 
 
 def _columns(table: pa.Table) -> dict[str, Int]:
@@ -198,8 +204,8 @@ def _statistics(duration: Int, firsts: Int) -> dict[str, npt.NDArray[Any]]:
     mean = total / count
     squares = np.add.reduceat((duration - np.repeat(mean, count)) ** 2, firsts)
     middle = (duration[firsts + (count - 1) // 2] + duration[firsts + count // 2]) / 2
-    return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle, "min_ns": duration[firsts],
-            "max_ns": duration[firsts + count - 1], "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
+    return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle,
+            "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1], "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
 
 
 def _to_one_decimal(values: Float) -> Float:
