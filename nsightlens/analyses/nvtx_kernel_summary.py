@@ -205,7 +205,8 @@ def _statistics(duration: Int, firsts: Int) -> dict[str, npt.NDArray[Any]]:
     squares = np.add.reduceat((duration - np.repeat(mean, count)) ** 2, firsts)
     middle = (duration[firsts + (count - 1) // 2] + duration[firsts + count // 2]) / 2
     return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle,
-            "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1], "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
+            "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1],
+            "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
 
 
 def _to_one_decimal(values: Float) -> Float:
