@@ -19,6 +19,7 @@ Log of SCHEMA_VERSION
 9  tables cpu_samples, sampled_frames and collective_records
 10  tables range_projections and thread_states
 11  table process_groups
+12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -327,6 +328,26 @@ CUDA_EVENTS = Table(
     ("cuda_event_id", "at_ns", "event_id", "event_record_id", "correlation_id", "launch_id"),
 )
 
+HOST_FUNCTIONS = Table(
+    "host_functions",
+    "One row per function of the host that a stream ran in its order (cudaLaunchHostFunc, host nodes of CUDA graphs): what comes "
+    "after it in the stream waits for it. It is no work of the GPU.",
+    (
+        _c("host_function_id", INT64, "ingest", "Identity of the row."),
+        *_WHERE_FROM,
+        *_DEVICE,
+        _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("kind", TEXT, "reader", "launch (cudaLaunchHostFunc) or graph_node."),
+        _c("graph_id", INT64, "reader", "CUDA graph of a node."),
+        _c("graph_node_id", INT64, "reader", "The node."),
+        _c("correlation_id", INT64, "reader", "CUPTI correlation id of the call that launched it, or its graph."),
+        _CALL,
+    ),
+    "host_function_id",
+    ("host_function_id", "start_ns", "duration_ns", "graph_node_id", "correlation_id", "launch_id"),
+)
+
 OS_CALLS = Table(
     "os_calls",
     "One row per call of an operating-system library (nsys --trace=osrt): what a thread did outside of CUDA, or which call it "
@@ -517,6 +538,15 @@ RANGES = Table(
         _c("sequence", INT64, "reader", "Autograd sequence number."),
         _c("forward_thread", INT64, "reader", "Thread of the forward operator, for backward operators."),
         _c("external_id", INT64, "reader", "Kineto's External id of the operator."),
+        _c("communicator", TEXT, "reader", "Of a call of NCCL whose payload nsys exported: the communicator, NCCL's hash, the "
+           "same on all its ranks."),
+        _c("message_bytes", INT64, "reader", "Size of the message as NCCL was called (count x element size; of a reducescatter "
+           "that of the result, of an alltoall that to each rank).", "bytes"),
+        _c("group_size", INT32, "reader", "Ranks of the communicator, where a payload says it."),
+        _c("group_rank", INT32, "reader", "The rank within the communicator, where the payload says it."),
+        _c("root_rank", INT32, "reader", "Root of the collective, in its communicator."),
+        _c("peer_rank", INT32, "reader", "The other rank of a send or receive, in its communicator."),
+        _c("reduction", TEXT, "reader", "sum, prod, max, min, avg; else the operation's number."),
     ),
     "range_id",
     ("range_id", "parent_id", "depth", "op_parent_id", "forward_id", "frame_id", "start_ns", "duration_ns", "step", "sequence",
@@ -841,8 +871,8 @@ DIAGNOSTICS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, OS_CALLS, OVERHEADS, PAGE_FAULTS,
-        DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
+        KERNELS, MEMORY_OPS, GRAPH_EXECUTIONS, API_CALLS, SYNCHRONIZATIONS, CUDA_EVENTS, HOST_FUNCTIONS, OS_CALLS, OVERHEADS,
+        PAGE_FAULTS, DEVICE_SAMPLES, CPU_SAMPLES, SAMPLED_FRAMES, THREAD_STATES, MPI_CALLS, RANGES, RANGE_PROJECTIONS, FRAMES,
         ALLOCATIONS, STEP_TIMES, COLLECTIVE_RECORDS, PROCESS_GROUPS, METRIC_TEXTS, UNMAPPED_METRICS, METRIC_SUMMARIES,
         ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )

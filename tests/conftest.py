@@ -17,6 +17,16 @@ Shared = Callable[[str, Callable[[Path], object]], Path]
 """(name, make) -> a folder that `make` has filled. To be read only."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let no property depend on how fast the machine is; a fixture may serve all examples of one."""
+    if config.pluginmanager.hasplugin("hypothesispytest"):  # the workloads have a venv without it
+        from hypothesis import HealthCheck, settings
+
+        unfit = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+        settings.register_profile("any-machine", deadline=None, suppress_health_check=unfit)
+        settings.load_profile("any-machine")
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
     """What the first worker that asks for a name has made, the others find."""

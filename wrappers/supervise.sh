@@ -141,7 +141,7 @@ nsl_parent_of() {
 }
 
 # Runs a command and writes its exit code to $1. The code that `wait` gives is not always its own: a signal that comes while the
-# shell waits ends the wait, and the next one may find nothing any more. A command in the foreground is waited for to its end.
+# shell waits ends the wait, and the next one may find nothing any more. The shell waits for a command in the foreground to its end.
 nsl_keep_code() {
   local file=$1 code=0
   trap : TERM INT HUP USR1 USR2   # not '': the command would inherit that

@@ -147,7 +147,7 @@ class Profiling:
                 f"ProfilerStep#{number} in the trace is no step, but what came after the last one")
         if not self.windows and exit_code:
             say(f"rank {self.place.launch.rank}: nothing was recorded: the script ended with exit code {exit_code} after "
-                f"{self.steps} steps, before recording began (after {o.skip_first + o.wait + o.warmup}). Mend that first")
+                f"{self.steps} steps, before recording began (after {o.skip_first + o.wait + o.warmup}). Fix that first")
         elif not self.windows:
             say(f"rank {self.place.launch.rank}: nothing was recorded: {self.steps} steps ended, but recording begins after "
                 f"{o.skip_first + o.wait + o.warmup}. Run more steps, or give smaller --skip-first, --wait and --warmup"

@@ -110,6 +110,8 @@ def key(row: Row) -> Key:
 
 def span(ns: float) -> str:
     """Return a length of time for a sentence."""
+    if ns >= 10_000_000_000:
+        return f"{ns / 1e9:,.1f} s"
     return f"{ns / 1e6:,.1f} ms" if ns >= 1_000_000 else f"{ns / 1e3:.1f} µs"
 
 

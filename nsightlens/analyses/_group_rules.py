@@ -19,7 +19,7 @@ FROM _process_groups GROUP BY ALL
 """
 _BUBBLES = "SELECT * FROM pipeline_bubbles ORDER BY ALL"
 _SHOWN = 8
-"""Stages of which a finding tells apart how long they wait."""
+"""Stages whose waits a finding lists one by one."""
 _UNEVEN = 1.2
 """From how many times the work of the others on a stage has more than they."""
 

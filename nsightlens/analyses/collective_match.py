@@ -10,6 +10,7 @@ is named only where it came later than the second last by more than the clocks c
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank that its previous collective, of another group, released later than the second last came late for that.
+@assumes Such lateness is followed back over calls of one kind in two groups, at most 1,000, or is nobody's.
 @assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
@@ -35,6 +36,7 @@ is named only where it came later than the second last by more than the clocks c
 @column lag_ns            How much later the last rank came than the second last.
 @column lag_threshold_ns  Lag above which the last rank is named; NULL where unknown: then no rank is named.
 @column inherited_ns      Part of lag_ns that the last rank had from its previous collective, which released it later.
+@column propagated_wait_ns Waits of all ranks in later collectives that come from the last rank's own lateness in this one.
 @column ranks             Ranks whose part of the call is known.
 """
 
@@ -43,6 +45,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +55,7 @@ from nsightlens.analyses import Ask
 from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split
 from nsightlens.errors import UsageError
 from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
+from nsightlens.matching.propagation import Arrivals, after, propagated
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
 _CALLS = """
@@ -63,7 +67,6 @@ SELECT
     k.short_name, k.message_bytes, k.step
 FROM _collective_kernels AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
-ORDER BY k.run, k.tool, p.execution_id, k.rank, k.start_ns, k.kernel_id
 """
 _UNNAMED = re.compile(r"(?i)send_?recv|^coalesced$")
 """Operations and kernels that may be any exchange: of two ranks, or of all."""
@@ -73,7 +76,8 @@ _SCHEMA = pa.schema([
     ("group_size", pa.int32()), ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()),
     ("collective", pa.string()), ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()),
     ("arrival_ns", pa.int64()), ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()),
-    ("lag_ns", pa.int64()), ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()), ("ranks", pa.int32()),
+    ("lag_ns", pa.int64()), ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()),
+    ("propagated_wait_ns", pa.int64()), ("ranks", pa.int32()),
 ])
 
 
@@ -141,12 +145,13 @@ def _by_execution(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str | None],
         if None in found and len(found) == 2:
             found = {next(filter(None, found)): np.sort(np.concatenate([*found.values()]))}
         for execution, mine in sorted(found.items(), key=lambda item: (item[0] is None, item[0])):
-            yield (run, tool, execution), rows.take(pa.array(mine))
+            yield (run, tool, execution), rows if len(mine) == rows.num_rows else rows.take(pa.array(mine))
 
 
 def _execution(run: str, tool: str, execution_id: str | None, rows: pa.Table) -> Execution:
     rank, (process, _), (host, hosts) = integers(rows["rank"]), distinct(rows["process_id"]), distinct(rows["host"])
-    by_rank = {number: mine for number, mine in split(np.arange(rows.num_rows), rank) if number != MISSING}
+    order = np.lexsort((integers(rows["kernel_id"]), integers(rows["start_ns"])))
+    by_rank = {number: mine for number, mine in split(order, rank[order]) if number != MISSING}
     owners = {number: len(np.unique(process[mine])) for number, mine in by_rank.items()}
     own = [mine for number, mine in by_rank.items() if owners[number] == 1]
     row, calls = _calls(rows, np.concatenate(own) if own else np.zeros(0, dtype=np.int64))
@@ -158,9 +163,8 @@ def _execution(run: str, tool: str, execution_id: str | None, rows: pa.Table) ->
 
 
 def _calls(rows: pa.Table, chosen: Int) -> tuple[Int, Calls]:
-    """Return the calls among the chosen rows, those of two ranks left out, and their rows; sorted by rank and start."""
+    """Return the calls among the chosen rows (sorted by rank and start), those of two ranks left out, and their rows."""
     rank, start, duration = (integers(rows[name]) for name in ("rank", "start_ns", "duration_ns"))
-    chosen = chosen[np.lexsort((start[chosen], rank[chosen]))]
     resolution = np.ones(rows.num_rows, dtype=np.int64)
     for _, mine in split(chosen, rank[chosen]):
         resolution[mine] = 1 if np.any(start[mine] % _US) or np.any(duration[mine] % _US) else _US
@@ -232,10 +236,12 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
 class _Parts:
     """The parts of all matched calls, sorted by call and rank: columns. Times on one clock; MISSING where they are on none.
 
-    call: number of the call over all communicators. released: the part that its rank's previous collective is, -1 for none.
+    call: number of the call over all communicators. kind: of operation, payload and number of ranks.
+    released: the part that its rank's previous collective is, -1 for none.
     """
 
     group: Int
+    kind: Int
     call: Int
     place: Int
     rank: Int
@@ -254,7 +260,8 @@ def _parts(execution: Execution, fitted: bool) -> _Parts:
     row = execution.row[place]
     shown = [execution.corrected(rank, time) if fitted else execution.recorded(time, row) for time in (start, end)]
     which = np.repeat(np.arange(len(matched)), [len(group.call) for group in matched])
-    return _Parts(which, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
+    kind = numbered(calls.token[place], calls.group_size[place]).astype(np.int64)
+    return _Parts(which, kind, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
 
 
 def _released(rank: Int, start: Int, end: Int, call: Int) -> Int:
@@ -269,24 +276,27 @@ def _released(rank: Int, start: Int, end: Int, call: Int) -> Int:
 
 def _table(execution: Execution, fitted: bool, lag_threshold_ns: int | None) -> pa.Table:
     parts = _parts(execution, fitted)
-    call, start = parts.call, parts.start
+    call, start, every = parts.call, parts.start, np.arange(len(parts.call))
     first, second, last = _arrivals(parts)
-    lag = _after(start, last, start, second)
-    limit = _limits(execution, parts, second, last) if lag_threshold_ns is None else np.full(len(lag), lag_threshold_ns)
-    is_named = (lag != MISSING) & (limit != MISSING) & (lag > limit)
-    limit[lag == MISSING] = MISSING
-    inherited = np.where(is_named, np.minimum(lag, _inherited(parts, second, last)), MISSING)
-    last_rank = np.where(is_named, parts.rank[last], MISSING)
-    every = np.arange(len(call))
+    lag = after(start, last, start, second)
+    limits = partial(_limits, execution, parts, lag_threshold_ns)
+    limit = np.where(lag == MISSING, MISSING, limits(second, last))
+    is_named = (limit != MISSING) & (lag > limit)
     begins = np.flatnonzero(np.diff(call, prepend=-1))
+    arrivals = Arrivals(call, start, parts.end, parts.released, second, last, is_named, parts.group[begins], parts.kind[begins])
+    wait = after(start, last[call], start, every)
+    waited = np.add.reduceat(np.maximum(wait, 0), begins)
     row = execution.row[parts.place]
+    of_call = {
+        "last_rank": parts.rank[last], "inherited_ns": np.minimum(lag, arrivals.later(second, last)),
+        "propagated_wait_ns": propagated(arrivals, waited, lag, limits)}
     return _output(execution, parts, row, {
         "call_index": call - call[begins][np.searchsorted(parts.group[begins], parts.group)],
         "step": integers(execution.rows["step"])[row[begins]][call], "rank": parts.rank,
-        "arrival_ns": _after(start, every, start, first[call]), "wait_ns": _after(start, last[call], start, every),
-        "transfer_ns": _after(np.where(start == MISSING, MISSING, start + parts.duration), every, start, last[call]),
-        "last_rank": last_rank[call], "lag_ns": lag[call],
-        "lag_threshold_ns": limit[call], "inherited_ns": inherited[call], "ranks": np.bincount(call)[call],
+        "arrival_ns": after(start, every, start, first[call]), "wait_ns": wait,
+        "transfer_ns": after(np.where(start == MISSING, MISSING, start + parts.duration), every, start, last[call]),
+        "lag_ns": lag[call], "lag_threshold_ns": limit[call], "ranks": np.bincount(call)[call],
+        **{name: np.where(is_named, values, MISSING)[call] for name, values in of_call.items()},
     })
 
 
@@ -304,24 +314,12 @@ def _arrivals(parts: _Parts) -> tuple[Int, Int, Int]:
     return found[0], found[1], found[2]
 
 
-def _after(times: Int, which: Int, others: Int, other: Int) -> Int:
-    """Return times[which] - others[other]; MISSING where a place is -1 or a time is MISSING."""
-    late, early = times[which], others[other]
-    known = (which >= 0) & (other >= 0) & (late != MISSING) & (early != MISSING)
-    return np.where(known, late - early, MISSING)
-
-
-def _limits(execution: Execution, parts: _Parts, second: Int, last: Int) -> Int:
-    """Return by how many ns the last two parts of each call may be misplaced against each other; MISSING where unknown."""
+def _limits(execution: Execution, parts: _Parts, threshold_ns: int | None, second: Int, last: Int) -> Int:
+    """Return by how many ns two parts may be misplaced against each other, or the threshold; MISSING where unknown."""
+    if threshold_ns is not None:
+        return np.full(len(last), threshold_ns)
     one, other = (execution.uncertainty(parts.rank[which]) for which in (second, last))
     return np.where((one == MISSING) | (other == MISSING), MISSING, one + other)
-
-
-def _inherited(parts: _Parts, second: Int, last: Int) -> Int:
-    """Return by how many ns the last rank of each call was released later than the second last; 0 where by one collective."""
-    one, other = parts.released[second], parts.released[last]
-    later = _after(parts.end, other, parts.end, one)
-    return np.where((later == MISSING) | (parts.call[one] == parts.call[other]), 0, np.maximum(later, 0))
 
 
 def _output(execution: Execution, parts: _Parts, row: Int, figures: Mapping[str, Int]) -> pa.Table:

@@ -11,7 +11,7 @@ times that of its peers (the median of their medians), and above it by more than
 @assumes Communicators of one size that do the same should take the same time: one that spans more nodes is slower by nature.
 @assumes One and a half times is a rule of thumb; fewer than two peers are no comparison.
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
-@first group_name, members, verdict, transfer_ns, peers_ns, excess_ns
+@first group_name, verdict, excess_ns, members, transfer_ns, peers_ns
 @column run              Run.
 @column tool             nsys or kineto.
 @column execution_id     Start of the job, from a sidecar; NULL without one.

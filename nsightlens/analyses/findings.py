@@ -174,22 +174,27 @@ def _stragglers(
 
 def _late(row: Row, length: int, cause: str) -> Row:
     last = f"the last in {row['times_last']} of {row['collectives']} matched collectives"
-    what = f"the other ranks wait for it: it is {last}{cause}"
+    later = row["propagated_wait_ns"]
+    on = f"; {span(later)} of the waiting in later collectives, as its lateness went on into them" if later else ""
+    what = f"the other ranks wait for it: it is {last}{cause}{on}"
     return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", what, row["others_wait_ns"], length) | {
         "rank": row["rank"]}
 
 
 def _groups(matched: pa.Table, named: Groups) -> dict[tuple[str, str, int], str]:
-    """Return of each rank in which process group it is last most often, where a run has several that the trace names."""
+    """Return of each rank the process group that it is late in by itself for longest, where a run names several."""
     names: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in matched.select(["run", "tool", "group_name"]).group_by(["run", "tool", "group_name"]).aggregate([]).to_pylist():
         names[row["run"], row["tool"]].add(row["group_name"] or "")
     last = matched.filter(pc.equal(matched["last_rank"], matched["rank"]))
     keys = ["run", "tool", "rank", "group_name"]
-    rows = last.select(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")]).to_pylist()
-    rows.sort(key=lambda row: (row["count_all"], row["group_name"] or ""))
-    return {(row["run"], row["tool"], row["rank"]): f", {row['count_all']} times in {named.name(row)}"
-            for row in rows if row["group_name"] and len(names[row["run"], row["tool"]]) > 1}
+    own = last.append_column("own_ns", pc.subtract(last["lag_ns"], last["inherited_ns"])).select([*keys, "own_ns"])
+    rows = own.group_by(keys, use_threads=False).aggregate([([], "count_all"), ("own_ns", "sum")]).to_pylist()
+    rows.sort(key=lambda row: (row["own_ns_sum"], row["group_name"] or ""))
+    several = {run for run, those in names.items() if len(those) > 1}
+    return {(row["run"], row["tool"], row["rank"]):
+            f", {row['count_all']} time{'s' * (row['count_all'] > 1)} in {named.name(row)}"
+            for row in rows if row["group_name"] and (row["run"], row["tool"]) in several}
 
 
 def _cause(row: Row, processes: Sequence[Process]) -> str:

@@ -1,20 +1,24 @@
 """Why each GPU idled, by what the thread did that launched the work which ended each gap: a row per cause and function.
 
-Each instant of a gap has one cause. Until that call began: synchronisation (its thread waited for the GPU in a function), call
-(it was in another function of the API), cpu (in none). From then on: launch (the call, and the way of the work to the GPU). Of
-work that had been launched before the gap began: event (its stream had to wait for an event) or queue (the GPU's delay).
-unlinked: the launching call was not recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
+Each instant of a gap has one cause. While the stream of that work ran a function of the host (cudaLaunchHostFunc, a host node of
+a CUDA graph): host_function, whatever the thread did, for the work could not begin; before and after it, as in gaps of their own:
+Until that call began: synchronisation (its thread waited for the GPU in a function), call (it was in another function of the
+API), cpu (in none). From then on: launch (the call, and the way of the work to the GPU). Of work that had been launched before
+the gap began: event (its stream had to wait for an event) or queue (the GPU's delay). unlinked: the launching call was not
+recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
 which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
 off_cpu_ns is the part in which that thread ran on no CPU, by its scheduling: a thread that waits gives its CPU away, unless it
 spins; one that should launch, and could not, was blocked or had to let others run.
 @scope profile
 @topic gpu
 @needs gpu_work
-@requires _gpu_work, _stream_work, _waits, synchronizations, api_calls, processes, thread_states
+@requires _gpu_work, _stream_work, _waits, synchronizations, host_functions, api_calls, processes, thread_states
 @assumes A call waits for the GPU where CUPTI recorded that it does, or where its name says so (cudaDeviceSynchronize).
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
+@assumes Host functions of nsys 2026.4 and later; without them, of Kineto too, theirs is time of the other causes. No real report
+    with any was seen: they are read after the documented schema. What waits for one of another stream, by an event, is event.
 @assumes Before its first scheduling event a thread was in the other state than after it, and it stays in the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
 @first rank, cause, name, idle_ns, idle_pct, began_in
@@ -27,13 +31,13 @@ spins; one that should launch, and could not, was blocked or had to let others r
 @column device_id     The physical GPU.
 @column context       CUDA context id within the process; NULL but per stream.
 @column stream        Stream id within the process; NULL but per stream, and for work outside streams.
-@column cause         synchronisation, call, cpu, launch, event, queue or unlinked.
-@column name          The function, for synchronisation, call and launch.
+@column cause         synchronisation, call, cpu, launch, event, queue, host_function or unlinked.
+@column name          The function, for synchronisation, call and launch; for host_function the call that gave it to the stream.
 @column began_in      Function that waits for the GPU, or copies, in which that thread was when the gap began; NULL: in none.
 @column idle_pct      idle_ns as a share of gaps_ns, to one decimal.
 @column idle_ns       Idle time of this cause.
 @column off_cpu_ns    Part of idle_ns in which the thread ran on no CPU; NULL where its scheduling was not recorded (nsys
-    records it with --cpuctxsw), and for event, queue and unlinked, of which no thread is the cause.
+    records it with --cpuctxsw), and for event, queue, unlinked and host_function, of which the launching thread is no cause.
 @column gaps          Gaps that have some.
 @column gaps_ns       All idle time of the device or stream: idle_ns of busy_time (per device) and of idle_breakdown.
 @balance gaps_ns = idle_ns per run, tool, profile_id, window_index, process_id, device_id, context, stream
@@ -41,7 +45,7 @@ spins; one that should launch, and could not, was blocked or had to let others r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -52,6 +56,7 @@ import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._activity import outermost
+from nsightlens.analyses._host_functions import FUNCTIONS, LANES, Gaps, functions, without_functions
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, stretches
 from nsightlens.errors import UsageError
 
@@ -63,16 +68,15 @@ _SCHEMA = pa.schema([
 _KEY = ("track", "cause", "name", "began_in")
 _SUMMED = ("length", "off_cpu", "gaps")
 _ALL_KNOWN = pc.ScalarAggregateOptions(skip_nulls=False)
-_CAUSES = ("synchronisation", "call", "cpu", "launch", "event", "queue", "unlinked")
-_SYNCHRONISATION, _CALL, _CPU, _LAUNCH, _EVENT, _QUEUE, _UNLINKED = range(len(_CAUSES))
+_CAUSES = ("synchronisation", "call", "cpu", "launch", "event", "queue", "unlinked", "host_function")
+_SYNCHRONISATION, _CALL, _CPU, _LAUNCH, _EVENT, _QUEUE, _UNLINKED, _HOST_FUNCTION = range(len(_CAUSES))
 _PROFILES = "SELECT DISTINCT profile_id FROM _gpu_work ORDER BY profile_id"
 _ORDER = ("run", "tool", "rank", "profile_id", "window_index", "process_id", "device_id", "context", "stream")
 _PARTS = {"device": "device_id, NULL::BIGINT AS context, NULL::BIGINT AS stream, NULL::VARCHAR AS owner",
           "stream": "device_id, context, stream, process_id AS owner"}
-_TRACKS = """
-WITH works AS (
-    SELECT run, tool, profile_id, window_index, process_id, start_ns, end_ns, launch_id, kind, work_id, {parts}
-    FROM _gpu_work WHERE profile_id = $1
+_TRACKS = f"""{LANES}, works AS (
+    SELECT run, tool, profile_id, window_index, process_id, start_ns, end_ns, launch_id, kind, work_id, lane, {{parts}}
+    FROM _gpu_work LEFT JOIN lanes USING (process_id, context, stream) WHERE profile_id = $1
 ), tracks AS (
     SELECT *, (row_number() OVER (ORDER BY window_index, device_id, context, stream, owner) - 1)::INTEGER AS track
     FROM (SELECT run, tool, profile_id, window_index, device_id, context, stream, owner,
@@ -83,7 +87,7 @@ SELECT t.* EXCLUDE (owner, track), p.rank FROM tracks AS t
 LEFT JOIN processes AS p ON p.profile_id = t.profile_id AND p.process_id = t.process_id ORDER BY track"""
 # The order is that of idle_breakdown: where several begin at once, the first of them ends the gap.
 _WORK = f"""{_TRACKS}
-SELECT track, start_ns, end_ns, launch_id FROM works AS w JOIN tracks AS t
+SELECT track, start_ns, end_ns, launch_id, lane FROM works AS w JOIN tracks AS t
     ON t.window_index IS NOT DISTINCT FROM w.window_index AND t.device_id IS NOT DISTINCT FROM w.device_id
     AND t.context IS NOT DISTINCT FROM w.context AND t.stream IS NOT DISTINCT FROM w.stream
     AND t.owner IS NOT DISTINCT FROM w.owner
@@ -115,15 +119,6 @@ SELECT DISTINCT s.launch_id FROM _waits AS w
 ASOF JOIN _stream_work AS s ON s.profile_id = w.profile_id AND s.process_id = w.process_id
     AND s.context = w.context AND s.stream = w.stream AND w.call_start_ns < s.call_start_ns
 WHERE w.profile_id = $1 AND w.kind = 'stream_wait_event'"""
-
-
-class _Gaps(NamedTuple):
-    """Gaps: the track of each, when it began and ended, and the call of the work that ended it (MISSING: none known)."""
-
-    track: Int
-    begin: Int
-    end: Int
-    launch_id: Int
 
 
 class _Parts(NamedTuple):
@@ -182,8 +177,8 @@ class _Calls:
         self._order = np.argsort(self.launch_id, kind="stable")
         self._outermost: dict[int, _Outermost] = {}
 
-    def with_launch(self, launch_id: Int) -> Int:
-        """Return the place of the call with each launch id; -1 where there is none."""
+    def places(self, launch_id: Int) -> Int:
+        """Return the place of the call with each id, -1 where there is none."""
         at = np.searchsorted(self.launch_id, launch_id, "left", sorter=self._order)
         found = np.append(self._order, -1)[at]
         return np.where((found >= 0) & (np.append(self.launch_id, MISSING)[found] == launch_id), found, -1)
@@ -217,8 +212,12 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
     behind = np.zeros(0, np.int64)
     if ask(_STREAM_WAITS, [profile])["waits"][0].as_py():
         behind = ask(_BEHIND_EVENTS, [profile])["launch_id"].to_numpy()
-    scheduling = _Scheduling(ask(_STATES, [profile]))
-    summed = _again_summed([_by_cause(some, _split(some, calls, scheduling, behind)) for some in _stretches(gaps)])
+    scheduling, ran = _Scheduling(ask(_STATES, [profile])), functions(ask(FUNCTIONS, [profile]))
+    found = []
+    for some in _stretches(gaps):
+        rest, run_in = without_functions(some, ran)
+        found.append(_by_cause(gaps, _joined([_split(rest, calls, scheduling, behind), _of_functions(run_in, calls)])))
+    summed = _again_summed(found)
     who = ask(_WHO.format(parts=parts), [profile]).to_pylist()
     total = np.zeros(len(who), np.int64)
     np.add.at(total, gaps.track, gaps.end - gaps.begin)
@@ -230,13 +229,13 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
         for row in summed.to_pylist()]
 
 
-def _stretches(gaps: _Gaps) -> Iterator[_Gaps]:
+def _stretches(gaps: Gaps) -> Iterator[Gaps]:
     """Yield some gaps after others: the parts of all at once would take gigabytes. Once, where there are none."""
     for some in stretches(len(gaps.track)) if len(gaps.track) else [slice(0)]:
-        yield _Gaps(*(column[some] for column in gaps))
+        yield Gaps(*(column[some] for column in gaps))
 
 
-def _by_cause(gaps: _Gaps, split: _Parts) -> pa.Table:
+def _by_cause(gaps: Gaps, split: _Parts) -> pa.Table:
     """Return how long each cause was, and of how many gaps; off_cpu is NULL where it is not known of all of them."""
     some = np.flatnonzero(split.length > 0)
     columns = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
@@ -254,20 +253,34 @@ def _again_summed(tables: list[pa.Table]) -> pa.Table:
     return summed.select([*_KEY, *(f"{name}_sum" for name in _SUMMED)]).rename_columns([*_KEY, *_SUMMED])
 
 
-def _gaps(work: pa.Table) -> _Gaps:
+def _gaps(work: pa.Table) -> Gaps:
     """Return the times between works of a track in which none of it runs. work: sorted by track and start."""
-    track, start, end, launch = (integers(work[name].combine_chunks()) for name in ("track", "start_ns", "end_ns", "launch_id"))
+    track, start, end, launch, lane = (
+        integers(work[name].combine_chunks()) for name in ("track", "start_ns", "end_ns", "launch_id", "lane"))
     reach = np.empty_like(end)
     bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(track)]
     for first, last in pairwise(bounds):
         reach[first:last] = np.maximum.accumulate(end[first:last])
     found = np.flatnonzero((track[1:] == track[:-1]) & (start[1:] > reach[:-1]))
-    return _Gaps(track[found], reach[found], start[found + 1], launch[found + 1])
+    return Gaps(np.arange(len(found)), track[found], reach[found], start[found + 1], launch[found + 1], lane[found + 1])
 
 
-def _split(gaps: _Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _Parts:
+def _of_functions(found: Gaps, calls: _Calls) -> _Parts:
+    """Return the parts of gaps in which functions of the host ran."""
+    call = calls.places(found.launch_id)
+    name, none = np.full(len(call), -1), np.full(len(call), -1)
+    name[call >= 0] = calls.name[call[call >= 0]]
+    cause, unknown = np.full_like(call, _HOST_FUNCTION), np.full_like(call, MISSING)
+    return _Parts(found.number, cause, name, none, found.end - found.begin, unknown)
+
+
+def _joined(parts: Sequence[_Parts]) -> _Parts:
+    return _Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _split(gaps: Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _Parts:
     """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
-    call = calls.with_launch(gaps.launch_id)
+    call = calls.places(gaps.launch_id)
     known = call >= 0
     launched = np.append(calls.start, MISSING)[call]
     late, none = known & (launched > gaps.begin), np.full(len(call), -1)
@@ -277,11 +290,12 @@ def _split(gaps: _Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> 
     for line in np.unique(calls.line[call[late]]).tolist():
         mine = np.flatnonzero(late)[calls.line[call[late]] == line]
         parts += _before_launch(gaps, mine, calls, line, call[mine], partial(scheduling.off_cpu, line))
-    return _Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    split = _joined(parts)
+    return split._replace(gap=gaps.number[split.gap])
 
 
 def _before_launch(
-    gaps: _Gaps, mine: Int, calls: _Calls, line: int, call: Int, off_cpu: Callable[[Int, Int], Int],
+    gaps: Gaps, mine: Int, calls: _Calls, line: int, call: Int, off_cpu: Callable[[Int, Int], Int],
 ) -> list[_Parts]:
     """Return the parts of gaps that lasted until the thread of a line launched the next work. call: that of each gap; off_cpu:
     for how long the thread ran on no CPU between two times."""

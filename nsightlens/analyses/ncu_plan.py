@@ -22,7 +22,7 @@ last launch.
 @param  which_rank       The rank to plan for; NULL: the lowest.
 @param  metric_set       Set of counters: minimal, basic, roofline, detailed or full.
 @param  budget_s         Seconds that all starts may take together; NULL: no bound. Those with the most time per second fit first.
-@first kernel, launch_skip, launch_count, time_pct, estimated_s, fits
+@first kernel, time_pct, launch_skip, launch_count, estimated_s, fits
 @column run              Run.
 @column tool             Tool whose timeline is planned from: nsys or kineto.
 @column rank             Rank to measure; NULL where unknown.

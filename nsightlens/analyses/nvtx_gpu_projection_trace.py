@@ -40,13 +40,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._layers import layers
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import Int, Mask
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id
@@ -159,7 +158,7 @@ class Work:
     last: Int
     total: Int
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> Work:
+    def only(self, wanted: Mask) -> Work:
         """Return the values of the wanted ranges."""
         return Work(*(values[wanted] for values in (self.launches, self.operations, self.first, self.last, self.total)))
 

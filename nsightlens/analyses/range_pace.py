@@ -11,7 +11,7 @@ every rank where all of them run the same code.
 @requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @param  projected    Whether starts and durations are those of the projections on the GPU.
 @assumes Ranges of equal name, kind and domain in a process are iterations of one thing, whatever the thread.
-@first name, nth, start_ns, duration_ns, period_ns
+@first name, nth, duration_ns, period_ns, start_ns
 @column run          Run (one workload in one configuration).
 @column tool         nsys or kineto. Never add them up: they saw the same work.
 @column rank         Rank of the process; NULL where unknown.

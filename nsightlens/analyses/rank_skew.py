@@ -3,6 +3,8 @@
 A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
 where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
 whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
+It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. What
+is nobody's (the last rank is unknown, or was held up by slow transfers) is what wait_ns of all ranks exceed others_wait_ns by.
 @scope run
 @topic ranks
 @needs collectives, ranks
@@ -12,7 +14,7 @@ whose last rank is unknown. Waiting is the time between a rank's own start and t
 @assumes Lateness shows in collectives only: a slow rank that others never wait for has no figure.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
-@first step, rank, times_last, caused_delay_ns, others_wait_ns, wait_ns
+@first step, rank, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job, from a sidecar; NULL without one.
@@ -22,7 +24,8 @@ whose last rank is unknown. Waiting is the time between a rank's own start and t
 @column times_last         Collectives that all others waited for this rank.
 @column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited in them, each from its own start; less the inherited share.
+@column others_wait_ns     How long the other ranks together waited for it: in these, less what it inherited, and in later ones.
+@column propagated_wait_ns The part of that in later collectives of any group: their last rank was late because this one had been.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
@@ -40,9 +43,11 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask, collective_match
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, medians, nullable, numbered
+from nsightlens.matching.propagation import share
 
 _KEYS = ("run", "tool", "execution_id")
-_NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns")
+_NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns",
+            "propagated_wait_ns")
 _TYPES = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "rank": pa.int32()}
 
 
@@ -95,14 +100,13 @@ def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Places, rank
     is_last = (parts["last_rank"] == parts["rank"]) & (parts["last_rank"] != MISSING)
     inherited = np.where(is_last, parts["inherited_ns"], 0)
     waited = np.repeat(np.add.reduceat(wait, first), np.diff(first, append=len(wait)))
-    of_others = np.where(is_last, waited, 0)
-    for place in np.flatnonzero(inherited).tolist():  # in Python's integers: the product may have more than 64 bits
-        of_others[place] = int(waited[place]) * int(lag[place] - inherited[place]) // int(lag[place])
+    later = np.where(is_last, parts["propagated_wait_ns"], 0)
+    of_others = np.where(is_last, waited - share(waited, inherited, np.where(is_last, lag, 1)) + later, 0)
     order = np.argsort(group, kind="stable")
     start = np.flatnonzero(np.diff(group[order], prepend=-1))
     known = rank[order][start] != MISSING
     summands = {"times_last": is_last, "caused_delay_ns": np.where(is_last, lag - inherited, 0), "inherited_delay_ns": inherited,
-                "others_wait_ns": of_others, "wait_ns": wait}
+                "others_wait_ns": of_others, "propagated_wait_ns": later, "wait_ns": wait}
     arrival = np.where(rank == MISSING, MISSING, parts["arrival_ns"][row])
     return {
         "collectives": np.diff(start, append=len(order)),

@@ -16,7 +16,7 @@ kernel did: padding of tiles, split-K and repeated reads make it more, caches ma
 @requires kernels, ranges
 @assumes A recording that holds one launch of an operator holds all of them.
 @assumes An operand is as large in memory as it is seen: no strides are stored, so that an expanded one counts too much.
-@first op, precision, work_flop, minimal_bytes, reason
+@first op, work_flop, minimal_bytes, precision, reason
 @column run              Run (one workload in one configuration).
 @column tool             nsys or kineto. Never add them up: they saw the same launches.
 @column rank             Rank of the process; NULL where unknown.

@@ -1,8 +1,9 @@
 """Per rank of an execution: how often all others waited for it in a collective, how long, and what is the verdict.
 
-The same figures as rank_skew, over the whole execution. A straggler is the rank whose caused_delay_ns is the largest, and every
-other rank that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
-rank NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
+The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it. A straggler
+is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even share of all delay;
+always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last rank is unknown, with
+the uncertainty that hides it.
 @scope run
 @alias get_potential_stragglers
 @topic ranks
@@ -13,7 +14,7 @@ rank NULL counts the collectives whose last rank is unknown, with the uncertaint
 @assumes Lateness shows in collectives only; twice the even share of the delay is a rule of thumb.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
-@first rank, verdict, times_last, caused_delay_ns, others_wait_ns, wait_ns
+@first rank, verdict, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job, from a sidecar; NULL without one.
@@ -22,7 +23,8 @@ rank NULL counts the collectives whose last rank is unknown, with the uncertaint
 @column times_last         Collectives that all others waited for this rank.
 @column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited in them, each from its own start; less the inherited share.
+@column others_wait_ns     How long the other ranks together waited for it: in these, less what it inherited, and in later ones.
+@column propagated_wait_ns The part of that in later collectives of any group: their last rank was late because this one had been.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.

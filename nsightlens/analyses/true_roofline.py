@@ -27,7 +27,7 @@ unless each is asked for.
 @param  ranks         'same': the rank that ncu measured; 'each': a row per rank, with another rank's counters where it has none.
 @param  launches      'auto' (see above), 'all' launches of the configuration, or 'matched': only those that ncu counted.
 @param  work          'any': from counters, from shapes where there are none; 'counters' or 'shapes': only these.
-@first name, precision, launches, duration_ns, achieved_flop_per_s, arithmetic_intensity, roof_pct
+@first name, roof_pct, precision, duration_ns, achieved_flop_per_s, arithmetic_intensity, launches
 @column configuration_id            Configuration of the counters; key of ncu_by_config.
 @column run                         Run.
 @column rank                        Rank of the launches whose time it is; NULL: all ranks together.

@@ -15,6 +15,7 @@ A range lies around whatever began on its thread while it was open. The rules, o
 | frame_id | the innermost Python frame, else that around the forward operator of the innermost backward operator |
 | range_path | the names from the outermost to the innermost range, steps left out |
 | collective | of kernels that communicate, where the tool does not say it: what the innermost range says that names one |
+| message_bytes, group_name, group_size | of these, likewise: what the calls of NCCL that launched them carry (messages.py) |
 
 Words count in annotations and NVTX ranges, never in operators; a name with two of them says nothing. What says forward inside
 of what says backward is backward: a recomputation. GPU work with no
@@ -33,6 +34,7 @@ from nsightlens.attribution import range_tree, stacks
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, Pairs, RangeLinks, WorkRanges, paired
 from nsightlens.attribution.intervals import at, each_once
 from nsightlens.attribution.launch_correlation import Launched, used_by_several
+from nsightlens.attribution.messages import messages
 from nsightlens.attribution.range_labels import Labels
 from nsightlens.attribution.range_tree import Nested, RangeIndex, Ranges, traits
 from nsightlens.attribution.stacks import FrameCalls, Frames, Stacks
@@ -264,7 +266,9 @@ def work_ranges(
 ) -> dict[str, WorkRanges]:
     """Return what is attributed to the GPU work of each table. templates: those of ranges."""
     used = each_once(np.concatenate([work.place for work in works.values()]))
-    labels = Labels(found.index, used, (batch for _, _, batch in templates.read()))
+    nested, kernels = found.index.nested, works["kernels"].place if "kernels" in works else used[:0]
+    moved = messages(nested.nest, nested.template, (batch for _, _, batch in templates.read()), kernels)
+    labels = Labels(found.index, used, (batch for _, _, batch in templates.read()), moved)
     columns = {}
     for table, work in works.items():
         pairs = paired(whole(work.template), labels.of(work.place))

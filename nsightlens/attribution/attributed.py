@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.attribution.intervals import at
+from nsightlens.attribution.messages import COLUMNS as MESSAGE
 from nsightlens.attribution.range_labels import Labels
 from nsightlens.attribution.range_tree import RangeTree
 from nsightlens.columns.arrays import MISSING, Int, Places, nullable, stretches
@@ -161,14 +162,19 @@ def _paired_by_table(template: Places, number: Places, size: int, numbers: int) 
 
 
 def _labels_of(work: Mapping[str, pa.Array], labels: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return the labels of some GPU work: a collective for kernels that communicate alone, never in place of the tool's."""
-    collective = labels.pop("collective")
+    """Return the labels of some GPU work: those of collectives for kernels that communicate, never in place of the tool's."""
+    of_collectives = {name: labels.pop(name) for name in ("collective", *MESSAGE)}
     if "family" not in work:
         return labels
     family = work["family"]
     communicates = pc.equal(family.dictionary, pa.scalar("collective")).take(family.indices)
-    named = pc.if_else(communicates, collective.cast(pa.string()), None)
-    return labels | {"collective": pc.coalesce(work["collective"].cast(pa.string()), named).dictionary_encode()}
+    for name, values in of_collectives.items():
+        text = pa.types.is_dictionary(work[name].type)
+        plain = values.cast(pa.string()) if text else values
+        known = work[name].cast(pa.string()) if text else work[name]
+        found = pc.coalesce(known, pc.if_else(communicates, plain, None))
+        labels[name] = found.dictionary_encode() if text else found
+    return labels
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsightlens.attribution.intervals import each_once
-from nsightlens.columns.arrays import Int, Places, numbered
+from nsightlens.columns.arrays import Int, Mask, Places, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Operators:
     sequence: Int
     start: Int
 
-    def take(self, which: npt.NDArray[np.bool_] | Int) -> Operators:
+    def take(self, which: Mask | Int) -> Operators:
         """Return some of them."""
         return Operators(self.row[which], self.process[which], self.thread[which], self.sequence[which], self.start[which])
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, hash_rows, nullable, stretches
+from nsightlens.columns.arrays import MISSING, Hash, Int, Mask, Places, hash_rows, nullable, stretches
 from nsightlens.columns.spilled import LongColumn, values_at, whole
 
 MARGIN_NS = 1000
@@ -146,7 +144,7 @@ def _side_by_side(launches: Launches, rows: Int) -> Mask:
     return shared
 
 
-def _launch(launches: Launches, rows: npt.NDArray[Any] | slice) -> tuple[npt.NDArray[np.uint64], Mask]:
+def _launch(launches: Launches, rows: Int | slice) -> tuple[Hash, Mask]:
     """Return a hash of window, process and correlation id of these rows, and whether they have such an id."""
     template, ids = ((column[rows] if isinstance(rows, slice) else values_at(column, rows))
                      for column in (launches.template, launches.correlation))

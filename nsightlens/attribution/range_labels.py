@@ -1,4 +1,5 @@
-"""What people read of the ranges around a launch: operator, shapes, module, phase, path, collective; each combination once."""
+"""What people read of the ranges around a launch: operator, shapes, module, phase, path, collective, message; each combination
+once."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.attribution.intervals import at, each_once
+from nsightlens.attribution.messages import Messages
 from nsightlens.attribution.range_tree import COLLECTIVES, PHASES, RangeIndex
 from nsightlens.columns.arrays import Int, Places
 
-COLUMNS = ("phase", "op", "op_shapes", "module", "range_path", "collective")
+_TEXTS = ("phase", "op", "op_shapes", "module", "range_path", "collective")
 JOINT = " / "
 LEVELS = 64
 """As many ranges a path lists; one of more than these ends in "..."."""
@@ -21,9 +23,9 @@ LEVELS = 64
 class Labels:
     """The distinct labels of a profile's GPU work, numbered from 0: that of work of which nothing is known."""
 
-    def __init__(self, index: RangeIndex, listed: Places, templates: Iterable[pa.RecordBatch]) -> None:
+    def __init__(self, index: RangeIndex, listed: Places, templates: Iterable[pa.RecordBatch], moved: Messages) -> None:
         """listed: the places that GPU work was launched from, ascending, each once. templates: those of the ranges, with the
-        columns kind, name, shapes."""
+        columns kind, name, shapes. moved: what kernels that were launched from each place moved."""
         within = index.nested.nest.with_those_around(listed)
         operator, module = index.tree.operator[listed], index.module[listed]
         places = each_once(np.concatenate([within, operator, module]))
@@ -33,14 +35,16 @@ class Labels:
             index.phase[listed].astype(np.int64), _text_of(texts.name, index, operator),
             _text_of(texts.shapes, index, operator), _text_of(texts.name, index, module), paths.of(listed).astype(np.int64),
             index.collective[listed].astype(np.int64)]
-        number, first = _distinct(columns)
+        message = moved.of(listed)
+        number, first = _distinct([*columns, message])
+        self._moved, self._message = moved, np.concatenate([[-1], message[first]])
         self._number_of = np.zeros(len(index.tree.rows), dtype=np.int32)
         self._number_of[listed] = number + 1
         words: list[list[str | None]] = [list(PHASES), texts.names, texts.shapes_texts, texts.names, paths.texts,
                                          list(COLLECTIVES)]
         self._table = pa.RecordBatch.from_arrays(
             [pa.array([None, *(_word(known, code) for code in column[first].tolist())], pa.string())
-             for known, column in zip(words, columns, strict=True)], names=list(COLUMNS))
+             for known, column in zip(words, columns, strict=True)], names=list(_TEXTS))
 
     def of(self, places: Places) -> Places:
         """Return the number of the label at each place, 0 for place -1."""
@@ -51,7 +55,8 @@ class Labels:
         distinct, chosen = np.unique(numbers, return_inverse=True)
         few = self._table.take(pa.array(distinct))
         which = pa.array(chosen.reshape(-1))
-        return {name: few.column(name).dictionary_encode().take(which) for name in COLUMNS}
+        texts = {name: few.column(name).dictionary_encode().take(which) for name in _TEXTS}
+        return texts | {name: values.take(which) for name, values in self._moved.columns(self._message[distinct]).items()}
 
 
 def _word(words: list[str | None], code: int) -> str | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.attribution.intervals import Nest, at, nest
@@ -124,7 +123,7 @@ def stacks(calls: FrameCalls, called: Functions, base: int) -> tuple[Stacks, Fra
     frame = at(number, node)
     order = np.argsort(number)
     parent = at(number, parent[order])
-    host_ns: npt.NDArray[np.int64] = np.zeros(len(order), dtype=np.int64)
+    host_ns: Int = np.zeros(len(order), dtype=np.int64)
     np.add.at(host_ns, frame, calls.duration[found.rows])  # a sum of integers: bincount would add doubles
     function = function[order]
     recursive = _recursive(parent, depth[order], called.name[function])

@@ -15,6 +15,7 @@ import click
 
 from nsightlens import __version__
 from nsightlens.cli import messages
+from nsightlens.cli.interrupts import interruptible
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
@@ -122,7 +123,8 @@ def main() -> None:
     sys.excepthook = messages.defect
     warnings.showwarning = _say_warning
     try:
-        root.main(prog_name="nsightlens", standalone_mode=False)
+        with interruptible():
+            root.main(prog_name="nsightlens", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)

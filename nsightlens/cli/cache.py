@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from nsightlens.cli.ingest import count
+from nsightlens.cli.output import emit, output_options
 
 
 @click.command("cache")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
-def command(action: str) -> None:
+@output_options
+def command(action: str, form: str | None, output: Path | None, wide: bool) -> None:
     """Say what lies in the user's cache, or delete it: nsightlens cache clear.
 
     The cache holds what can be made again at any time: blank catalogs for new stores, rows of views that were asked of large
@@ -23,7 +27,15 @@ def command(action: str) -> None:
     from nsightlens.store import user_cache
 
     files = user_cache.files()
-    held = f"{count(len(files), 'file')}, {sum(file.stat().st_size for file in files) / 1e6:,.1f} MB"
+    size = sum(file.stat().st_size for file in files)
     if action == "clear":
         user_cache.clear()
+    if form or output:
+        import pyarrow as pa
+
+        folder = user_cache.folder()
+        emit(pa.table({"folder": pa.array([folder and str(folder)], pa.string()), "files": [len(files)], "bytes": [size],
+                       "cleared": [action == "clear"]}), form, output, wide=wide)
+        return
+    held = f"{count(len(files), 'file')}, {size / 1e6:,.1f} MB"
     click.echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")

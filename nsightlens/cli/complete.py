@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[str] | list[CompletionItem]"]
 _MOST = 200
-_VALUES = {
+VALUES = {
     "run": "SELECT DISTINCT run FROM profiles", "tool": "SELECT DISTINCT tool FROM profiles",
     "rank": "SELECT DISTINCT rank FROM processes WHERE rank IS NOT NULL",
     "step": "SELECT DISTINCT step FROM ranges WHERE step IS NOT NULL",
     "family": "SELECT DISTINCT family FROM kernels WHERE family IS NOT NULL",
     "kernel": "SELECT short_name FROM kernels WHERE short_name IS NOT NULL GROUP BY ALL ORDER BY sum(duration_ns) DESC",
 }
+"""The query for the values that a store has of what people name on a command line."""
 
 
 def of_store(what: str) -> Complete:
@@ -102,13 +103,13 @@ def _asked(context: click.Context, what: str) -> list[str]:
     """Return the values of the store of this command line, those of a number in its order."""
     import nsightlens as nl
 
-    if what not in _VALUES:
+    if what not in VALUES:
         return []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with nl.open(context.params.get("store")) as store:
-                found = store.sql(_VALUES[what]).column(0).to_pylist()
+                found = store.sql(VALUES[what]).column(0).to_pylist()
     except NsightlensError:
         return []
     return [str(one) for one in (found if what == "kernel" else sorted(found))]

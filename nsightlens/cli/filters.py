@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import VALUES, of_store
 from nsightlens.errors import UsageError
+from nsightlens.views.figures import spans
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -21,8 +22,6 @@ _NUMBERED = ("rank", "step")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 _MOST = 10_000  # numbers in a range
 _FEW = 20
-_KNOWN = {"run": "SELECT DISTINCT run FROM profiles ORDER BY ALL", "tool": "SELECT DISTINCT tool FROM profiles ORDER BY ALL",
-          "rank": "SELECT DISTINCT rank FROM processes WHERE rank IS NOT NULL ORDER BY ALL"}
 
 
 def filter_options(function: _T) -> _T:
@@ -48,20 +47,28 @@ def chosen(options: Mapping[str, Any]) -> dict[str, list[object]]:
 
 
 def confirm(store: Store, filters: Mapping[str, object]) -> None:
-    """Raise UsageError for a run, tool or rank that the store does not have, and name those that it has.
+    """Raise UsageError for a run, rank, tool or family that the store does not have, or where it has none of the steps; name
+    those that it has.
 
-    filters: column -> values, as `chosen` gives them, or only_<column> -> a value or several, as a view is asked.
+    filters: column -> values, as `chosen` gives them, or only_<column> or which_<column> -> a value or several, as a view is
+    asked.
     """
-    for column, query in _KNOWN.items():
-        given = filters.get(column, filters.get(f"only_{column}", ()))
-        wanted = given if isinstance(given, (list, tuple)) else [given]
-        if not wanted:
+    for column in COLUMNS:
+        given = next((filters[name] for name in (column, f"only_{column}", f"which_{column}") if name in filters), None)
+        wanted = list(given) if isinstance(given, (list, tuple)) else [given]
+        if given is None or not wanted:
             continue
-        known = store.sql(query).column(0).to_pylist()
-        for value in wanted:
-            if str(value) not in map(str, known):
-                shown = ", ".join(map(str, known[:_FEW])) + (", …" if len(known) > _FEW else "")
-                raise UsageError(f"--{column} {value}: the store has {shown or 'none'}")
+        known = sorted(store.sql(VALUES[column]).column(0).to_pylist())
+        unknown = [value for value in wanted if str(value) not in map(str, known)]
+        if unknown and (column != "step" or len(unknown) == len(wanted)):
+            raise UsageError(f"--{column} {unknown[0]}: the store has {_listed(column, known)}")
+
+
+def _listed(column: str, known: list[object]) -> str:
+    """Return what a column holds, for a message: 0-7; gemm, memory."""
+    if known and column in _NUMBERED:
+        return spans(map(str, known))
+    return (", ".join(map(str, known[:_FEW])) or "none") + (", …" if len(known) > _FEW else "")
 
 
 def _numbers(column: str, text: str) -> list[int]:

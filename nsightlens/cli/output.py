@@ -18,6 +18,7 @@ import click
 from nsightlens import __version__
 from nsightlens.cli.colour import wanted
 from nsightlens.cli.messages import remember_store
+from nsightlens.cli.pager import print_paged
 from nsightlens.cli.tables import ROWS, Style, harmless, output_width, render
 from nsightlens.errors import NsightlensError, UsageError
 
@@ -97,7 +98,7 @@ def emit_batches(
 
     CSV, JSON and Parquet are written as the tables come; a table for people needs them all.
     """
-    form = form or _by_ending(output)
+    form = form or format_of(output)
     began = next(tables)  # what is wrong with the question shows here, before a file is touched
     counted = _Counted(chain([began], tables))
     if form == "parquet":
@@ -107,7 +108,11 @@ def emit_batches(
         colour = form == "table" and output is None and wanted(sys.stdout)
         style = Style(None if output else output_width(), wide, units, first, rows, colour=colour)
         texts = {"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form]
-        write(texts, output, is_harmless=colour)
+        if form == "table" and output is None:
+            text = "".join(texts)
+            print_paged(text if colour or not sys.stdout.isatty() else harmless(text))
+        else:
+            write(texts, output)
     return counted.rows
 
 
@@ -140,7 +145,7 @@ def emit_page(
 
     Only what is written is computed. Raises as `emit`.
     """
-    form = form or _by_ending(output)
+    form = form or format_of(output)
     if form != "json":
         emit(main(), form, output, wide=wide)
         return
@@ -153,15 +158,11 @@ def _versions() -> dict[str, object]:
     return {"nsightlens": __version__, "format_version": FORMAT_VERSION}
 
 
-def write(texts: Iterable[str], output: Path | None, *, is_harmless: bool = False) -> None:
-    """Write texts to standard output or a file. Raises NsightlensError where it cannot be written.
-
-    is_harmless: they have no escapes but ours.
-    """
+def write(texts: Iterable[str], output: Path | None) -> None:
+    """Write texts to standard output or a file. Raises NsightlensError where it cannot be written."""
     if output is None:
         for text in texts:
-            shown = harmless(text) if sys.stdout.isatty() and not is_harmless else text
-            click.echo(shown, nl=False, color=True)  # else click takes escapes out
+            click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
         return
     try:
         with output.open("w", encoding="utf-8") as file:
@@ -177,8 +178,8 @@ def check_ending(output: Path, endings: Sequence[str]) -> None:
         raise UsageError(f"{output}: unknown extension; use {listed}")
 
 
-def _by_ending(output: Path | None) -> str:
-    """Return the format that a file's extension sets. Raises UsageError for an unknown extension."""
+def format_of(output: Path | None) -> str:
+    """Return the format that a file's extension sets; without a file, a table. Raises UsageError for an unknown extension."""
     if output is None or output.suffix == ".txt":
         return "table"
     if output.suffix[1:] not in FORMATS:

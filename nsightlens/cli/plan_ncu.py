@@ -11,7 +11,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import confirm
-from nsightlens.cli.output import emit, format_options, store_option, views_option
+from nsightlens.cli.output import emit, output_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
@@ -37,12 +37,13 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 @click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Where ncu_wrapper.sh is.")
 @click.option("--run-dir", default="ncu-plan", show_default=True, metavar="DIR", help="Folder for captures: DIR/01, DIR/02, ….")
 @click.option("--lines", is_flag=True, help="Print the command lines only.")
-@format_options
+@output_options
 @store_option
 @views_option
 def command(
     application: tuple[str, ...], run: str | None, rank: int | None, cover: float, metric_set: str, budget: str | None,
-    wrapper: str, run_dir: str, lines: bool, form: str | None, wide: bool, store: Path | None, views: Path | None,
+    wrapper: str, run_dir: str, lines: bool, form: str | None, output: Path | None, wide: bool, store: Path | None,
+    views: Path | None,
 ) -> None:
     """Choose the launches worth profiling with ncu, and print the command lines that do it.
 
@@ -58,8 +59,8 @@ def command(
     """
     import nsightlens as nl
 
-    if lines and form is not None:
-        raise UsageError("--lines and --format exclude each other")
+    if lines and (form or output):
+        raise UsageError("--lines goes with neither --format nor --output: nsightlens plan-ncu --lines > plan.sh")
     with nl.open(store, views=views) as opened:
         confirm(opened, {} if rank is None else {"rank": [rank]})
         plan = opened.view("ncu_plan", which_run=_chosen(opened, run), which_rank=rank, cover=cover, metric_set=metric_set,
@@ -70,8 +71,8 @@ def command(
     if lines:
         click.echo("\n".join(printed))
         return
-    if form not in (None, "table"):
-        emit(_table(plan, rows, printed), form, None)
+    if output or form not in (None, "table"):
+        emit(_table(plan, rows, printed), form, output, wide=wide)
         return
     named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"])} for row in rows]
     emit(_table(plan, named, printed).select(_SHOWN), form, None, wide=wide)

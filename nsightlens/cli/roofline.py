@@ -14,7 +14,7 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
-from nsightlens.cli.output import emit, format_options, store_option, views_option
+from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names import labels
 
@@ -108,6 +108,8 @@ def command(
     with ExitStack() as stack:
         opened = opened_store(captures, store, views, stack)
         wanted = chosen(filters)
+        view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
+        filtered = parameters_of(view, opened.views, wanted)
         confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
@@ -117,8 +119,7 @@ def command(
         for text in meant.unknown:
             click.echo(unlike(opened, text), err=True)
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
-        view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
-        table = opened.view(view, **parameters_of(view, opened.views, wanted), **parameters, **more)
+        table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
             raise NsightlensError(_no_match(opened, kernels, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         _check_gpu(opened, table, gpu)
@@ -142,9 +143,9 @@ def command(
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
     """Raise UsageError for an extension that cannot be written, and MissingExtraError where nothing can be drawn."""
-    for path, endings in ((output, (".png", ".svg", ".pdf")), (points, (".csv", ".json", ".parquet"))):
-        if path is not None and path.suffix.lower() not in endings:
-            raise UsageError(f"{path}: the file name must end in {' or '.join(endings)}")
+    for path, endings in ((output, PICTURES), (points, (".csv", ".json", ".parquet"))):
+        if path is not None:
+            check_ending(path, endings)
     if output is not None:
         import_module("nsightlens.plots")
 
@@ -352,7 +353,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
     if not here:
         selected = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
-        return f"ncu profiled nothing in {selected}; there are: {runs}"
+        return f"ncu profiled nothing of {selected}; it profiled kernels of {runs}"
     if not kernels:
         return "ncu profiled kernels, but none of their counters can be read"
     return "; ".join(unlike(store, text) for text in kernels)

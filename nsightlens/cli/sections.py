@@ -363,7 +363,8 @@ def _gpus(rows: Sequence[Row]) -> list[str]:
 
 def _stepped(asked: Page, tool: str) -> bool:
     """Return whether the tool recorded steps: else one row stands for the whole capture of a process."""
-    return any(row["step_id"] is not None for row in asked.ask("step_breakdown", only=("tool", "step_id")) if row["tool"] == tool)
+    return any(row["step_id"] is not None for row in asked.ask("step_breakdown", only=("tool", "step_id"), only_step=None)
+               if row["tool"] == tool)
 
 
 def _outside_steps(asked: Page, tool: str) -> str:

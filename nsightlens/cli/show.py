@@ -14,7 +14,8 @@ from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint
-from nsightlens.cli.output import emit_batches, output_options, store_option, views_option
+from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
+from nsightlens.cli.tables import ids_last
 from nsightlens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ def command(
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         confirm(opened, asked)
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
-        shown = _limited(_arranged(tables, _names(columns, found), _order(sort, found)), limit)
+        names = _names(columns, found)
+        if not names and (form or format_of(output)) == "table":
+            names = ids_last([name for name, _ in found.columns])
+        shown = _limited(_arranged(tables, names, _order(sort, found)), limit)
         first = () if columns else found.first
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
             for line in why_empty(opened, found, asked):

@@ -20,6 +20,8 @@ _UNITS = ("_ns", "_bytes")
 _RATES = {"bytes_per_s": "B", "flop_per_s": "FLOP"}
 _NAME_WIDTH = 72
 _NARROW_NAME = 20
+_WORTH_A_LINE = 3
+_NAMED = 12
 _KERNELS = ("name", "kernel")
 """Columns of long names that are asked for: before one is cut below a third of the width, a figure goes."""
 _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not")
@@ -46,10 +48,20 @@ class Column:
     shortest: int = 18
     width: int = 0
     shown_as: str = ""
+    folded: bool = False
+
+    def heads(self) -> list[str]:
+        """Return the lines of its header: one, or, folded, two of about the same length."""
+        name = self.shown_as or self.name
+        breaks = [place for place, letter in enumerate(name) if letter == "_"] if self.folded else []
+        if not breaks or len(name) <= max(map(len, self.cells), default=0) + _WORTH_A_LINE:
+            return [name]
+        at = min(breaks, key=lambda place: (max(place, len(name) - place), place))
+        return [name[:at], name[at:]]
 
     def natural(self) -> int:
         """Return the width that shows everything."""
-        return max([len(self.shown_as or self.name), *(len(cell) for cell in self.cells)])
+        return max(map(len, [*self.heads(), *self.cells]))
 
     def least(self) -> int:
         """Return the width below which the column says nothing: numbers and short texts cannot shrink."""
@@ -81,6 +93,11 @@ class Style:
     rows: int = ROWS
     of: int = 0
     colour: bool = False
+
+
+def ids_last(names: Sequence[str]) -> list[str]:
+    """Return the columns as people read them: those that only tell rows apart at the end."""
+    return sorted(names, key=lambda name: name.endswith(_IDS))
 
 
 def harmless(text: str) -> str:
@@ -119,12 +136,10 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         columns = _fit(columns, width, style.first)
     left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]
     for column in columns:
-        column.name = column.shown_as or column.name
-    for column in columns:
         column.width = column.width or column.natural()
         if column.name not in _PROSE:
             column.fit()
-    lines = [GAP.join(c.placed(c.name) for c in columns).rstrip(), "─" * _total(columns)]
+    lines = [*_header(columns), "─" * _total(columns)]
     for i in range(len(shown)):
         lines.extend(_row(columns, i, style.colour))
     if not rows:
@@ -153,11 +168,20 @@ def _column(name: str, values: list[object], is_text: bool, style: Style) -> Col
 
 
 def _read_in_units(names: Sequence[str], columns: Sequence[Column]) -> None:
-    """Let the headers of times go without the unit that their cells have: total_ns as total, step_ns beside step as step time."""
+    """Let headers go without the unit that their cells have: total_ns is total, step_ns beside step is step time, and
+    achieved_flop_per_s is achieved, where no other column is."""
+    short = {name: _without_unit(name) for name in names}
     for name, column in zip(names, columns, strict=True):
+        taken = [*names, *(other for key, other in short.items() if key != name)]
         if name.endswith("_ns") and not name.endswith(_MOMENTS):
-            short = name.removesuffix("_ns")
-            column.shown_as = f"{short} time" if short in names else short
+            column.shown_as = f"{short[name]} time" if short[name] in names else short[name]
+        elif not name.endswith("_ns") and short[name] not in taken:
+            column.shown_as = short[name]
+
+
+def _without_unit(name: str) -> str:
+    rate_of = next((ending for ending in _RATES if name.endswith(f"_{ending}")), None)
+    return name.removesuffix(f"_{rate_of}") if rate_of else name.removesuffix("_ns")
 
 
 def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[Column]]:
@@ -175,8 +199,23 @@ def _total(columns: list[Column]) -> int:
 
 
 def _fit(columns: list[Column], width: int, first: Sequence[str]) -> list[Column]:
+    """Return the columns that fit, with their widths; long headers take two lines where more columns fit then."""
+    kept = _kept(columns, width, first)
+    if len(kept) == len(columns):
+        return kept
+    for column in columns:
+        column.folded = True
+    more = _kept(columns, width, first)
+    if len(more) > len(kept):
+        return more
+    for column in columns:
+        column.folded = False
+    return _kept(columns, width, first)
+
+
+def _kept(columns: list[Column], width: int, first: Sequence[str]) -> list[Column]:
     """Return the columns that fit, with their widths: first names shrink, then columns go from the right, keys last, and after
-    them those that are asked for first."""
+    them those that are asked for first, the last of these first."""
     kept = list(columns)
     while kept:
         for column in kept:
@@ -206,7 +245,8 @@ def _dispensable(kept: list[Column], first: Sequence[str]) -> Column | None:
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
     choices = (free, plain, keys, figures[1:], ids, figures, kept[1:])
     others = ([column for column in candidates if column.name not in first] for candidates in (*choices, kept))
-    return next((candidates[-1] for candidates in (*others, *choices) if candidates and len(kept) > 1), None)
+    wanted = sorted((column for column in kept if column.name in first), key=lambda column: first.index(column.name))
+    return next((candidates[-1] for candidates in (*others, wanted, *choices) if candidates and len(kept) > 1), None)
 
 
 def _distinguishes_nothing(column: Column, kept: list[Column]) -> bool:
@@ -217,6 +257,14 @@ def _distinguishes_nothing(column: Column, kept: list[Column]) -> bool:
 def _distinct(columns: list[Column]) -> int:
     """Return how many rows the keys and ids among the columns distinguish."""
     return len(set(zip(*(c.cells for c in columns if c.name in _KEYS or c.name.endswith(_IDS)), strict=True)))
+
+
+def _header(columns: list[Column]) -> list[str]:
+    """Return the lines of the header, the last of each column on the last line."""
+    heads = [column.heads() for column in columns]
+    depth = max(map(len, heads), default=1)
+    filled = [[""] * (depth - len(head)) + head for head in heads]
+    return [GAP.join(c.placed(head[line]) for c, head in zip(columns, filled, strict=True)).rstrip() for line in range(depth)]
 
 
 def _alike(columns: list[Column], width: int) -> list[str]:
@@ -239,7 +287,8 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
 
 def _missing(columns: Sequence[str], rows: int, width: int | None) -> list[str]:
     """Return what is not shown, by name, and how to see it."""
-    parts = [f"{_count(len(columns), 'column')} ({', '.join(columns)})"] if columns else []
+    names = ", ".join([*columns[:_NAMED], *(["…"] if len(columns) > _NAMED else [])])
+    parts = [f"{_count(len(columns), 'column')} ({names})"] if columns else []
     parts += [_count(rows, "row")] if rows > 0 else []
     text = f"({' and '.join(parts)} more: --wide, or --format csv)"
     return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []

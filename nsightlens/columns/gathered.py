@@ -23,6 +23,7 @@ _PER_ROW = {
     "api_calls": ("correlation_id", "start_ns", "duration_ns"),
     "synchronizations": ("correlation_id",),
     "cuda_events": ("correlation_id",),
+    "host_functions": ("correlation_id",),
     "overheads": ("correlation_id",),
     "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
     "frame_calls": ("start_ns", "duration_ns"),

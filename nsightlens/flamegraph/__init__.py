@@ -43,7 +43,7 @@ class Stack:
 def stacks(tree: pa.Table, weight: str) -> Iterator[Stack]:
     """Yield the stacks of the rows of the view that a weight is of, in its order. weight: one of WEIGHTS.
 
-    A process is named by as much of run, rank and id as tells it from the others. Where it has several threads, the thread is
+    A process is named by as much of run, rank and id as no other shares. Where it has several threads, the thread is
     the outermost frame.
     """
     rows: list[dict[str, Any]] = tree.to_pylist()

@@ -136,7 +136,7 @@ def _of_all(calls: Calls, matched: Matched, ranks: set[int]) -> Matched | None:
 
 
 def _of_several(calls: Calls, matched: Matched, fewest: int = 2) -> Matched:
-    """Return the calls that are known on so many ranks or more, numbered anew, sorted by call and rank."""
+    """Return the calls that are known on so many ranks or more, renumbered, sorted by call and rank."""
     known = np.bincount(matched.call)
     kept = np.flatnonzero(known[matched.call] >= fewest)
     kept = kept[np.lexsort((calls.rank[matched.place[kept]], matched.call[kept]))]

@@ -32,10 +32,10 @@ def distinct(forms: Mapping[str, Sequence[str]], longest: int, taken: Iterable[s
     for form in range(max(map(len, forms.values()), default=0)):
         for _ in range(_ROUNDS):
             shared = _shared({name: _joined(first[name], words[name], longest) for name in forms})
-            told = [pair for names in shared for pair in _told_apart({name: forms[name][form] for name in names})]
-            if not told:
+            pairs = [pair for names in shared for pair in _told_apart({name: forms[name][form] for name in names})]
+            if not pairs:
                 break
-            for name, word in told:
+            for name, word in pairs:
                 if word and len(", ".join([*words[name], word])) <= longest * 2 // 3:
                     words[name].append(word)
     return _numbered({name: _joined(first[name], words[name], longest) for name in forms}, longest, taken)
@@ -66,7 +66,7 @@ def _told_apart(texts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _word(text: str, start: int, belongs: Callable[[str], bool]) -> str:
-    """Return the word at `start`, or the sign there; no more of it than tells that it is too long."""
+    """Return the word at `start`, or the sign there; no more of it than shows that it is too long."""
     end = start
     while end < len(text) and end - start <= _EXCERPT and belongs(text[end]):
         end += 1

@@ -84,6 +84,16 @@ FROM graph_executions
 WHERE process_id = $process AND start_ns BETWEEN $first AND $last
 UNION ALL
 SELECT
+    f.start_ns, f.duration_ns, f.device, f.context, f.stream, f.host_function_id, 1, f.launch_id, a.start_ns, a.duration_ns,
+    a.thread, 'host_function', to_json('host function'),
+    json_merge_patch('{}', to_json({
+        host_function_id: f.host_function_id::VARCHAR, duration_ns: f.duration_ns, kind: f.kind, correlation_id: f.correlation_id,
+        graph_id: f.graph_id, graph_node_id: f.graph_node_id::VARCHAR}))
+FROM host_functions AS f
+LEFT JOIN api_calls AS a ON f.launch_id = a.launch_id AND a.process_id = $process
+WHERE f.process_id = $process AND f.start_ns IS NOT NULL AND coalesce(a.start_ns, f.start_ns) BETWEEN $first AND $last
+UNION ALL
+SELECT
     start_ns, duration_ns, device, NULL, stream, range_id, 0, NULL, NULL, NULL, NULL,
     kind, to_json(coalesce(name, kind)),
     json_merge_patch('{}', to_json({range_id: range_id::VARCHAR, duration_ns: duration_ns}))
@@ -100,6 +110,7 @@ FROM (
     SELECT device, stream, context FROM kernels WHERE process_id = $process
     UNION ALL SELECT device, stream, context FROM memory_ops WHERE process_id = $process
     UNION ALL SELECT device, stream, context FROM graph_executions WHERE process_id = $process
+    UNION ALL SELECT device, stream, context FROM host_functions WHERE process_id = $process
 )
 WHERE context IS NOT NULL
 GROUP BY device, stream

@@ -182,9 +182,9 @@ def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls
 
 
 def linked_to_calls(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> dict[str, CallLinks]:
-    """Return, by table, the calls of what is part of an API call: waits, records of events, overhead."""
+    """Return, by table, the calls of what is no GPU work: waits, records of events, host functions, overhead."""
     columns, found = recorded.columns, {}
-    for table in ("synchronizations", "cuda_events", "overheads"):
+    for table in ("synchronizations", "cuda_events", "host_functions", "overheads"):
         process = _process_of_rows(identified.process_of[table], columns.take_long(table, "template"))
         unknown = np.broadcast_to(MISSING, len(process))  # when it began says nothing of its call
         correlation = columns.take_long(table, "correlation_id")

@@ -43,7 +43,7 @@ def torch_profile(run_dir: str | Path | None = None, *, ingest: bool | str | Pat
 
     run_dir: names the run, too; else NSIGHTLENS_RUN_DIR, else a folder below nsightlens-runs/.
     ingest: True: ingest run_dir at the end into the default store, or a path: into that store; Recording.store is then the
-        store, opened. In a job of several ranks rank 0 does it once all have written, which torch.distributed tells.
+        store, opened. In a job of several ranks rank 0 does it once all have written, as torch.distributed knows.
     options: those of torch_profiler.py, with underscores. Of the schedule, in steps (skip_first=5, wait=1, warmup=1, active=3,
         repeat=1): where at least one is given, Recording.step() ends a step; else the block is recorded whole. What is
         recorded: record_shapes=True, profile_memory=False, with_stack=False, with_flops=True, with_modules=False,

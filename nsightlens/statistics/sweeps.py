@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Int = npt.NDArray[np.int64]
+from nsightlens.columns.arrays import Int
+
 _STRETCH = 1 << 17
 """Edges that are looked at together."""
 _BITS, _WHOLE = 63, 52

@@ -70,7 +70,7 @@ class Change:
 
     @property
     def gone(self) -> list[str]:
-        """Return the profiles whose rows leave the store, those that come anew included."""
+        """Return the profiles whose rows leave the store, those that are read again included."""
         return sorted(self.removed | {added[0] for added in self.added})
 
     @property

@@ -122,7 +122,7 @@ def _placed(group: Sequence[Bundle], root: Path) -> Bundle:
 def without(one: Bundle, gone: Set[str], root: Path) -> Bundle | None:
     """Return a bundle without the rows of profiles that go, written again where it has any; None where none is left.
 
-    A part that is missing or damaged stays named: what it held is told by those who check the store.
+    A part that is missing or damaged stays named: the checks of the store report what it held.
     """
     if gone.isdisjoint(one.profiles):
         return one

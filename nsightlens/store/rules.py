@@ -13,7 +13,7 @@ VERSIONS = {
     "attribution": 2,
     "overruns": 1,
     "matching": 2,
-    "nsys": 9,
+    "nsys": 11,
     "ncu": 3,
     "kineto": 8,
     "steps": 1,

@@ -1,6 +1,6 @@
 """Views that several others read: in a small store, computed once for a connection.
 
-DuckDB plans a view anew wherever it is named, with all that lies below: a question about the true roofline names the launches
+DuckDB plans a view again wherever it is named, with all that lies below: a question about the true roofline names the launches
 of ncu 33 times, and in a small store planning is nearly all of its cost. So the views below a question that more than one view
 or analysis reads become temporary tables before it is asked; they hide the catalog's views of their names, below other views too.
 """

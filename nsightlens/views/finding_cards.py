@@ -18,7 +18,7 @@ _SAID = 3
 _NAMED = 4
 """Late ranks that it names."""
 _BY_WHAT = ("headroom", "capture", "profiler")
-"""Rules whose findings are told apart by what they say."""
+"""Rules of which two findings differ only in what they say."""
 _HOST = ("host", "tiny_kernels", "data_loader", "api_call")
 """Rules that say why a rank is late, where they fire on the late ranks alone."""
 

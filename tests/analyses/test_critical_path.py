@@ -238,7 +238,7 @@ CALL = st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(1, 2), st.s
     ("cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaStreamWaitEvent")))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(work=st.lists(PIECE, min_size=1, max_size=12), calls=st.lists(CALL, max_size=8), operators=st.lists(CALL, max_size=6))
 @pytest.mark.long
 def test_any_path_is_contiguous_and_ends_with_the_last_end(

@@ -120,7 +120,8 @@ def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list
 
 
 def test_times_are_said_in_milliseconds_from_one_on() -> None:
-    assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000)] == ["1.5 µs", "999.9 µs", "1.0 ms", "2,345.6 ms"]
+    assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 2_345_600_000, 35_630_000_000)] == [
+        "1.5 µs", "999.9 µs", "1.0 ms", "2,345.6 ms", "35.6 s"]
 
 
 def test_many_functions_that_each_take_little_are_not_named() -> None:
@@ -164,9 +165,9 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
 
 
 def test_a_late_rank_is_named_in_its_process_group() -> None:
-    """Of two groups, rank 1 is last twice in the one and once in the other; of one group nothing needs to be said."""
-    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last}
-            for group, last in (("tp", 1), ("tp", 1), ("dp", 1), ("dp", None)) for rank in range(2)]
+    """Of two groups, rank 1 comes late to the one by itself, if not as often; of one group nothing needs to be said."""
+    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last, "lag_ns": 90, "inherited_ns": had}
+            for group, last, had in (("tp", 1, 20), ("tp", 1, 90), *3 * [("dp", 1, 80)], ("dp", None, None)) for rank in range(2)]
     named = Groups(asking(catalog()))
     assert _groups(pa.Table.from_pylist(rows), named) == {("r", "nsys", 1): ", 2 times in process group tp"}
     assert _groups(pa.Table.from_pylist(rows[:4]), named) == {}

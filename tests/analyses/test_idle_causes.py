@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import idle_causes
+from nsightlens.columns import arrays
 from nsightlens.errors import UsageError
 from tests.catalogs import asking, catalog, fill, rows_of
 from tests.places import sqlite_captures
@@ -26,9 +28,12 @@ WAITS = "synchronization_id,launch_id,context,stream,start_ns,duration_ns,kind,e
 AWAITING = ("DeviceSynchronize", "CtxSynchronize", "StreamSynchronize", "EventSynchronize", "ThreadSynchronize")
 
 
-@pytest.fixture(scope="module")
-def empty() -> duckdb.DuckDBPyConnection:
-    return catalog()
+@pytest.fixture(scope="module", params=[None, 1], ids=["all gaps at once", "gap by gap"])
+def empty(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param:
+            patched.setattr(arrays, "STRETCH", request.param)
+        yield catalog()
 
 
 def _rows(table: str, names: str, text: str) -> list[dict[str, Any]]:
@@ -122,6 +127,35 @@ def test_a_call_within_another_and_a_copy(empty: duckdb.DuckDBPyConnection) -> N
     assert _causes(empty, tables) == [
         ("launch", "cuLaunchKernel", "cudaMemcpy", 18, 1), ("call", "cudaMemcpy", "cudaMemcpy", 10, 1),
         ("cpu", None, "cudaMemcpy", 10, 1), ("call", "cudaLaunchKernel", "cudaMemcpy", 2, 1)]
+
+
+FUNCTIONS = "host_function_id,context,stream,start_ns,duration_ns,launch_id,kind"
+
+
+def test_what_had_to_wait_for_a_function_of_the_host(empty: duckdb.DuckDBPyConnection) -> None:
+    """Two functions of stream 7 overlap each other and the ends of its gap, from 100 to 190; that of stream 8 holds up nothing.
+    The thread waits from 20 to 150, launches the next kernel from 160 on, the last before the gap in front of it began."""
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, """1,1,0,5,cudaLaunchKernel
+            2,1,6,2,cudaLaunchHostFunc
+            3,1,20,130,cudaDeviceSynchronize
+            4,1,160,8,cudaLaunchKernel
+            5,1,170,8,cudaLaunchKernel"""),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,90,1,k1\n2,g,1,7,190,10,4,k2\n3,g,1,7,210,10,5,k3"),
+        "host_functions": _rows("host_functions", FUNCTIONS, """1,1,7,90,30,2,launch
+            2,1,7,110,25,,launch
+            3,1,7,180,20,2,launch
+            4,1,8,150,30,2,launch
+            5,1,7,205,1,2,launch
+            6,1,7,,,2,launch"""),
+    }
+    sync = "cudaDeviceSynchronize"
+    expected = [
+        ("host_function", "cudaLaunchHostFunc", None, 31, 2), ("launch", "cudaLaunchKernel", sync, 20, 1),
+        ("host_function", None, None, 15, 1), ("synchronisation", sync, sync, 15, 1), ("cpu", None, sync, 10, 1),
+        ("queue", None, None, 9, 1)]
+    assert _causes(empty, tables) == expected
+    assert _causes(empty, tables, per="stream") == expected
 
 
 def test_it_is_per_device_or_per_stream(empty: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightlens as nl
@@ -87,7 +87,7 @@ def counted(pieces: Sequence[Piece], ns: int) -> str:
     return HOST.get(first[2], "CUDA graph, kernels unknown" if first[2] == "graph" else first[2])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pieces=st.lists(st.tuples(st.sampled_from((*GPU, *HOST)), st.integers(-5, 85), st.integers(0, 25)), max_size=25))
 @pytest.mark.long
 def test_agrees_with_a_look_at_every_nanosecond(empty: duckdb.DuckDBPyConnection, pieces: list[Piece]) -> None:
@@ -103,7 +103,7 @@ def test_agrees_with_a_look_at_every_nanosecond(empty: duckdb.DuckDBPyConnection
     assert mean.keys() <= off.keys() and all(abs(by) < 1 for by in off.values())
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(pieces=st.lists(st.tuples(st.sampled_from((*GPU, *HOST)), st.integers(-5, 85), st.integers(0, 60)), min_size=5,
                        max_size=25))
 @pytest.mark.long

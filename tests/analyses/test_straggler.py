@@ -92,6 +92,21 @@ def test_who_was_held_up_by_another_group_is_no_straggler(shared: Shared) -> Non
     assert abs(rows[JOB.late]["caused_delay_ns"] - alone) < 12 * 3_000
 
 
+def test_the_late_rank_has_what_all_groups_wait_and_the_slow_link_nothing(shared: Shared) -> None:
+    """Six neighbours wait 250 us for it in each step, and one that the slow link held up for 180 us waits the rest; then all 21
+    ranks of the other tensor groups wait that rest (in the first step 250 us), each for the rank that the late one held up."""
+    with nl.open(shared("held-up", _simulate) / "store") as store:
+        rows = {row["rank"]: row for row in store.view("straggler").to_pylist() if row["rank"] is not None}
+        first = store.view("findings").to_pylist()[0]
+    alone = 250_000 + 11 * (250_000 - 180_000)
+    later = 21 * alone
+    assert abs(rows[JOB.late]["propagated_wait_ns"] - later) < 12 * 21 * 3_000
+    assert abs(rows[JOB.late]["others_wait_ns"] - (12 * 6 * 250_000 + alone + later)) < 12 * 28 * 3_000
+    assert sum(row["propagated_wait_ns"] for rank, row in rows.items() if rank != JOB.late) < 0.001 * later
+    assert (first["rule"], first["rank"], first["total_ns"]) == ("straggler", JOB.late, rows[JOB.late]["others_wait_ns"])
+    assert "12 times in tensor group 3;" in first["what"] and "ms of the waiting in later collectives" in first["what"]
+
+
 def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> None:
     """180 us more than the 60 us of the other data-parallel groups, in each of the 12 steps; the late rank slows no group."""
     with nl.open(shared("held-up", _simulate) / "store") as store:

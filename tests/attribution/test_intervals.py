@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.attribution.intervals import Nest, at, each_once, nest
@@ -27,7 +27,6 @@ def _ordered(rows: Rows) -> list[tuple[int, int, int, int]]:
     return sorted(kept, key=lambda one: (one[0], one[1], -one[2], one[3]))
 
 
-@settings(deadline=None)
 @given(INTERVALS)
 def test_the_innermost_interval_around_each_is_the_last_before_it_that_ends_no_sooner(rows: Rows) -> None:
     found, ordered = _nest(rows), _ordered(rows)
@@ -37,7 +36,6 @@ def test_the_innermost_interval_around_each_is_the_last_before_it_that_ends_no_s
         assert found.above[place] == (around[-1] if around else -1)
 
 
-@settings(deadline=None)
 @given(INTERVALS, st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 21), st.integers(0, 3)), max_size=8))
 def test_the_innermost_interval_around_anything(rows: Rows, asked: Rows) -> None:
     ordered = _ordered(rows)
@@ -48,7 +46,6 @@ def test_the_innermost_interval_around_anything(rows: Rows, asked: Rows) -> None
         assert place == (around[-1] if around else -1)
 
 
-@settings(deadline=None)
 @given(INTERVALS, st.integers(0, 1 << 14))
 def test_depth_nearest_and_those_around(rows: Rows, wanted: int) -> None:
     found = _nest(rows)
@@ -91,7 +88,6 @@ def test_values_at_places_and_codes_of_pairs() -> None:
 NUMBERS = st.one_of(st.integers(-3, 9), st.integers(-(1 << 63), (1 << 63) - 1))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=12))
 def test_codes_number_the_pairs_in_their_order(pairs: list[tuple[int, int]]) -> None:
     one, other = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in range(2))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.attribution import launch_correlation
@@ -99,7 +99,6 @@ def test_ncu_rows_are_ordered_by_their_id() -> None:
     assert order.place.tolist() == [1, 0, 2]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 50), st.integers(0, 3)), max_size=60))
 def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -> None:
     """Oracle: sort the same rows with Python's tuples."""

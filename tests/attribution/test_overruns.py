@@ -88,7 +88,7 @@ def test_kernels_of_a_graph_may_run_side_by_side() -> None:
     assert (late.rows.tolist(), late.overrun[0]) == ([0, 2, 5], 89_000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data(), stretch=st.integers(1, 9), ordered=st.booleans(), on_disk=st.booleans())
 def test_as_the_definition_says(data: st.DataObject, stretch: int, ordered: bool, on_disk: bool) -> None:
     times = st.integers(0, 30).map(lambda n: n * 700)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.attribution.range_tree import PHASES, RangeIndex, Ranges, index, nested, traits
@@ -88,7 +88,6 @@ def _forward_of(ranges: list[Range], chains: dict[int, list[int]]) -> dict[int, 
     return found
 
 
-@settings(deadline=None)
 @given(RANGES)
 def test_parents_operators_modules_and_phases(ranges: list[Range]) -> None:
     found, chains = _index(ranges), _chains(ranges)
@@ -123,7 +122,6 @@ def test_parents_operators_modules_and_phases(ranges: list[Range]) -> None:
         assert (tree.rows[module] if module >= 0 else -1) == (modules[0] if modules else -1)
 
 
-@settings(deadline=None)
 @given(RANGES, st.lists(st.integers(0, 22), max_size=5))
 def test_steps_are_the_outermost_of_the_process(ranges: list[Range], times: list[int]) -> None:
     steps = [row for row, one in enumerate(ranges) if one.kind == "step"]

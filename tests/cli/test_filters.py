@@ -64,12 +64,14 @@ def test_the_options_are_the_five() -> None:
 
 
 @pytest.mark.parametrize("asked", [
-    ["show", "busy_time"], ["summary"], ["compare", "ranks"], ["plot", "step_breakdown", "-o", "x.png"]])
-@pytest.mark.parametrize(("option", "known"), [("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "0, 1")])
+    ["show", "step_timeline"], ["summary"], ["compare", "ranks"], ["plot", "step_timeline", "-o", "x.png"]])
+@pytest.mark.parametrize(("option", "known"), [
+    ("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "0-1"), ("--step", "0-4"),
+    ("--family", "collective, convolution, elementwise, gemm")])
 def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     bundled_store: Path, asked: list[str], option: str, known: str,
 ) -> None:
-    value = "77" if option == "--rank" else "nowhere"
+    value = "77" if option in ("--rank", "--step") else "nowhere"
     done = run(*asked, option, value, "--store", bundled_store)
     assert done.returncode == 2 and f"{option} {value}: the store has {known}" in done.stderr
 
@@ -79,7 +81,22 @@ def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     ["export", "perfetto", "-o", "x.json", "--rank", "77"]])
 def test_commands_with_some_of_the_filters_refuse_as_well(bundled_store: Path, asked: list[str]) -> None:
     done = run(*asked, "--store", bundled_store)
-    assert done.returncode == 2 and "77" in done.stderr and "0, 1" in done.stderr
+    assert done.returncode == 2 and "77" in done.stderr and ("0, 1" in done.stderr or "0-1" in done.stderr)
+
+
+@pytest.mark.parametrize("asked", [["show", "step_timeline", "which_step=77"], ["show", "step_breakdown", "only_step=77"]])
+def test_a_step_that_no_run_has_is_refused_however_it_is_asked_for(bundled_store: Path, asked: list[str]) -> None:
+    done = run(*asked, "--store", bundled_store)
+    assert done.returncode == 2 and "--step 77: the store has 0-4" in done.stderr
+
+
+def test_of_several_steps_one_suffices(bundled_store: Path) -> None:
+    done = run("show", "step_breakdown", "--step", "3-9", "--store", bundled_store, "-f", "csv")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 1
+
+
+def test_a_page_of_one_step_knows_that_there_are_steps(bundled_store: Path) -> None:
+    assert "Where a step went" in run("summary", "--step", "3", "--store", bundled_store).stdout
 
 
 def test_a_view_that_is_like_none_names_what_lists_them(bundled_store: Path) -> None:

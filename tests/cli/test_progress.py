@@ -152,6 +152,29 @@ def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     assert "Traceback" not in said and _content(tmp_path / "store") == before
 
 
+ENDLESS = "SELECT count(*) AS n FROM range(1000000000) a, range(100000) b WHERE (a.range * b.range) % 7 = 3"
+
+
+@pytest.mark.parametrize("command", [["sql", ENDLESS], ["show", "endless", "--views", "VIEWS"]])
+def test_ctrl_c_ends_a_query_that_would_never_end(bundled_store: Path, tmp_path: Path, command: list[str]) -> None:
+    """DuckDB, in several threads, does not look for signals."""
+    (tmp_path / "endless.sql").write_text(f"-- Doc.\n-- @scope run\n-- @column n  N.\nCREATE VIEW endless AS {ENDLESS};\n")
+    words = [str(tmp_path) if word == "VIEWS" else word for word in command]
+    log = tmp_path / "log"
+    with subprocess.Popen([sys.executable, "-m", "nsightlens", "--log-file", str(log), *words, "--store", str(bundled_store)],
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while "SQL: " not in (log.read_text() if log.exists() else "") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130 and said.split("\n") == ["", "interrupted; the store is unchanged", ""]
+
+
 def test_ctrl_c_during_a_query_is_said_like_any_other(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB makes a RuntimeError of it."""
     def asked(*_: object, **__: object) -> NoReturn:

@@ -262,8 +262,8 @@ def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> 
     (["--step", "1"], "roofline has no column step"),
     (["--precision", "fp8"], "no kernel has precision fp8"),
     (["--gpu", "Voodoo 2"], "no datasheet for 'Voodoo 2'; there are: A10"),
-    (["--output", "x.bmp"], "must end in .png or .svg or .pdf"),
-    (["--points", "x.txt"], "must end in .csv or .json or .parquet"),
+    (["--output", "x.bmp"], "use .png, .svg or .pdf"),
+    (["--points", "x.txt"], "use .csv, .json or .parquet"),
     (["--regex"], "--regex needs --kernel"),
     (["--kernel", "(", "--regex"], "("),
 ])

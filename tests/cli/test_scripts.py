@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pyarrow.parquet as pq
 import pytest
 
 import nsightlens as nl
+from nsightlens.cli import root
 from nsightlens.cli.output import FORMAT_VERSION
 from tests.cli.command_line import run
 
@@ -43,6 +45,30 @@ def test_the_main_table_of_a_page(bundled_store: Path, tmp_path: Path, asked: li
     assert len(printed) == rows.num_rows > 0
 
 
+NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "compact", "open", "report", "plot", "export", "completion", "help",
+           "hta"}
+"""Commands that write files, or print a path or a text."""
+
+
+@pytest.mark.parametrize("asked", [["plan-ncu"], ["cache"], ["views"], ["views", "busy_time"], ["compare", "ranks"]])
+def test_every_table_goes_to_a_file(bundled_store: Path, tmp_path: Path, asked: list[str]) -> None:
+    """The commands of test_rows_... and of the pages do, too; doctor and scan have tests of their own."""
+    store = ["--store", str(bundled_store)] if asked[0] in ("plan-ncu", "compare") else []
+    for name in ("x.csv", "x.json", "x.parquet"):
+        done = run(*asked, *store, "-o", tmp_path / name)
+        assert done.returncode == 0 and not done.stdout and (tmp_path / name).stat().st_size > 0
+    assert json.loads((tmp_path / "x.json").read_text())["format_version"] == FORMAT_VERSION
+
+
+def test_every_command_that_prints_data_has_the_formats() -> None:
+    context = click.Context(root)
+    without = [name for name in root.list_commands(context) if name not in NO_DATA
+               for command in [root.get_command(context, name)] if command is not None
+               for one in (command.commands.values() if isinstance(command, click.Group) else [command])
+               if not {"--format", "--output"} <= {option for param in one.params for option in param.opts}]
+    assert not without
+
+
 @pytest.mark.parametrize("where", ["FALSE", "TRUE"])
 def test_rows_have_the_versions_beside_them(bundled_store: Path, where: str) -> None:
     query = f"SELECT 1 AS a, [1, 2] AS b FROM range(2) WHERE {where}"
@@ -55,7 +81,7 @@ def test_rows_have_the_versions_beside_them(bundled_store: Path, where: str) -> 
     (["plot", "busy_time"], "there is no plot busy_time"), (["plot", "step_breakdown"], "use .png, .svg or .pdf"),
     (["compare", "runs", "a", "b"], "use .png, .svg, .pdf, .csv, .json, .parquet or .txt"), (["report"], "use .html or .htm"),
     (["export", "perfetto"], ".json or .json.gz"), (["export", "flamegraph"], "use .json"),
-    (["roofline"], ".png or .svg or .pdf"),
+    (["roofline"], "use .png, .svg or .pdf"), (["plan-ncu"], ".csv, .json, .parquet or .txt"),
 ])
 def test_an_unknown_extension_names_those_that_there_are(
     bundled_store: Path, tmp_path: Path, asked: list[str], told: str,

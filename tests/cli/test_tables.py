@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from nsightlens.cli.tables import Style, render
+from nsightlens.cli.tables import Style, ids_last, render
 from nsightlens.views.figures import rate
 
 NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")
@@ -51,6 +53,18 @@ def test_cells() -> None:
     assert render(("a",), [], (False,)).splitlines()[-1] == "(no rows)"
 
 
+def header(text: str) -> list[str]:
+    """Return the names of the columns of a table, those that stand on two lines put together."""
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("─"))
+    above = list(re.finditer(r"\S+(?: \S+)*", lines[at - 2])) if at > 1 else []
+    found = []
+    for name in re.finditer(r"\S+(?: \S+)*", lines[at - 1]):
+        begun = [one[0] for one in above if name[0].startswith("_") and (one.end() == name.end() or one.start() == name.start())]
+        found.append("".join([*begun, name[0]]))
+    return found
+
+
 def busy(rank: int | None) -> str:
     """Return a table of two GPUs at 80 columns, as busy_time has it."""
     names = ("run", "tool", "rank", "profile_id", "window_index", "process_id", "device_id", "span_ns", "busy_ns", "idle_ns",
@@ -63,26 +77,25 @@ def busy(rank: int | None) -> str:
 
 
 def test_numbers_stay_where_ids_do_not_fit() -> None:
-    lines = busy(0).splitlines()
-    header = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1].split()
-    assert header[0] == "rank" and {"span_ns", "busy_ns", "idle_ns", "busy_pct"} <= set(header)
-    assert not any(name.endswith("_id") for name in header)
+    names = header(busy(0))
+    assert names[0] == "rank" and {"span_ns", "busy_ns", "idle_ns", "busy_pct"} <= set(names)
+    assert not any(name.endswith("_id") for name in names)
 
 
 def test_an_id_stays_where_nothing_else_tells_the_rows_apart() -> None:
     text = busy(None)
-    header, left_out = text.splitlines()[2], text[text.index("(") :]
-    assert ("process_id" in header or "device_id" in header) and "busy_ns" in header
-    assert "rank" in left_out and "rank" not in header, "it is not known"
+    names, left_out = header(text), text[text.index("(") :]
+    assert ("process_id" in names or "device_id" in names) and "busy_ns" in names
+    assert "rank" in left_out and "rank" not in names, "it is not known"
 
 
 def configurations(width: int, names: tuple[str, str, str]) -> list[str]:
     """Return the header of a table of three kernels, of which two may share a name."""
-    header = ("rank", "kernel", "grid", "block", "precision", "duration_us", "gflop_per_s", "roof_pct", "launches")
+    given = ("rank", "kernel", "grid", "block", "precision", "duration_us", "gflop_per_s", "roof_pct", "launches")
     rows = [(i % 2, name, f"{50176 + i // 2}x1x1", f"128x1x{1 + i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49,
              23308.9, 7.47, 5) for i, name in enumerate(names)]
-    text = [name in ("kernel", "grid", "block", "precision") for name in header]
-    return next(line for line in render(header, rows, text, Style(width)).splitlines() if "kernel" in line).split()
+    text = [name in ("kernel", "grid", "block", "precision") for name in given]
+    return header(render(given, rows, text, Style(width)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -94,8 +107,39 @@ def test_settings_that_tell_no_rows_apart_go_before_the_last_figures(width: int)
 def test_settings_that_tell_rows_apart_stay() -> None:
     names = ("tells", "kernel", "precision", "duration_us", "gflop_per_s", "roof_pct")
     rows = [("a", f"kernel_{i // 2}", f"tensor_bf16_dst_fp{32 - 16 * (i % 2)}", 22.49, 23308.9, 7.47) for i in range(4)]
-    header = render(names, rows, (True, True, True, False, False, False), Style(50)).splitlines()
-    assert next(line for line in header if "kernel" in line).split()[:2] == ["kernel", "precision"]
+    assert header(render(names, rows, (True, True, True, False, False, False), Style(50)))[:2] == ["kernel", "precision"]
+
+
+def test_a_long_header_takes_two_lines_before_a_column_goes() -> None:
+    names, text = ("name", "sm_efficiency_pct", "estimated_occupancy_pct", "calls"), (True, False, False, False)
+    rows = [(f"kernel_{i}", 76.5, 37.1, i) for i in range(2)]
+    narrow = render(names, rows, text, Style(50))
+    assert header(narrow) == list(names) and "more" not in narrow
+    assert narrow.splitlines()[0].split() == ["sm_efficiency", "estimated"]
+    assert render(names, rows, text, Style(80)).splitlines()[0].split() == list(names), "only where there is no room"
+
+
+@pytest.mark.parametrize(("width", "kept"), [(60, ["a", "b", "c"]), (22, ["b", "a"]), (10, ["b"])])
+def test_of_the_columns_that_are_asked_for_first_the_last_go_first(width: int, kept: list[str]) -> None:
+    names = ("c", "b", "a")
+    text = render(names, [("1" * 9, "2" * 9, "3" * 9)], (False,) * 3, Style(width, first=("b", "a", "c")))
+    assert sorted(header(text)) == sorted(kept)
+
+
+def test_ids_are_the_last_that_people_read() -> None:
+    assert ids_last(["run", "profile_id", "window_index", "step", "ns"]) == ["run", "step", "ns", "profile_id", "window_index"]
+
+
+def test_of_many_columns_some_are_named() -> None:
+    names = [f"column_{i}" for i in range(40)]
+    text = render(names, [tuple(range(40))] * 2, (False,) * 40, Style(80))
+    assert "column_39" not in text and re.search(r"\((\d\d) columns \(.*…\) more:", " ".join(text.split()))
+
+
+def test_a_rate_alone_in_the_table_needs_no_unit_in_its_header() -> None:
+    names = ("name", "achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s")
+    text = render(names, [("a", 1e9, 2e9, 3e9)], (True, False, False, False), Style(120, units=True))
+    assert header(text) == ["name", "achieved", "peak_flop_per_s", "peak_bytes_per_s"]
 
 
 def test_people_read_units_and_columns_that_are_asked_for_first_stay() -> None:

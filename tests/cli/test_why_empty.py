@@ -40,16 +40,24 @@ def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
 
 
 @pytest.mark.parametrize(("asked", "why"), [
-    (["step_breakdown", "--step", "16"], f"{RUN} has steps 0 to 4, not 16"),
-    (["step_breakdown", "only_step=16", "--run", RUN], f"{RUN} has steps 0 to 4, not 16"),
     (["cuda_gpu_trace", "only_name=nothing"], f"{RUN} has name Memcpy DtoH ("),
-    (["step_timeline", "which_step=16"], f"{RUN} has steps 0 to 4, not 16"),
-    (["kernel_by_rank", "--family", "gemmm"], f"{RUN} has family collective, convolution, elementwise, gemm"),
+    (["kernel_by_rank", "--family", "memory", "--tool", "ncu"], "no row with tool ncu, family memory together"),
     (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
 ])
 def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why: str) -> None:
     done = run("show", *asked, "--store", bundled_store, "-f", "csv")
     assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("view", "asked", "why"), [
+    ("step_breakdown", {"only_step": [16]}, [f"{RUN} has steps 0 to 4, not 16"]),
+    ("step_breakdown", {"only_step": "16", "only_run": RUN}, [f"{RUN} has steps 0 to 4, not 16"]),
+    ("step_timeline", {"which_step": 16, "only_run": RUN}, [f"{RUN} has steps 0 to 4, not 16"]),
+])
+def test_a_step_that_only_another_run_has(bundled_store: Path, view: str, asked: dict[str, object], why: list[str]) -> None:
+    """Of a step that no run has, the command line says so first."""
+    with nl.open(bundled_store) as store:
+        assert why_empty(store, registry.known()[view], asked) == why
 
 
 @pytest.mark.parametrize(("asked", "why"), [

@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsightlens as nl
@@ -52,14 +52,12 @@ def _rows(batch: pa.RecordBatch) -> list[Row]:
     return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(ROW, max_size=12), max_size=5))
 def test_each_row_is_as_its_template(tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> None:
     back, _ = _there_and_back(batches, tmp_path_factory.getbasetemp())
     assert list(map(repr, back)) == [repr(row) for rows in batches for row in rows]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=1, max_size=5))
 def test_also_when_all_hashes_collide(tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.html_report.packing import pack
@@ -43,14 +43,12 @@ def unpack(text: str, words: list[str] | None = None) -> dict[str, list[Any]]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.integers(-(2**53) + 1, 2**53 - 1)))
 def test_integers_survive(values: list[int | None]) -> None:
     table = pa.table({"a_ns": pa.array(values, pa.int64())})
     assert unpack(pack(table))["a_ns"] == values
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.none() | st.text(), st.none() | st.floats(allow_nan=False), st.none() | st.booleans())))
 def test_texts_floats_and_booleans_survive(rows: list[tuple[Any, Any, Any]]) -> None:
     texts = [None if text is None else text.encode("utf-8", "replace").decode() for text, _, _ in rows]

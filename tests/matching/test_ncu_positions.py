@@ -131,7 +131,7 @@ def numberings(measured: list[int], first: int, timeline: list[int]) -> list[tup
     return ways
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.integers(0, 2) | st.just(HOLE), min_size=3, max_size=8), st.integers(0, 5), st.data())
 def test_a_place_is_the_same_in_all_numberings(timeline: list[int], first: int, data: st.DataObject) -> None:
     known = [token for token in timeline if token != HOLE] or [0]

@@ -63,7 +63,7 @@ def alignments(one: list[int], other: list[int]) -> list[frozenset[tuple[int, in
     return list(found)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(_TOKENS, _TOKENS)
 def test_no_best_alignment_gives_a_certain_pair_another_partner(one: list[int], other: list[int]) -> None:
     every = alignments(one, other)
@@ -74,7 +74,6 @@ def test_no_best_alignment_gives_a_certain_pair_another_partner(one: list[int], 
         assert all((i, j) in a or not any(i == x or j == y for x, y in a) for a in best)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), max_size=30), st.data())
 def test_no_certain_pair_is_wrong_where_one_side_lacks_items(sequence: list[int], data: Any) -> None:
     kept = [place for place in range(len(sequence)) if data.draw(st.booleans())]
@@ -83,7 +82,6 @@ def test_no_certain_pair_is_wrong_where_one_side_lacks_items(sequence: list[int]
     assert all(kept[j] == i for i, j in found)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**31), st.integers(20, 60))
 def test_holes_tell_which_item_was_dropped(seed: int, length: int) -> None:
     random = np.random.default_rng(seed)
@@ -117,7 +115,7 @@ def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(
     assert [(i, j) for i, j in same.tolist() if places[i] != also[j]] == []
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(_TOKENS, _TOKENS, st.integers(0, 6))
 def test_the_path_is_an_alignment_that_is_worth_most(one: list[int], other: list[int], spare: int) -> None:
     arrays = [np.array(side, dtype=np.int64) for side in (one, other)]
@@ -192,7 +190,6 @@ def test_every_pair_of_short_words() -> None:
             assert text("".join(word), "".join(word)) == [(i, i) for i in range(length)]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**31), st.integers(100, 300), st.integers(0, 6))
 def test_long_recordings_are_looked_at_near_the_diagonal_with_the_same_answer(seed: int, length: int, lost: int) -> None:
     random = np.random.default_rng(seed)

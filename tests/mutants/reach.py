@@ -32,7 +32,8 @@ class Reach(NamedTuple):
         """Return the tests that run the statement in this line, or all where it runs at import or while tests are collected, and
         their CPU time.
 
-        File by file: that named like the module first, then those that run any line of it in a test, then the quick ones.
+        File by file: that named like the module first, then those that run any line of it in a test, then the quick ones; in each
+        the quick tests first.
         """
         told = self.lines.get(str(path), {})
         here = statement(path.read_text(), line)
@@ -48,7 +49,8 @@ class Reach(NamedTuple):
             return (path.stem.strip("_") not in Path(file).stem, elsewhere.issuperset(files[file]),
                     sum(self.cpu_s[test] for test in files[file]))
 
-        return {test: self.cpu_s[test] for file in sorted(files, key=late) for test in files[file]}
+        return {test: self.cpu_s[test] for file in sorted(files, key=late)
+                for test in sorted(files[file], key=self.cpu_s.__getitem__)}
 
 
 def statement(source: str, line: int) -> range | None:

@@ -2,9 +2,9 @@
 
 The changes are those of cosmic-ray's operators; a sample of each room, drawn by the seed and the text of the changed line: an
 edit moves the mutants of the lines that it touches, and no others. A mutant lives in a forked process only, where the mutated
-text is imported in place of the file; nothing is written. It meets the tests that run what it changes (reach.py). What a test
-starts as a program of its own is not mutated. A mutant that survives must stand in survivors.md, with the reason why no test can
-see it.
+text is imported in place of the file; what it writes, also to the user's cache, goes when it ends. It meets the tests that run
+what it changes (reach.py). What a test starts as a program of its own is not mutated. A mutant that survives must stand in
+survivors.md, with the reason why no test can see it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import difflib
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import MetaPathFinder, SourceLoader
@@ -46,7 +48,10 @@ ROOMS = {
     "discovery": ["tests/discovery"],
 }
 """The tests of each room."""
-_LONGEST = 1800
+_SAME = re.compile(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_BitAnd_Mul$")
+"""Operators that are no slip, or mean the same: "is" for "==", the product of two truth values."""
+_LONGEST_S = 1800
+"""Wall time of a mutant: one that waits for ever takes no CPU time (reach.py bounds that)."""
 _DEPENDENCIES = ("pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "hypothesis", "msgspec", "click", "rich")
 """What every test imports: loaded before the fork."""
 
@@ -98,7 +103,7 @@ class _Mutated(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # typeshed:
 
 
 def sample(room: str, count: int, seed: int) -> list[Mutant]:
-    """Return `count` mutants of a room, or all where there are fewer, without those that differ in annotations only."""
+    """Return `count` mutants of a room, or all where there are fewer, without those that differ in declarations only."""
     places = sorted(place for path in (ROOT / "nsightlens" / room).glob("*.py") for place in _places(path, seed))
     found: dict[Mutant, None] = {}
     for _, path, name, occurrence in places:
@@ -118,7 +123,7 @@ def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
     drawn: Counter[str] = Counter()
     for name in cosmic_ray.plugins.operator_names():
         operator = cosmic_ray.plugins.get_operator(name)
-        if operator.arguments() or re.search(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$", name):  # "is" for "==" is no slip
+        if operator.arguments() or _SAME.search(name):
             continue
         starts = [start for node in nodes for start, _ in operator().mutation_positions(node)]
         for occurrence, (line, column) in enumerate(starts):
@@ -129,7 +134,10 @@ def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
 
 
 def _code(source: str) -> str | None:
-    """Return what a module does, without annotations; None where it is no Python."""
+    """Return what a module does; None where it is no Python.
+
+    What is declared is left out: annotations, whether an argument has to be named, what a dataclass forbids.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -141,29 +149,39 @@ def _code(source: str) -> str | None:
             node.returns = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
+        elif isinstance(node, ast.arguments):
+            node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+            node.defaults, node.kw_defaults = [*node.defaults, *filter(None, node.kw_defaults)], []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "dataclass":
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in ("frozen", "slots")]
     return ast.dump(tree)
 
 
-def recorded(tests: Sequence[str], folder: Path) -> Reach | None:
-    """Run the tests on the code as it is, and return which of them run which line of the folder; None where one fails."""
-    with tempfile.TemporaryDirectory() as temporary:
-        recorder, path = Recorder(folder), Path(temporary) / "reach.json"
+def recorded(room: str, folder: Path) -> Reach:
+    """Run the tests of a room on the code as it is, and return which of them run which line. Exits where one fails."""
+    recorder, path = Recorder(ROOT / "nsightlens" / room), folder / "reach.json"
 
-        def record() -> int:
-            code = _pytest(tests, recorder)
-            recorder.save(path)
-            return code
+    def record() -> int:
+        code = _pytest(ROOMS[room], recorder)
+        recorder.save(path)
+        return code
 
-        return Reach(*json.loads(path.read_text())) if _passes(record) else None
+    if not _passes(record, folder):
+        raise SystemExit(f"{(folder / _OUTPUT).read_text()}\n{room}: its tests fail without a mutant")
+    return Reach(*json.loads(path.read_text()))
 
 
-def survives(mutant: Mutant, tests: Mapping[str, float]) -> bool:
-    """Return whether the tests pass with the mutant. tests: with the CPU time in s of each."""
+def survives(mutant: Mutant, tests: Mapping[str, float], blank: Sequence[Path]) -> bool:
+    """Return whether the tests pass with the mutant. tests: with the CPU time in s of each. blank: the catalogs to begin with."""
     def meet() -> int:
+        signal.alarm(_LONGEST_S)
         sys.meta_path.insert(0, _Mutated(mutant))
         return _pytest(list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
 
-    return not tests or _passes(meet)
+    with _folder() as folder:
+        for catalog in blank:
+            shutil.copy(catalog, folder / _CACHE)
+        return not tests or _passes(meet, folder)
 
 
 def _pytest(files: Sequence[str], plugin: object) -> int:
@@ -173,63 +191,83 @@ def _pytest(files: Sequence[str], plugin: object) -> int:
     return int(pytest.main([*files, *options], [plugin]))
 
 
-def _passes(action: Callable[[], int]) -> bool:
-    """Return whether an action ends with 0, in a process of its own that prints nothing."""
+_CACHE, _OUTPUT = Path("cache", "nsightlens"), "output.txt"
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a folder for what one process writes."""
+    with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as name:
+        (Path(name) / _CACHE).mkdir(parents=True)
+        yield Path(name)
+
+
+def _passes(action: Callable[[], int], folder: Path) -> bool:
+    """Return whether an action ends with 0, in a process of its own that writes into the folder: what a mutant puts into a cache,
+    or prints, nobody else may read."""
     pid = os.fork()
     if pid == 0:
         code = 3
         try:
-            signal.alarm(_LONGEST)
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
+            os.environ |= {"XDG_CACHE_HOME": str(folder / _CACHE.parent), "TMPDIR": str(folder),
+                           "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
+            tempfile.tempdir = None
+            output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
             code = action()
         finally:
             os._exit(code)
     return os.waitpid(pid, 0)[1] == 0
 
 
-def survivors(room: str, count: int, seed: int, jobs: int) -> Iterator[tuple[Mutant, int]]:
-    """Yield the mutants that the tests of a room do not see, each with the number of tests it met, and print how many died."""
-    reach = recorded(ROOMS[room], ROOT / "nsightlens" / room)
-    if reach is None:
-        raise SystemExit(f"{room}: its tests fail without a mutant; run pytest {' '.join(ROOMS[room])}")
-    mutants = sample(room, count, seed)
-    found = 0
-    print(f"{room}: {len(mutants)} mutants; the tests alone take {sum(reach.cpu_s.values()):.0f} s", flush=True)
+def survivors(room: str, count: int, seed: int, jobs: int, argued: str) -> Iterator[tuple[Mutant, int]]:
+    """Yield the mutants that the tests of a room do not see, each with the number of tests it met, and print how many died.
 
-    def met(mutant: Mutant) -> int | None:
-        tests = reach.tests(mutant.path, mutant.line)
-        return len(tests) if survives(mutant, tests) else None
+    argued: a text that names mutants which are not tried.
+    """
+    with _folder() as folder:
+        reach = recorded(room, folder)
+        drawn = sample(room, count, seed)
+        mutants = [mutant for mutant in drawn if str(mutant) not in argued]
+        found = 0
+        print(f"{room}: {len(drawn)} mutants, {len(drawn) - len(mutants)} of them argued; the tests alone take "
+              f"{sum(reach.cpu_s.values()):.0f} s", flush=True)
+        blank = list((folder / _CACHE).glob("blank-*"))
 
-    with ThreadPoolExecutor(jobs) as pool:
-        for mutant, tests in zip(mutants, pool.map(met, mutants), strict=True):
-            if tests is not None:
-                found += 1
-                yield mutant, tests
-    print(f"{room}: {len(mutants) - found} of {len(mutants)} killed", flush=True)
+        def met(mutant: Mutant) -> int | None:
+            tests = reach.tests(mutant.path, mutant.line)
+            return len(tests) if survives(mutant, tests, blank) else None
+
+        with ThreadPoolExecutor(jobs) as pool:
+            for mutant, tests in zip(mutants, pool.map(met, mutants), strict=True):
+                if tests is not None:
+                    found += 1
+                    yield mutant, tests
+        print(f"{room}: {len(mutants) - found} of {len(mutants)} killed", flush=True)
 
 
 def main() -> int:
-    """Run the sample of each room, print what survived, and return 1 where survivors.md does not know it."""
+    """Run the sample of each room, print what survived, and return 1 where something did."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rooms", nargs="*", default=list(ROOMS), metavar="ROOM", help=", ".join(ROOMS))
     parser.add_argument("--count", type=int, default=100, help="mutants of each room")
     parser.add_argument("--seed", type=int, default=20261120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--argued", action="store_true", help="try those too that survivors.md argues")
     asked = parser.parse_args()
     os.chdir(ROOT)
     for name in _DEPENDENCIES:
         __import__(name)
-    known = SURVIVORS.read_text()
-    new = 0
+    argued = "" if asked.argued else SURVIVORS.read_text(encoding="utf-8")
+    survived = 0
     for room in asked.rooms:
-        for mutant, tests in survivors(room, asked.count, asked.seed, asked.jobs):
-            new += str(mutant) not in known
-            print(f"  {'argued' if str(mutant) in known else 'SURVIVED'} {tests} tests: {mutant}", flush=True)
-    if new:
-        print(f"{new} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
-    return int(new > 0)
+        for mutant, tests in survivors(room, asked.count, asked.seed, asked.jobs, argued):
+            survived += 1
+            print(f"  SURVIVED {tests} tests: {mutant}", flush=True)
+    if survived:
+        print(f"{survived} survived: write a test that sees each, or argue in {SURVIVORS.relative_to(ROOT)} why none can")
+    return int(survived > 0)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def test_all_symbols_of_the_captures_are_read() -> None:
     assert [symbol for symbol in symbols if demangle(symbol) == symbol] == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.sampled_from([symbol for symbol, _ in SYMBOLS]), st.data())
 def test_damaged_symbols_are_text_still(symbol: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(2, len(symbol)))

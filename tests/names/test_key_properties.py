@@ -18,7 +18,7 @@ from tests.names import spelling
 pytestmark = pytest.mark.long
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(spelling.kernels)
 def test_all_spellings_of_a_kernel_have_one_key(kernel: spelling.Function) -> None:
     spelled = {tool: spell(kernel) for tool, spell in spelling.SPELLINGS.items()}
@@ -27,7 +27,7 @@ def test_all_spellings_of_a_kernel_have_one_key(kernel: spelling.Function) -> No
     assert {short_name(name) for name in spelled.values()} == {kernel.name}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(spelling.templates, st.data())
 def test_another_template_argument_is_another_kernel(kernel: spelling.Function, data: st.DataObject) -> None:
     assert kernel.arguments is not None
@@ -39,7 +39,7 @@ def test_another_template_argument_is_another_kernel(kernel: spelling.Function, 
         assert (kernel_key(spell(kernel), tool) == kernel_key(spell(other), tool)) == same, (spell(kernel), spell(other))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(spelling.kernels, spelling.kernels)
 def test_two_kernels_share_a_key_only_when_they_are_one(one: spelling.Function, other: spelling.Function) -> None:
     same = spelling.identity(one) == spelling.identity(other)
@@ -53,7 +53,7 @@ TOKENS = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join), st.sampled_from([None, "nsys", "ncu", "kineto"]))
 def test_any_text_has_a_key(name: str, tool: str | None) -> None:
     assert isinstance(kernel_key(name, tool), str)

@@ -103,7 +103,7 @@ def _check_names(trace: dict[str, Any]) -> None:
 
 
 def _check_flows(trace: dict[str, Any]) -> None:
-    """Each arrow has one start within a call and one end at the start of a span of GPU work."""
+    """Each arrow has one start within a call and one end at the start of a span of its stream."""
     starts, ends = by_phase(trace, "s"), by_phase(trace, "f")
     assert len({e["id"] for e in starts}) == len(starts) == len(ends)
     assert {e["id"] for e in starts} == {e["id"] for e in ends}
@@ -114,7 +114,8 @@ def _check_flows(trace: dict[str, Any]) -> None:
         assert begins[event["pid"], event["tid"], event["ts"]] & {"cuda_runtime", "cuda_driver", "api"}, event
     for event in ends:
         assert event["bp"] == "e"
-        assert begins[event["pid"], event["tid"], event["ts"]] & {"kernel", "memcpy", "memset", "migration"}, event
+        assert begins[event["pid"], event["tid"], event["ts"]] & {
+            "kernel", "memcpy", "memset", "migration", "host_function"}, event
 
 
 def _check_ranges_across_threads(trace: dict[str, Any]) -> None:
@@ -175,8 +176,10 @@ def test_everything_of_a_process_is_drawn(tmp_path: Path) -> None:
     copies = [work(1, 215, 30, memory_op_id=1, launch_id=None, device=0, context=None, stream=None, kind="migration",
                    direction="HtoD", bytes=4096)]
     graphs = [work(1, 400, 30, graph_execution_id=1, device=0, context=1, stream=7, graph_id=2)]
+    functions = [work(1, 320, 5, host_function_id=1, launch_id=2, device=0, context=1, stream=7, kind="graph_node")]
     rows = together(process(1, rank=3, host="node1", pid=77, name="python"), {
-        "api_calls": calls, "ranges": ranges, "kernels": kernels, "memory_ops": copies, "graph_executions": graphs})
+        "api_calls": calls, "ranges": ranges, "kernels": kernels, "memory_ops": copies, "graph_executions": graphs,
+        "host_functions": functions})
     written, trace = exported(tmp_path / "t.json", **rows)
     spans = [(e["cat"], e["name"], str(e["ts"]), str(e["dur"])) for e in by_phase(trace, "X")]
     assert spans == [
@@ -185,19 +188,19 @@ def test_everything_of_a_process_is_drawn(tmp_path: Path) -> None:
         ("gpu_annotation", "forward", "0.090", "0.040"), ("kernel", "gemm", "0.100", "0.010"),
         ("kernel", "gemm", "0.110", "0.010"),
         ("migration", "migration HtoD", "0.115", "0.030"), ("kernel,collective", "gemm", "0.120", "0.010"),
-        ("graph", "CUDA graph (kernels not recorded)", "0.300", "0.030")]
+        ("host_function", "host function", "0.220", "0.005"), ("graph", "CUDA graph (kernels not recorded)", "0.300", "0.030")]
     assert [(e["name"], e["args"].get("unclosed")) for e in by_phase(trace, "i")] == [
         ("here", None), ("lost", True), ("gemm", None)]
     assert [(e["name"], str(e["ts"])) for e in by_phase(trace, "be")] == [("batch", "0.040"), ("batch", "0.540")]
-    assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "s")] == [(1, "0.010"), (2, "0.050"), (3, "0.050")]
-    assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "f")] == [(1, "0.100"), (2, "0.110"), (3, "0.120")]
+    assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "s")] == [(1, "0.010"), (2, "0.050"), (3, "0.050"), (4, "0.050")]
+    assert [(e["id"], str(e["ts"])) for e in by_phase(trace, "f")] == [(1, "0.100"), (2, "0.110"), (3, "0.120"), (4, "0.220")]
     named = {e["args"]["name"] for e in by_phase(trace, "M") if "name" in e["args"]}
     assert named == {"rank 3 · base · nsys · python 77 @ node1", "CPU thread 5", "GPU 0 · stream 7", "GPU 0 · no stream"}
     first = next(e for e in by_phase(trace, "X") if e["cat"] == "kernel")
     assert first["args"] == {"name": "gemm<float>", "kernel_key": "k", "family": "gemm", "kernel_id": "200", "duration_ns": 10,
                              "queue_delay_ns": 70, "grid": [4, 2, 1], "block": [32, 1, 1], "registers_per_thread": 64,
                              "op": "aten::mm"}
-    assert (written.counts.kernels, written.counts.memory_ops, written.counts.flows, written.unplaced) == (4, 1, 3, 1)
+    assert (written.counts.kernels, written.counts.memory_ops, written.counts.flows, written.unplaced) == (4, 1, 4, 1)
     assert written.events == len(trace["traceEvents"])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
@@ -32,7 +32,7 @@ REAL = [
     "facebookresearch__HolisticTraceAnalysis__old_capitalised_inference_rank_1.json.gz",
 ]
 ROWS = ("kernels", "memory_ops", "api_calls", "ranges", "allocations")
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+quick = settings(max_examples=60)
 
 NESTED = event("cpu_op", "nested", "7.5",
                args='{"list": [{"name": 1, "ts": 2}, {"ph": "X", "name": 2}, {"ts": 5}], "x": {"args": {}}}')
@@ -290,7 +290,6 @@ json_values: Any = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=5), st.sampled_from([None, 1]), st.booleans())
 def test_mending_leaves_valid_json_as_it_is(value: Any, indent: int | None, ascii_only: bool) -> None:
     repairer = Repairer(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
@@ -298,7 +297,6 @@ def test_mending_leaves_valid_json_as_it_is(value: Any, indent: int | None, asci
     assert not repairer.repaired
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='{}[]",:\\ abu019.-eE\n', max_size=80))
 def test_mending_ends_in_json_or_refusal(text: str) -> None:
     try:

@@ -67,7 +67,7 @@ def test_a_file_without_a_last_line_end_is_whole(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 400))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_blocks_may_end_anywhere(size: int) -> None:
     """Rows that the file's blocks cut into pieces are the rows of the whole file, lines of several rows included."""
     text = "\n".join(

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
@@ -67,7 +67,7 @@ def survives(path: Path) -> None:
             assert error.what_to_do
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(
     st.sampled_from(SEEDS),
     st.integers(0, 10**6),
@@ -81,7 +81,7 @@ def test_cuts_and_flipped_bytes(tmp_path: Path, seed: str, cut: int, flips: list
     survives(save(tmp_path, bytes(data[: cut % (len(data) + 1)] if cut % 3 else data)))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120)
 @given(
     st.lists(
         st.sampled_from(
@@ -94,14 +94,14 @@ def test_lines_in_any_order(tmp_path: Path, lines: list[str]) -> None:
     survives(save(tmp_path, lines))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.binary(max_size=200), st.sampled_from(SEEDS), st.integers(0, 10**6))
 def test_rubbish_in_the_middle(tmp_path: Path, rubbish: bytes, seed: str, at: int) -> None:
     data = seed.encode()
     survives(save(tmp_path, data[: at % len(data)] + rubbish + data[at % len(data) :]))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100)
 @given(
     st.text(alphabet="0123456789.,-+eE() ;n/a%!'\u202f\u0663", max_size=12), st.sampled_from(["", "us", "Kbyte"]), st.booleans()
 )

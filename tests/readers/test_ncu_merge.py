@@ -215,7 +215,7 @@ def test_summaries_of_one_report_unite(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.sampled_from([0.01, 0.1, 1.0, 10.0])), max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_resolve_against_a_plain_loop(rows: list[tuple[int, int, float]]) -> None:
     key = np.array([row[0] for row in rows], np.int64)
     value, step = (np.array([row[i] for row in rows], np.float64) for i in (1, 2))

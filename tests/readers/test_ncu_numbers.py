@@ -111,7 +111,7 @@ def test_one_metric_in_several_units(tmp_path: Path) -> None:
 @given(
     st.decimals(min_value=0, max_value=10**7, places=2), st.sampled_from([("us", 3), ("Mbyte", 6), ("Ghz", 9), ("Tbyte/s", 12)])
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_scaling_rounds_once(value: Decimal, unit: tuple[str, int]) -> None:
     parsed = parse(pa.array([str(value)]), ".", Notes(), np.ones(1, np.int64))
     (found,) = parsed.doubles(np.zeros(1, np.int64), np.array([base_unit(unit[0]).exponent]))
@@ -140,7 +140,7 @@ STYLES = {
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_numbers_survive_every_locale(
     tmp_path_factory: pytest.TempPathFactory, values: list[Decimal], style: str, wide: bool, bom: bool
 ) -> None:

@@ -124,8 +124,8 @@ def test_rows_that_nobody_reads_are_counted_where_some_were_deleted(tmp_path: Pa
 def test_payloads_of_nccl_are_named(tmp_path: Path) -> None:
     entries = [{"domainId": 1, "schemaId": 16777220, "idx": at, "name": name} for at, name in enumerate((
         "NCCL communicator ID", "Message size [bytes]"))]
-    assert codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries))["payloads_unread"] == 1
-    assert "payloads_unread" not in codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries[:1]))
+    assert codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries))["payloads_missing"] == 1
+    assert "payloads_missing" not in codes(report(tmp_path, NVTX_PAYLOAD_SCHEMA_ENTRIES=entries[:1]))
 
 
 def test_why_there_are_no_kernels(tmp_path: Path) -> None:

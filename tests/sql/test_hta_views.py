@@ -52,7 +52,7 @@ def _running(pieces: list[Piece], at: int) -> set[str]:
     return {kind for start, duration, kind, *_ in pieces if start <= at < start + duration}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pieces=st.lists(PIECE, min_size=1, max_size=20), per=st.sampled_from(("device", "process")))
 def test_each_nanosecond_has_one_class(empty: duckdb.DuckDBPyConnection, pieces: list[Piece], per: str) -> None:
     rows = _asked(empty, pieces, f"SELECT class, sum(total_ns)::BIGINT FROM kernel_type_breakdown(per := '{per}') GROUP BY ALL")
@@ -66,7 +66,7 @@ def test_each_nanosecond_has_one_class(empty: duckdb.DuckDBPyConnection, pieces:
     assert dict(rows) == counted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pieces=st.lists(PIECE, min_size=1, max_size=20), per=st.sampled_from(("device", "process")))
 def test_exposed_is_where_nothing_computes(empty: duckdb.DuckDBPyConnection, pieces: list[Piece], per: str) -> None:
     rows = _asked(empty, pieces, f"SELECT name, total_ns, overlapped_ns, exposed_ns FROM exposed_communication(per := '{per}')")
@@ -79,7 +79,7 @@ def test_exposed_is_where_nothing_computes(empty: duckdb.DuckDBPyConnection, pie
     assert sorted(rows) == sorted(counted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pieces=st.lists(PIECE, min_size=1, max_size=20), short=st.integers(1, 20))
 def test_each_idle_nanosecond_has_one_reason(empty: duckdb.DuckDBPyConnection, pieces: list[Piece], short: int) -> None:
     rows = _asked(empty, pieces, "SELECT process_id, device_id, stream, span_ns, busy_ns, host_wait_ns, kernel_wait_ns, "

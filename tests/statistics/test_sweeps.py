@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nsightlens.columns.arrays import Int
 from nsightlens.statistics import sweeps
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
-
-Int = sweeps.Int
 
 
 def _edges(packed: Packing, rows: list[tuple[int, int, int, int]]) -> Int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsightlens as nl
@@ -43,7 +43,6 @@ def test_what_states_no_balance_is_refused(text: str) -> None:
         parse_balance(text)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(), st.integers(), st.integers(-2, 2)), max_size=20))
 def test_exactly_the_rows_that_are_off_are_found(rows: list[tuple[int, int, int]]) -> None:
     limited = [(a % 10**15, b % 10**15, d) for a, b, d in rows]

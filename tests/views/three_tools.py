@@ -14,7 +14,7 @@ TOOLS = ("nsys", "kineto", "ncu")
 TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_times", "profiles", "processes", "devices",
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
           "frames", "cpu_samples", "sampled_frames", "collective_records", "thread_states", "range_projections",
-          "process_groups")
+          "process_groups", "host_functions")
 _COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
@@ -208,7 +208,8 @@ def _waits(tool: str) -> Rows:
                for i, start in enumerate((0, 1000, 2000, 2900))]
     if tool == "ncu":
         return {"kernels": kernels}
-    rows: Rows = {table: [] for table in ("memory_ops", "api_calls", "synchronizations", "os_calls", "overheads")}
+    rows: Rows = {table: [] for table in (
+        "memory_ops", "api_calls", "synchronizations", "os_calls", "overheads", "host_functions")}
     rows |= _samples_and_calls(tool, place)
     operations = (("memcpy", "cudaMemcpy", "pageable"), ("memcpy", "cudaMemcpyAsync", "pageable"),
                   ("memset", "cudaMemset", "managed"), (None, "cudaStreamSynchronize", None),
@@ -225,6 +226,8 @@ def _waits(tool: str) -> Rows:
         else:
             rows["synchronizations"].append(place | {"synchronization_id": number, "kind": "stream", "start_ns": 3005,
                                                      "duration_ns": 30, "launch_id": number, "stream": 7})
+        rows["host_functions"].append(place | {"host_function_id": number, "launch_id": number, "kind": "launch",
+                                               "start_ns": 3000, "duration_ns": 5, "context": 1, "stream": 7})
         rows["os_calls"].append(place | {"thread": 1, "kind": "call", "name": f"call {twin}", "duration_ns": 5})
         rows["overheads"] += [place | {"process_id": process, "thread": 1, "source": "profiler", "kind": "own",
                                        "name": f"own {twin}", "start_ns": 3000, "duration_ns": 5}

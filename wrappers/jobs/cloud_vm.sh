@@ -3,7 +3,7 @@
 # Lines marked SITE are yours to change. `nsightlens wrappers wrappers` puts this into the folder of your code. There:
 #   bash wrappers/jobs/cloud_vm.sh
 # Where the choices are from: https://docs.pytorch.org/docs/stable/elastic/run.html (--standalone, --no-python, --tee).
-# Before the first time, as root: counters are for administrators only until the driver is told otherwise
+# Before the first time, as root: counters are for administrators only until the driver is set otherwise
 # (https://developer.nvidia.com/ERR_NVGPUCTRPERM), and a machine image may hold a DCGM that keeps them (--pause-dcgm).
 #   echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' >/etc/modprobe.d/nsight.conf && reboot
 #   wrappers/nsys_wrapper.sh --self-check && wrappers/ncu_wrapper.sh --self-check        says whether both can record now

@@ -24,7 +24,7 @@ def place(launch: Launch, run_dir: str | None) -> Capture | None:
 
 
 class StepLog:
-    """Start and end of each step in epoch ns. The device is waited for at the two ends of a window only: steps stay undisturbed.
+    """Start and end of each step in epoch ns. It waits for the device at the two ends of a window only.
 
     A step's own times are when the host issued it; a window's are when it was done: window / steps is the true step time.
     """

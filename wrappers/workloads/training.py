@@ -12,8 +12,8 @@ began and ended, what ran, and the last loss.
 
 So that the launches of two tools match one to one, nothing depends on time: weights, order of the data and batches follow from
 --seed, and cuDNN picks its algorithms by its heuristics. --cudnn-benchmark lets it time them instead, as much training code does:
-usually faster, but each start times anew, and under ncu, which replays and locks clocks, others may win. --compile times, too,
-and keeps what won in TORCHINDUCTOR_CACHE_DIR: run once without a profiler first, as capture_all.sh does. TF32 is off in
+usually faster, but each start times them again, and under ncu, which replays and locks clocks, others may win. --compile times,
+too, and keeps what won in TORCHINDUCTOR_CACHE_DIR: run once without a profiler first, as capture_all.sh does. TF32 is off in
 --precision fp32 and on in tf32, for convolutions and matrix products alike, whatever the defaults of this PyTorch are.
 
 Images are random unless --data names a CIFAR-10; tokens are random. Written for CUDA too, but run by its authors on CPUs only so

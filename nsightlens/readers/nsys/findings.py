@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nsightlens.readers.nsys.gpu import Launches
 from nsightlens.readers.nsys.ranks import Evidence
 from nsightlens.readers.nsys.report import Report, own_messages
-from nsightlens.readers.nsys.source import PAYLOAD_ENTRIES, Source
+from nsightlens.readers.nsys.source import Source
 from nsightlens.readers.nsys.versions import untested
 
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
@@ -33,6 +33,7 @@ _TALLIED = (
      "first of threads that do not call CUDA"),
     ("split_stacks", "warning", "call stacks of CPU samples do not stand together in their table: their first part was taken"),
     ("cut_stacks", "info", "call stacks of CPU samples are too deep or too many: the innermost frames were kept"),
+    ("bad_payload", "warning", "payloads of NVTX ranges are shorter than they say: left out"),
     ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
 )
 _ERRORS = {
@@ -55,7 +56,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the reader found. rows: our table -> rows; tally: anomaly -> how often; launches: calls by name and return code."""
+    """What the reader found. rows: our table -> rows; tally: anomaly -> how often; launches: calls by name and return code;
+    payloads_described: whether the report says what messages of NCCL its ranges carry."""
 
     rows: Counter[str]
     tally: Counter[str]
@@ -64,6 +66,7 @@ class Seen:
     evidence: Evidence
     devices_assumed: int
     devices_unknown: int
+    payloads_described: bool
 
 
 def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
@@ -74,7 +77,7 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
     yield from _values(source, seen)
     yield from _clock(report)
     yield from _devices(seen)
-    yield from _payloads(source)
+    yield from _payloads(seen)
     if said := untested(report.schema_version):
         yield Finding("info", "untested_schema", f"the report was read, but {said}")
     others = source.others()
@@ -83,13 +86,12 @@ def findings(source: Source, report: Report, seen: Seen) -> Iterator[Finding]:
         yield Finding("info", "unread_tables", f"tables with rows that are not read: {listed}", len(others))
 
 
-def _payloads(source: Source) -> Iterator[Finding]:
-    """Yield that NCCL described what its ranges carry: nsys exports the values with --include-blobs=true only, and in a form of
-    which no report was seen."""
-    entries = {name for (name,) in source.rows(PAYLOAD_ENTRIES, ("name",))}
-    if any(isinstance(name, str) and name.startswith("Message size") for name in entries):
-        yield Finding("info", "payloads_unread", "NCCL's ranges carry message sizes and communicators, which are not read: sizes "
-                      "and bandwidths of collectives are unknown here. A trace of the PyTorch profiler has them")
+def _payloads(seen: Seen) -> Iterator[Finding]:
+    """Yield that NCCL described what its ranges carry, and the export left it out."""
+    if seen.payloads_described and not seen.tally["payloads"]:
+        yield Finding("info", "payloads_missing", "NCCL's ranges carry message sizes and communicators, which this export left "
+                      "out: sizes and bandwidths of collectives are unknown here. Export the report again with nsys export "
+                      "--type sqlite --include-blobs=true")
 
 
 def _damage(source: Source) -> Iterator[Finding]:

@@ -1,4 +1,5 @@
-"""What the host did beside CUDA's API: waits, event records, OS calls, overhead. A batch of nsys's table -> a batch of ours."""
+"""What the host did beside CUDA's API: waits, event records, host functions, OS calls, overhead.
+A batch of nsys's table -> a batch of ours."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens import schema
-from nsightlens.readers.nsys.columns import Names, batch_of, constant, integers, labelled, moments, raw, threads, times
+from nsightlens.readers.nsys.columns import Names, batch_of, coded, constant, integers, labelled, moments, raw, threads, times
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.source import Kind
 
 _WHERE = {"device": "deviceId", "context": "contextId", "stream": "streamId", "correlation_id": "correlationId"}
 _EVENT = {"event_id": "eventId", "event_record_id": "eventSyncId"}
+_NODE = {"graph_id": "graphId", "graph_node_id": "graphNodeId"}
 _NOT_APPLICABLE = (1 << 32) - 1
 """What CUPTI writes for a stream or event where there is none."""
 
@@ -24,6 +26,7 @@ def _integers(*columns: str) -> dict[str, Kind]:
 
 SYNCHRONIZATION_COLUMNS = _integers("start", "end", "globalPid", "syncType", *_WHERE.values(), *_EVENT.values())
 CUDA_EVENT_COLUMNS = _integers("timestamp", "globalPid", *_WHERE.values(), *_EVENT.values())
+HOST_FUNCTION_COLUMNS = _integers("start", "end", "globalPid", *_WHERE.values(), *_NODE.values())
 OS_COLUMNS: dict[str, Kind] = {
     **_integers("start", "end", "eventClass", "globalTid", "returnValue", "nestingLevel"), "nameId": "name",
 }
@@ -76,6 +79,19 @@ def cuda_events(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally
         "process_index": processes.index(raw(batch, "globalPid")),
         **_where(batch, schema.CUDA_EVENTS, tally),
         "at_ns": moments(pc.if_else(pc.not_equal(at, 0), at, None), base_ns, tally),
+    })
+
+
+def host_functions(batch: pa.RecordBatch, processes: Processes, base_ns: int, tally: Counter[str]) -> pa.RecordBatch:
+    """Return rows of `host_functions` from CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH: a node names its graph, a launch
+    none."""
+    columns = integers(batch, schema.HOST_FUNCTIONS, _WHERE | _NODE, tally)
+    is_node = pc.or_(columns["graph_id"].is_valid(), columns["graph_node_id"].is_valid())
+    return batch_of({
+        "process_index": processes.index(raw(batch, "globalPid")),
+        **times(batch, base_ns, tally),
+        **columns,
+        "kind": coded(is_node.cast(pa.int64()), {0: "launch", 1: "graph_node"}),
     })
 
 

@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers.nsys.source import (
+    DECODED,
     PIECE_ROWS,
     STRINGS,
     Kind,
+    as_hex,
     as_integers,
     as_names,
     as_text,
@@ -26,6 +28,7 @@ from nsightlens.readers.nsys.source import (
 
 SUFFIX = ".parquet"
 
+_AS = {"text": as_text, "name": as_names, "hex": as_hex}
 _ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
 
 
@@ -71,6 +74,10 @@ class ParquetSource:
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of the columns of `table`, empty where it is absent."""
         return self._columns.get(table, frozenset())
+
+    def decoded(self) -> list[str]:
+        """Return the tables of payloads that the exporter decoded."""
+        return sorted(filter(DECODED.fullmatch, self._columns))
 
     def others(self) -> dict[str, int]:
         """Return the tables that hold rows and that nothing here reads, by name, with their rows."""
@@ -148,7 +155,7 @@ class ParquetSource:
                 if kind == "integer":
                     array, bad = as_integers(array)
                     self.bad_values[table] += bad
-                arrays.append(as_text(array) if kind == "text" else as_names(array) if kind == "name" else array)
+                arrays.append(_AS[kind](array) if kind in _AS else array)
             yield pa.RecordBatch.from_arrays(arrays, names=list(present))
 
     @cached_property

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from nsightlens.readers.nsys import framework
 from nsightlens.readers.nsys.columns import batch_of, coded, raw, threads, times
+from nsightlens.readers.nsys.payloads import Payloads
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import PID_MASK
 from nsightlens.readers.nsys.source import NVTX, Kind, Source
@@ -51,7 +52,8 @@ def labels(source: Source) -> Labels:
 
 
 def ranges(
-    batch: pa.RecordBatch, source: Source, processes: Processes, named: Labels, base_ns: int, tally: Counter[str],
+    batch: pa.RecordBatch, source: Source, processes: Processes, named: Labels, payloads: Payloads, base_ns: int,
+    tally: Counter[str],
 ) -> pa.RecordBatch:
     """Return rows of `ranges` from NVTX_EVENTS. Their text is `text`, or the registered string where there is none."""
     batch = _spans(batch, tally)
@@ -71,6 +73,7 @@ def ranges(
         **columns,
         **framework.recognised(kind, text, domain),
         "domain": domain,
+        **payloads.of(batch),
     })
 
 

@@ -20,6 +20,7 @@ from nsightlens.readers.nsys.devices import Devices
 from nsightlens.readers.nsys.findings import Seen, findings
 from nsightlens.readers.nsys.metrics import COLUMNS as METRIC_COLUMNS
 from nsightlens.readers.nsys.metrics import Metrics
+from nsightlens.readers.nsys.payloads import Payloads
 from nsightlens.readers.nsys.processes import Processes
 from nsightlens.readers.nsys.ranks import gather
 from nsightlens.readers.nsys.report import describe
@@ -32,6 +33,7 @@ from nsightlens.readers.nsys.source import (
     GPU_METRICS,
     GPU_PAGE_FAULTS,
     GRAPH_TRACE,
+    HOST_FUNCTION,
     KERNEL,
     MEMCPY,
     MEMSET,
@@ -66,6 +68,7 @@ class Reading:
         self.rows: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
         self.launches: gpu.Launches = Counter()
+        self.payloads = Payloads(source, self.tally, jobs)
         self._jobs = jobs
 
     def batches(self) -> Iterator[Batch]:
@@ -91,10 +94,13 @@ class Reading:
         yield GRAPH_TRACE, "graph_executions", gpu.GRAPH_COLUMNS, lambda b: gpu.graph_executions(b, processes, base, tally)
         yield RUNTIME, "api_calls", gpu.API_COLUMNS, lambda b: gpu.api_calls(b, processes, base, self.api_names, tally,
                                                                                 self.launches)
-        yield NVTX, "ranges", nvtx.COLUMNS, lambda b: nvtx.ranges(b, self.source, processes, self.labels, base, tally)
+        yield NVTX, "ranges", nvtx.COLUMNS | self.payloads.columns, lambda b: nvtx.ranges(
+            b, self.source, processes, self.labels, self.payloads, base, tally)
         yield SYNCHRONIZATION, "synchronizations", host.SYNCHRONIZATION_COLUMNS, lambda b: host.synchronizations(
             b, processes, base, tally)
         yield CUDA_EVENT, "cuda_events", host.CUDA_EVENT_COLUMNS, lambda b: host.cuda_events(b, processes, base, tally)
+        yield HOST_FUNCTION, "host_functions", host.HOST_FUNCTION_COLUMNS, lambda b: host.host_functions(
+            b, processes, base, tally)
         yield CUDA_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.cuda_overheads(
             b, processes, base, self.overhead_names, tally)
         yield PROFILER_OVERHEAD, "overheads", host.OVERHEAD_COLUMNS, lambda b: host.profiler_overheads(
@@ -128,7 +134,7 @@ class Reading:
 
     def _diagnostics(self) -> pa.RecordBatch:
         seen = Seen(self.rows, self.tally, self.launches, self.processes.shared_environment,
-                    self.evidence, self.devices.assumed, self.devices.unknown)
+                    self.evidence, self.devices.assumed, self.devices.unknown, self.payloads.are_described)
         return batch_of("diagnostics", [asdict(each) for each in findings(self.source, self.report, seen)])
 
     def _profile(self) -> dict[str, object]:

@@ -135,9 +135,10 @@ class Scan:
     ) -> None:
         self._path, self._pages, self._table, self._columns = path, pages, table, columns
         self._damage, self._bad, self._strings = damage, bad, strings
-        positions = {column: table.plain[column] for column, kind in columns.items() if column in table.plain and kind != "text"}
+        positions = {column: table.plain[column] for column, kind in columns.items()
+                     if column in table.plain and kind not in ("text", "hex")}
         self._positions = dict(sorted(positions.items(), key=lambda item: item[1])) if len(positions) == len(columns) else {}
-        self._chosen = ", ".join(map(quoted, columns))
+        self._chosen = ", ".join(f"hex({quoted(name)})" if kind == "hex" else quoted(name) for name, kind in columns.items())
         self._walkable = True
 
     def batches(self, jobs: int) -> Iterator[pa.RecordBatch]:
@@ -197,7 +198,7 @@ class Scan:
             batches = _batches(connection, query, count)
         if len(batches) != 1 or not all(map(_fits, batches[0].schema.types, self._columns.values())):
             return None
-        arrays = [as_text(array) if kind == "text" else array
+        arrays = [as_text(array) if kind in ("text", "hex") else array
                   for array, kind in zip(batches[0].columns, self._columns.values(), strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
 
@@ -247,7 +248,7 @@ class Scan:
         return pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
 
     def _array(self, values: Sequence[object], kind: Kind) -> pa.Array:
-        if kind == "text":
+        if kind in ("text", "hex"):
             return pa.array(list(map(as_string, values)), pa.string())
         if kind == "name" and any(isinstance(value, str | bytes) for value in values):
             ids = self._strings(pa.array([value if isinstance(value, int) else None for value in values], pa.int64())).to_pylist()
@@ -276,7 +277,7 @@ def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def _fits(type_: pa.DataType, kind: Kind) -> bool:
-    return bool(pa.types.is_int64(type_) or (kind == "text" and pa.types.is_string(type_)))
+    return bool(pa.types.is_int64(type_) or (kind in ("text", "hex") and pa.types.is_string(type_)))
 
 
 def _integer(value: object) -> int | None:

@@ -11,8 +11,9 @@ from typing import Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
-Kind = Literal["integer", "text", "name"]
-"""What a column should hold; a name is an id of StringIds, or (by other tools' hands) plain text."""
+Kind = Literal["integer", "text", "name", "hex"]
+"""What a column should hold; a name is an id of StringIds, or (by other tools' hands) plain text; bytes are given as the text of
+their hexadecimal digits, empty where there are none."""
 
 PIECE_ROWS = 1 << 15
 
@@ -21,6 +22,7 @@ MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
 DECOMPRESSION = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS"
 GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+HOST_FUNCTION = "CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
@@ -41,26 +43,31 @@ GPU_METRIC_NAMES = "TARGET_INFO_GPU_METRICS"
 NVTX = "NVTX_EVENTS"
 STRINGS = "StringIds"
 PAYLOAD_ENTRIES = "NVTX_PAYLOAD_SCHEMA_ENTRIES"
+PAYLOAD_ENUM_ENTRIES = "NVTX_PAYLOAD_ENUM_ENTRIES"
+PAYLOAD_NAMES = "NVTX_EXPORT_TRANSLATION"
+DECODED = re.compile(r"DYNAMIC_NVTXPAYLOAD_DATATYPE_-?\d+_\d+_\d+")
+"""Tables of payloads that the exporter decoded: process, domain and schema stand in their names."""
 
 GPU_TABLES = (KERNEL, MEMCPY, MEMSET, DECOMPRESSION, GRAPH_TRACE)
 EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
 """The tables that tell one capture from another."""
 MPI_TABLES = (MPI_P2P, MPI_COLLECTIVES, MPI_START_WAIT, MPI_OTHER)
 HOST_TABLES = (
-    SYNCHRONIZATION, CUDA_EVENT, CUDA_OVERHEAD, PROFILER_OVERHEAD, OS_API, CPU_PAGE_FAULTS, GPU_PAGE_FAULTS, *MPI_TABLES, SAMPLES,
-    SCHEDULING,
+    SYNCHRONIZATION, CUDA_EVENT, HOST_FUNCTION, CUDA_OVERHEAD, PROFILER_OVERHEAD, OS_API, CPU_PAGE_FAULTS, GPU_PAGE_FAULTS,
+    *MPI_TABLES, SAMPLES, SCHEDULING,
 )
 CONTEXT_TABLES = (
     STRINGS, "META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE", "TARGET_INFO_SESSION_START_TIME",
     "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "PROCESSES", "ThreadNames", "MPI_RANKS",
-    "DIAGNOSTIC_EVENT", PAYLOAD_ENTRIES, GPU_METRIC_NAMES,
+    "DIAGNOSTIC_EVENT", PAYLOAD_ENTRIES, PAYLOAD_ENUM_ENTRIES, PAYLOAD_NAMES, GPU_METRIC_NAMES,
 )
 KNOWN_TABLES = frozenset((*EVENT_TABLES, *HOST_TABLES, SAMPLE_STACKS, GPU_METRICS, *CONTEXT_TABLES))
 
 _SIGNATURES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_EXPORT", "EXPORT_META_DATA", NVTX)
 _SYSTEM_TABLES = ("PROCESSES", OS_API, SCHEDULING, SAMPLES, SAMPLE_STACKS)
 _DESCRIPTIVE = re.compile(
-    r"ENUM_|TARGET_INFO_|ANALYSIS_|META_DATA_|EXPORT_META_DATA$|NVTX_PAYLOAD_|ProcessStreams$|UnwindMethodType$|.*_CALLCHAINS$|sqlite_"
+    r"ENUM_|TARGET_INFO_|ANALYSIS_|META_DATA_|EXPORT_META_DATA$|NVTX_(EVENTS_)?PAYLOAD_|NVTX_SCOPES$|DYNAMIC_NVTXPAYLOAD_|"
+    r"ProcessStreams$|UnwindMethodType$|.*_CALLCHAINS$|sqlite_"
 )
 _PLAIN_NAME = re.compile(r"[A-Za-z]\w{0,63}")
 _VERSIONED = re.compile(r"(.+?)(?:_V(\d{1,4}))?")
@@ -84,6 +91,9 @@ class Source(Protocol):
 
     def others(self) -> dict[str, int]:
         """Return the tables that hold rows and are not in KNOWN_TABLES, by name, with their rows."""
+
+    def decoded(self) -> list[str]:
+        """Return the tables of payloads that the exporter decoded."""
 
     def rows(
         self, table: str, columns: Sequence[str], among: tuple[str, Sequence[int | str]] | None = None,
@@ -114,7 +124,7 @@ def canonical(tables: Iterable[str]) -> dict[str, str]:
     best: dict[str, tuple[int, str]] = {}
     for actual in tables:
         match = _VERSIONED.fullmatch(actual)
-        if match and match[1] in KNOWN_TABLES:
+        if match and (match[1] in KNOWN_TABLES or DECODED.fullmatch(actual)):
             best[match[1]] = max(best.get(match[1], (-1, "")), (int(match[2] or 0), actual))
     return {name: actual for name, (_, actual) in best.items()}
 
@@ -163,6 +173,12 @@ def as_text(array: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:
         texts = [None if value is None else value.decode("utf-8", "replace") for value in array.to_pylist()]
         return pa.array(texts, pa.string())
+
+
+def as_hex(array: pa.Array) -> pa.Array:
+    """Return bytes, or the bytes of a text, as the text of their hexadecimal digits; empty for NULL."""
+    values = [value.encode() if isinstance(value, str) else value or b"" for value in array.to_pylist()]
+    return pa.array([value.hex() if isinstance(value, bytes) else "" for value in values], pa.string())
 
 
 def as_names(array: pa.Array) -> pa.Array:

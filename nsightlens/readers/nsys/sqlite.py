@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers.nsys.pages import Pages
 from nsightlens.readers.nsys.scan import ERRORS, TABULAR, Scan, Table, as_string, connect, quoted
-from nsightlens.readers.nsys.source import STRINGS, Kind, canonical, is_report, is_unread
+from nsightlens.readers.nsys.source import DECODED, STRINGS, Kind, canonical, is_report, is_unread
 
 _STRINGS_PER_QUERY = 20_000
 _NO_TABLE = Table("", frozenset(), None, None, 0, {})
@@ -63,6 +63,10 @@ class SqliteSource:
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of the columns of `table`, empty where it is absent."""
         return self._tables.get(table, _NO_TABLE).columns
+
+    def decoded(self) -> list[str]:
+        """Return the tables of payloads that the exporter decoded."""
+        return sorted(filter(DECODED.fullmatch, self._tables))
 
     def others(self) -> dict[str, int]:
         """Return the tables that hold rows and that nothing here reads, by name, with their rows."""

@@ -4,7 +4,7 @@
 -- @needs gpu_work
 -- @requires kernels, memory_ops
 -- @assumes A row is what the tool recorded: CUDA graphs that it recorded whole are in `graph_executions`, not here.
--- @first start_ns, duration_ns, stream, name
+-- @first start_ns, duration_ns, name, stream
 -- @column run             Run (one workload in one configuration).
 -- @column tool            nsys or kineto. Never add them up: they saw the same work.
 -- @column rank            Rank of the process; NULL where unknown.

@@ -8,7 +8,7 @@
 -- @assumes Only kernels hide communication: copies and CUDA graphs of unknown kernels do not, which may overstate exposure.
 -- @param  per                    'device' or 'process': where a computing kernel hides the communication.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
--- @first rank, name, instances, total_ns, exposed_ns, exposed_pct
+-- @first rank, name, exposed_ns, exposed_pct, total_ns, instances
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

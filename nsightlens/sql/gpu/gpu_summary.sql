@@ -11,7 +11,7 @@
 -- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
 -- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
 -- @assumes Tensor cores: by ncu's counters of the same kernel_key in the run, else by the kernel's name where the name shows it.
--- @first rank, device, utilization_pct, sm_efficiency_pct, occupancy_pct, tensor_core_pct
+-- @first rank, utilization_pct, sm_efficiency_pct, tensor_core_pct, occupancy_pct, device
 -- @column run                       Run (one workload in one configuration).
 -- @column tool                      nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                      Rank of the process; NULL where unknown.

@@ -4,7 +4,7 @@
 -- @requires _waits, processes
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
 -- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.
--- @first start_ns, duration_ns, name, kind
+-- @first rank, name, start_ns, duration_ns, kind
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
 -- @column rank                Rank of the process; NULL where unknown.

@@ -9,7 +9,7 @@
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.
 -- @param  how_many               Names to list for each kind and process; NULL for all.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
--- @first kernel_type, time_pct, total_ns, instances, avg_ns, name
+-- @first kernel_type, name, total_ns, time_pct, instances, avg_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

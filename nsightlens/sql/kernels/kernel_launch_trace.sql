@@ -7,7 +7,7 @@
 -- @alias cuda_kern_exec_trace
 -- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
--- @first start_ns, api_ns, queue_ns, kernel_ns, total_ns, name
+-- @first name, start_ns, queue_ns, kernel_ns, api_ns, total_ns
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank          Rank of the process; NULL where unknown.

@@ -4,7 +4,7 @@
 -- @alias cuda_gpu_kern_sum
 -- @assumes A name is a kernel as its tool prints it: the tools spell one kernel differently, kernel_key does not.
 -- @assumes Durations are the tool's own: ncu's are of replays at its clock and cache settings, of the launches that it measured.
--- @first time_pct, total_ns, instances, avg_ns, name
+-- @first name, time_pct, total_ns, instances, avg_ns
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column time_pct   Share of the clipped kernel time of this run and tool (not of wall time), to one decimal.

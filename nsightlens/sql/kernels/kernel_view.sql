@@ -6,7 +6,7 @@
 -- @requires _occupied_kernels
 -- @assumes Tensor cores follow from the name where the run has no counter of the kernel_key; NULL where it does not show it.
 -- @assumes Blocks per SM are as recorded, else grid / SMs of the GPU; occupancy is what Kineto estimates, and nsys records none.
--- @first name, calls, total_ns, time_pct, avg_ns, tensor_cores
+-- @first name, total_ns, time_pct, calls, avg_ns, tensor_cores
 -- @column run                      Run (one workload in one configuration).
 -- @column tool                     Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column rank                     Rank of the process; NULL where unknown.

@@ -5,7 +5,7 @@
 -- @requires _ncu_by_config _ncu_metric
 -- @assumes Launches of one kernel_key, grid and block do the same work: counters of several launches and reports may be joined.
 -- @assumes Clock and cache settings are kept apart where a report has them; where none does, they are assumed equal.
--- @first short_name, grid_x, block_x, launches, duration_ns
+-- @first short_name, duration_ns, launches, grid_x, block_x
 -- @column configuration_id     Configuration: run, rank, kernel_key, grid, block, clock and cache settings, GPU.
 -- @column run                  Run.
 -- @column rank                 Rank; NULL where unknown.

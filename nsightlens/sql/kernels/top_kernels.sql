@@ -3,7 +3,7 @@
 -- @requires kernel_by_rank, kernels
 -- @assumes A name is a kernel as its tool prints it; shares are of the summed kernel time, clipped, not of wall time.
 -- @param  how_many    Kernels to return for each run and tool; NULL for all.
--- @first time_pct, total_ns, instances, avg_ns, name
+-- @first name, time_pct, total_ns, instances, avg_ns
 -- @column run         Run (one workload in one configuration).
 -- @column tool        Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column position    1 for the kernel with the largest clipped total.

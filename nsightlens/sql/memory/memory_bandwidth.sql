@@ -8,7 +8,7 @@
 -- @requires memory_bandwidth_series
 -- @assumes An operation moves its bytes evenly over its duration, and no other traffic is counted: kernels move data as well.
 -- @assumes The bytes are those that the tool recorded; unified-memory migrations count where nsys traced them.
--- @first rank, kind, direction, bytes, active_ns, bandwidth_bytes_per_s
+-- @first rank, kind, direction, bandwidth_bytes_per_s, bytes, active_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

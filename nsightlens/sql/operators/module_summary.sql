@@ -9,7 +9,7 @@
 -- @assumes The capture names modules: Kineto with with_stack=True, nsys with NVTX ranges `nn.Module: NAME`. Others have no row.
 -- @assumes A backward kernel belongs to the module of the forward operator with the same autograd sequence number.
 -- @assumes Module names distinguish calls: modules of one class that share a name are one row.
--- @first module, device_total_ns, device_self_ns, host_total_ns, calls
+-- @first module, device_total_ns, device_self_ns, calls, host_total_ns
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys or kineto. Never add them up: they saw the same work.
 -- @column rank             Rank of the process; NULL where unknown.

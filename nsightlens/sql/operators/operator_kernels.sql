@@ -5,7 +5,7 @@
 -- @requires _occupied_kernels
 -- @assumes The innermost operator around the launching call caused the kernel; op is NULL where none was recorded around it.
 -- @assumes Blocks per SM are as recorded, else grid / SMs of the GPU; occupancy is what Kineto estimates, and nsys records none.
--- @first op, name, calls, total_ns, avg_ns
+-- @first op, name, total_ns, calls, avg_ns
 -- @column run                      Run (one workload in one configuration).
 -- @column tool                     Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column rank                     Rank of the process; NULL where unknown.

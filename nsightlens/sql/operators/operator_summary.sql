@@ -13,7 +13,7 @@
 -- @assumes What was launched inside an operator on its thread is its work; a CUDA graph belongs to the operator that replays it.
 -- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
 -- @param  by_shapes  Group by input shapes too.
--- @first name, calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns
+-- @first name, device_self_ns, device_total_ns, calls, host_self_ns, host_total_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.

@@ -9,7 +9,7 @@
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
 -- @assumes Python runs more slowly while its frames are recorded: host times are those of that recording.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id
--- @first name, calls, gpu_total_ns, gpu_self_ns, host_total_ns
+-- @first name, gpu_total_ns, gpu_self_ns, calls, host_total_ns
 -- @column run             Run (one workload in one configuration).
 -- @column tool            kineto.
 -- @column rank            Rank of the process; NULL where unknown.

@@ -8,7 +8,7 @@
 -- @requires _bounded_kernels
 -- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
--- @first item_kind, item, ranks, cv_pct, imbalance_ns, max_rank
+-- @first item, imbalance_ns, cv_pct, max_rank, item_kind, ranks
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.
 -- @column item_kind     all, family, op or step.

@@ -10,7 +10,7 @@
 -- @param  assume_gpu   Product name for the datasheet peaks, where the report lacks it (ncu's CSV does) and its compute
 --                      capability and SMs are the GPU's.
 -- @param  force_gpu    Whether assume_gpu is taken for every kernel, unchecked.
--- @first name, precision, launches, duration_ns, achieved_flop_per_s, arithmetic_intensity, roof_pct
+-- @first name, roof_pct, precision, duration_ns, achieved_flop_per_s, arithmetic_intensity, launches
 -- @column configuration_id                Configuration; key of ncu_by_config.
 -- @column run                             Run.
 -- @column rank                            Rank; NULL where unknown.

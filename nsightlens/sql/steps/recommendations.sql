@@ -12,7 +12,7 @@
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Memory is what PyTorch's allocator recorded; tensor-core use is known by counters or by name.
--- @first rank, rule, value_pct, limit_pct, advice
+-- @first rank, rule, advice, value_pct, limit_pct
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto.
 -- @column rank          Rank of the process; NULL where unknown.

@@ -55,7 +55,7 @@ def _counted(pieces: list[tuple[int, int, str, str, str | None, int]]) -> list[i
     return [last - first, busy, last - first - busy, compute, communication, overlap, communication - overlap, memory, graph]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pieces=st.lists(PIECE, min_size=1, max_size=25), per=st.sampled_from(("device", "process")))
 def test_agrees_with_a_count_of_every_nanosecond(
     empty: duckdb.DuckDBPyConnection, pieces: list[tuple[int, int, str, str, str | None, int]], per: str,

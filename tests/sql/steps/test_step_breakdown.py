@@ -65,7 +65,7 @@ def _inside(start: int, end: int) -> bool:
     return any(start < last and end > first for first, last in STEPS)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pieces=st.lists(PIECE, max_size=25))
 @pytest.mark.long
 def test_agrees_with_a_count_of_every_nanosecond(empty: duckdb.DuckDBPyConnection, pieces: list[Piece]) -> None:

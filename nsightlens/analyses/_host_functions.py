@@ -1,0 +1,95 @@
+"""The functions of the host that streams ran in their order, and the parts of gaps in which work had to wait for one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.columns.arrays import Int, integers
+
+LANES = """
+WITH lanes AS (
+    SELECT process_id, context, stream, (row_number() OVER (ORDER BY process_id, context, stream) - 1)::INTEGER AS lane
+    FROM (SELECT DISTINCT process_id, context, stream FROM host_functions WHERE profile_id = $1)
+)"""
+"""The streams of a profile that ran functions, each with a number."""
+FUNCTIONS = f"""{LANES}
+SELECT lane, start_ns, start_ns + duration_ns AS end_ns, launch_id
+FROM host_functions JOIN lanes USING (process_id, context, stream)
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY lane, start_ns, end_ns, host_function_id"""
+
+
+class Functions(NamedTuple):
+    """Functions by lane and start: when each ran, without the time of those before it in its lane; the call that launched it."""
+
+    lane: Int
+    start: Int
+    end: Int
+    launch_id: Int
+
+
+class Gaps(NamedTuple):
+    """Gaps, or parts of them: the number of the gap, its track, when the part begins and ends, and a call (MISSING: none known):
+    that of the work that ended the gap, or of the function that ran; and the lane of that work (MISSING: it ran no function)."""
+
+    number: Int
+    track: Int
+    begin: Int
+    end: Int
+    launch_id: Int
+    lane: Int
+
+
+def functions(table: pa.Table) -> Functions:
+    """Return the functions from the rows of FUNCTIONS."""
+    lane, start, end, launch = (integers(table[name].combine_chunks()) for name in ("lane", "start_ns", "end_ns", "launch_id"))
+    start = start.copy()
+    for first, last in _stretches(lane):
+        start[first + 1:last] = np.maximum(start[first + 1:last], np.maximum.accumulate(end[first:last])[:-1])
+    own = start < end
+    return Functions(lane[own], start[own], end[own], launch[own])
+
+
+def _stretches(lane: Int) -> list[tuple[int, int]]:
+    """Return where each lane begins and ends."""
+    bounds = [0, *(np.flatnonzero(np.diff(lane)) + 1).tolist(), len(lane)]
+    return list(pairwise(bounds))
+
+
+def without_functions(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
+    """Return the parts of gaps in which the stream of the work that ended them ran no function, and those in which it did."""
+    apart = ~np.isin(gaps.lane, found.lane)
+    rest, within = [_some(gaps, np.flatnonzero(apart))], [_some(gaps, np.zeros(0, np.int64))]
+    for first, last in _stretches(found.lane) if len(found.lane) else ():
+        mine = _some(gaps, np.flatnonzero(gaps.lane == found.lane[first]))
+        outside, inside = _cut(mine, Functions(*(column[first:last] for column in found)))
+        rest.append(outside)
+        within.append(inside)
+    return _joined(rest), _joined(within)
+
+
+def _cut(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
+    """Return the parts of gaps outside of the functions of their lane, and those within."""
+    first = np.searchsorted(found.end, gaps.begin, "right")
+    count = np.maximum(np.searchsorted(found.start, gaps.end, "left") - first, 0)
+    gap = np.repeat(np.arange(len(count)), count)
+    one = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))
+    left, right = np.maximum(found.start[one], gaps.begin[gap]), np.minimum(found.end[one], gaps.end[gap])
+    inside = _some(gaps, gap)._replace(begin=left, end=right, launch_id=found.launch_id[one])
+    every = np.arange(len(count))
+    begin, begins_in = np.concatenate([gaps.begin, right]), np.concatenate([every, gap])
+    end, ends_in = np.concatenate([gaps.end, left]), np.concatenate([every, gap])
+    order = np.lexsort((begin, begins_in))
+    outside = _some(gaps, begins_in[order])._replace(begin=begin[order], end=end[np.lexsort((end, ends_in))])
+    return _some(outside, np.flatnonzero(outside.begin < outside.end)), inside
+
+
+def _some(gaps: Gaps, rows: Int) -> Gaps:
+    return Gaps(*(column[rows] for column in gaps))
+
+
+def _joined(parts: list[Gaps]) -> Gaps:
+    return Gaps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -1,0 +1,258 @@
+"""Waits that a late rank passes on to other groups: cases worked out by hand, near misses, and random jobs against plain loops.
+
+Times in ns. Unless a case says otherwise, four ranks are two tensor groups (0, 1) and (2, 3), and two data groups (0, 2) and
+(1, 3); a collective of all four ends at 1,000, and each group's first call follows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nsightlens.analyses import collective_match, rank_skew, straggler
+from nsightlens.matching.propagation import share
+from tests.analyses.test_rank_skew import kernel, of_ranks
+
+Row = dict[str, Any]
+LATE_NS = 5_000
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective: when each rank of its group starts, and when all end."""
+
+    group: str
+    starts: Mapping[int, int]
+    end: int
+    message_bytes: int = 64
+    step: int = 1
+
+
+@dataclass
+class Job:
+    """Collectives in the order in which they end; what the views say of them."""
+
+    calls: list[Call] = field(default_factory=list)
+
+    def rows(self) -> list[Row]:
+        """Return the kernels."""
+        numbers: dict[str, int] = {}
+        found: list[Row] = []
+        for call in self.calls:
+            number = numbers[call.group] = numbers.get(call.group, -1) + 1
+            found += [kernel(rank, len(found) + place, start, call.end, group_name=call.group, group_size=len(call.starts),
+                             group_seq=number, message_bytes=call.message_bytes, step=call.step)
+                      for place, (rank, start) in enumerate(call.starts.items())]
+        return found
+
+    def ask(self, view: Any, threshold_ns: int = 100) -> list[Row]:
+        """Return what a view says, with the clocks as they are."""
+        ranks = dict[int, int | None]({row["rank"]: None for row in self.rows()})
+        rows: list[Row] = view.analyse(of_ranks(self.rows(), ranks), clock="recorded", lag_threshold_ns=threshold_ns).to_pylist()
+        return rows
+
+    def waits(self, threshold_ns: int = 100) -> dict[int, tuple[int, int]]:
+        """Return how long the others waited for each rank that they did, and what of it in later collectives."""
+        return {row["rank"]: (row["others_wait_ns"], row["propagated_wait_ns"]) for row in self.ask(straggler, threshold_ns)
+                if row["rank"] is not None and row["others_wait_ns"]}
+
+
+def four_ranks(*, late: int = LATE_NS, slow: int = 0, peers: int = 10, peer_bytes: int = 64, then: int = 50) -> Job:
+    """Return the job: rank 1 late in its tensor group, whose transfer is slow; peers: by how much rank 3 is late in the other."""
+    ends = 1_100 + late + 100 + slow, 1_100 + peers + 100
+    return Job([
+        Call("all", dict.fromkeys(range(4), 900), 1_000, 8),
+        Call("t1", {2: 1_100, 3: 1_100 + peers}, ends[1], peer_bytes),
+        Call("t0", {0: 1_100, 1: 1_100 + late}, ends[0]),
+        Call("d0", {0: ends[0] + then, 2: ends[1] + 50}, ends[0] + then + 150, 256),
+        Call("d1", {1: ends[0] + 50, 3: ends[1] + 50}, ends[0] + 200, 256)])
+
+
+def test_a_late_rank_has_what_others_wait_in_the_next_group() -> None:
+    """Rank 0 waits 5,000 for rank 1. Ranks 2 and 3, whose tensor group ended 4,990 earlier, wait so long for 0 and 1."""
+    assert four_ranks().waits() == {1: (LATE_NS + 2 * 4_990, 2 * 4_990)}
+
+
+def test_what_the_held_up_rank_adds_is_its_own() -> None:
+    """Rank 0 takes 350 to the next collective where rank 2 takes 50: rank 2 waits 300 for it, and the rest for rank 1."""
+    assert four_ranks(then=350).waits() == {0: (300, 0), 1: (LATE_NS + 2 * 4_990, 2 * 4_990)}
+
+
+def test_what_a_slow_transfer_causes_is_nobodys() -> None:
+    """The tensor group ends 3,000 later than its peer for its slow link, and 4,990 for rank 1."""
+    assert four_ranks(slow=3_000).waits() == {1: (LATE_NS + 2 * 4_990, 2 * 4_990)}
+    assert four_ranks(late=0, peers=0, slow=3_000).waits() == {}
+
+
+def test_groups_that_are_late_alike_pass_nothing_on() -> None:
+    """Rank 3 is late by 4,800 in its own tensor group: ranks 2 and 3 wait 200 in the data groups."""
+    assert four_ranks(peers=4_800).waits() == {1: (LATE_NS + 2 * 200, 2 * 200), 3: (4_800, 0)}
+
+
+def test_a_difference_within_the_clocks_is_passed_on_to_nobody() -> None:
+    """The last of the two tensor groups arrived 200 apart; the data groups' calls begin 3,200 apart for the slow link."""
+    job = four_ranks(peers=4_800, slow=3_000)
+    assert job.waits(threshold_ns=199) == {1: (LATE_NS + 2 * 200, 2 * 200), 3: (4_800, 0)}
+    assert job.waits(threshold_ns=200) == {1: (LATE_NS, 0), 3: (4_800, 0)}
+
+
+def test_calls_of_another_kind_are_not_compared() -> None:
+    """The other tensor group exchanged another payload: how much earlier it could end says nothing of this one."""
+    assert four_ranks(peer_bytes=32).waits() == {1: (LATE_NS, 0)}
+
+
+def test_calls_of_one_communicator_are_not_compared() -> None:
+    """Ranks 0 and 2 are in one group of all: its second call had not ended on rank 2 (another stream) when d0 began there."""
+    starts = dict.fromkeys(range(4), 900)
+    job = Job([Call("all", starts, 1_000), Call("all", starts | {1: 6_000}, 6_100),
+               Call("d0", {0: 6_150, 2: 1_100}, 6_300, 256)])
+    assert job.waits() == {1: (3 * 5_100, 0)}
+
+
+@pytest.mark.parametrize(("before", "passed_on"), [("all", 2 * 4_990), ("p0", 0)])
+def test_who_was_last_may_be_unknown_where_one_call_released_all(before: str, passed_on: int) -> None:
+    """Ranks 0 and 1 come within 50 of each other to a second call of t0: that is nobody's, but 4,990 they are late since the
+    first, for rank 1. Not so where rank 1 comes from yet another group: then either of two may have held the call up."""
+    job = four_ranks()
+    calls = [*job.calls[:3], Call("t1", {2: 1_300, 3: 1_310}, 1_410), Call("t0", {0: 6_300, 1: 6_350}, 6_450),
+             Call("d0", {0: 6_500, 2: 1_460}, 6_700, 256), Call("d1", {1: 6_500, 3: 1_460}, 6_700, 256)]
+    if before == "p0":
+        calls.insert(4, Call("p0", {1: 6_220, 4: 6_220}, 6_240, 16))
+    assert Job(calls).waits() == {1: (LATE_NS + passed_on, passed_on)}
+
+
+def eight_ranks(late: int) -> Job:
+    """Return a job on a cube: groups of ranks that differ in the lowest bit, then the next, then the highest; rank 7 is late."""
+    ready = dict.fromkeys(range(8), 1_000)
+    calls = [Call("all", dict.fromkeys(range(8), 900), 1_000, 8)]
+    for bit in (1, 2, 4):
+        for low in (rank for rank in range(8) if not rank & bit):
+            starts = {rank: ready[rank] + 50 + late * (rank == 7 and bit == 1) for rank in (low, low | bit)}
+            calls.append(Call(f"{bit}:{low}", starts, max(starts.values()) + 100, 64 * bit, step=bit))
+            ready |= dict.fromkeys(starts, calls[-1].end)
+    return Job(sorted(calls, key=lambda call: call.end))
+
+
+def test_lateness_goes_on_from_group_to_group() -> None:
+    """Rank 6 waits for rank 7, then 4 and 5, then 0 to 3: all seven for as long, and for rank 7, in the step it was late in."""
+    job = eight_ranks(LATE_NS)
+    assert job.waits() == {7: (7 * LATE_NS, 6 * LATE_NS)}
+    by_step = [(row["step"], row["rank"], row["others_wait_ns"]) for row in job.ask(rank_skew) if row["others_wait_ns"]]
+    assert by_step == [(1, 7, 7 * LATE_NS)]
+
+
+def test_shares_are_whole_and_exact_and_large_ones_nearly() -> None:
+    waited, lag = np.array([10, 10, 10, 1 << 60]), np.array([3, 3, 3, 1 << 40])
+    assert share(waited, np.array([0, 1, 3, 1 << 39]), lag).tolist() == [0, 3, 10, 1 << 59]
+
+
+# --- random jobs ---------------------------------------------------------------------------------------------------------
+
+
+def random_job(dice: random.Random) -> Job:
+    """Return some rounds of collectives over the axes of a grid of ranks; some ranks are late, some groups slow, or skip one."""
+    sizes = [dice.choice((2, 2, 3)) for _ in range(dice.choice((2, 2, 3)))]
+    ranks = list(product(*map(range, sizes)))
+    ready = {place: 1_000 + dice.randrange(50) for place in ranks}
+    calls: list[Call] = []
+    for turn, axis in product(range(dice.randrange(1, 4)), range(len(sizes))):
+        for key in sorted({(*place[:axis], *place[axis + 1:]) for place in ranks}):
+            members = [place for place in ranks if (*place[:axis], *place[axis + 1:]) == key]
+            if dice.random() < 0.05:
+                continue
+            starts = {ranks.index(place): ready[place] + dice.randrange(20) + dice.randrange(3_000) * (dice.random() < 0.15)
+                      for place in members}
+            end = max(starts.values()) + 100 + dice.randrange(2_000) * (dice.random() < 0.1)
+            ready |= dict.fromkeys(members, end)
+            payload = 64 * (axis + 1) if dice.random() < 0.95 else 32
+            calls.append(Call(f"{axis}:{key}", starts, end, payload, turn))
+    return Job(sorted(calls, key=lambda call: call.end))
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The definition, in loops: of each call who waited how long for whom."""
+
+    calls: Sequence[Call]
+    threshold: int
+
+    def before(self, rank: int, start: int) -> int | None:
+        """Return the last call of a rank that ended by a time."""
+        ended = [(call.end, number) for number, call in enumerate(self.calls) if rank in call.starts and call.end <= start]
+        return max(ended)[1] if ended else None
+
+    def order(self, number: int) -> list[int]:
+        """Return the ranks of a call, the last one last."""
+        starts = self.calls[number].starts
+        return sorted(starts, key=lambda rank: (starts[rank], rank))
+
+    def last(self, number: int) -> int | None:
+        """Return the last rank of a call; None where it is within the threshold of the second last."""
+        second, last = self.order(number)[-2:]
+        starts = self.calls[number].starts
+        return last if starts[last] - starts[second] > self.threshold else None
+
+    def released(self, number: int, rank: int) -> int | None:
+        """Return the call before this one on a rank of it."""
+        return self.before(rank, self.calls[number].starts[rank])
+
+    def shares(self, number: int) -> list[tuple[int, int, int]]:
+        """Return (call, its last rank, ns): whose lateness where made all ranks wait in a call how long."""
+        last, starts = self.last(number), self.calls[number].starts
+        if last is None:
+            return []
+        second = self.order(number)[-2]
+        lag, waited = starts[last] - starts[second], sum(starts[last] - start for start in starts.values())
+        late, early = self.released(number, last), self.released(number, second)
+        left = self.apart(early, late, lag)
+        found = [(number, last, waited - waited * left // lag)]
+        while left and late is not None and early is not None:
+            one, other = self.calls[early], self.calls[late]
+            first, then = self.order(early)[-1], self.order(late)[-1]
+            arrived = min(left, other.starts[then] - one.starts[first])
+            causes = {self.released(late, rank) for rank in other.starts}
+            known = self.last(late) is not None or (len(causes) == 1 and None not in causes)
+            alike = (one.message_bytes, len(one.starts)) == (other.message_bytes, len(other.starts)) and one.group != other.group
+            if not known or not alike or arrived <= self.threshold:
+                break
+            call, (early, late) = late, (self.released(early, first), self.released(late, then))
+            left = self.apart(early, late, arrived)
+            if self.last(call) is not None:
+                found.append((call, then, waited * arrived // lag - waited * left // lag))
+        return found
+
+    def apart(self, early: int | None, late: int | None, most: int) -> int:
+        """Return by how much one call ended later than another, at most `most`; 0 where one is unknown or they are the same."""
+        return 0 if early is None or late is None else min(most, max(0, self.calls[late].end - self.calls[early].end))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_jobs_are_what_loops_say_and_no_wait_counts_twice(seed: int) -> None:
+    dice = random.Random(seed)
+    job, threshold = random_job(dice), dice.choice((0, 25, 400))
+    plain = Plain(job.calls, threshold)
+    direct, passed_on = dict[int, int](), dict[int, int]()
+    for number in range(len(job.calls)):
+        for call, rank, ns in plain.shares(number):
+            to = direct if call == number else passed_on
+            to[rank] = to.get(rank, 0) + ns
+    rows = [row for row in job.ask(straggler, threshold) if row["rank"] is not None]
+    assert {row["rank"]: row["propagated_wait_ns"] for row in rows if row["propagated_wait_ns"]} == {
+        rank: ns for rank, ns in passed_on.items() if ns}
+    assert {row["rank"]: row["others_wait_ns"] for row in rows} == {
+        row["rank"]: direct.get(row["rank"], 0) + passed_on.get(row["rank"], 0) for row in rows}
+    assert sum(row["others_wait_ns"] for row in rows) <= sum(row["wait_ns"] for row in rows)
+    matched = job.ask(collective_match, threshold)
+    assert sum(row["wait_ns"] for row in matched) == sum(row["wait_ns"] for row in rows)
+
+
+def test_random_jobs_pass_waits_on() -> None:
+    """What the test above compares is no empty set."""
+    found = [rows for seed in range(40) if (rows := random_job(random.Random(seed)).waits(25))]
+    assert sum(any(later for _, later in rows.values()) for rows in found) >= 20
