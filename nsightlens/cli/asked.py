@@ -52,8 +52,8 @@ class Page:
     def table(self, view: str, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view for all runs, under the filters."""
         columns = dict(self.store.views[view].columns)
-        asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-        return self.store.view(view, **asked, **parameters)
+        asked: dict[str, object] = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+        return self.store.view(view, **asked | dict(parameters))
 
     def note(self, view: str, *texts: str) -> str:
         """Return the texts, and what of the filters the view could not follow ('all ranks')."""
