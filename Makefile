@@ -141,6 +141,7 @@ lint: $(VENV)/.test
 docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.views.tables_page > docs/schema.md
 	$(BIN)/python -m nsightlens.views.registry > docs/views.md
+	$(BIN)/python -m nsightlens.views.stubs > nsightlens/store/asking.pyi
 
 ## Build the documentation site in site-output/site: docs/, the notebooks, a page per view. A dead link stops it.
 docs-site: $(VENV)/.docs

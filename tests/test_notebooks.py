@@ -23,9 +23,12 @@ NAMES = [
     "2_nsys_ncu_true_roofline",
     "3_ranks_and_stragglers",
     "4_your_own_sql",
+    "5_eight_ranks_one_is_late",
+    "6_reading_ncu_rep",
+    "7_your_own_view",
 ]
 _LARGEST = 300_000
-_IMPORTS = {"nsightlens", "nsightlens.errors", "duckdb", "pandas"}
+_IMPORTS = {"nsightlens", "nsightlens.errors", "duckdb", "pandas", "pathlib"}
 _SPELLINGS_OF_NULL = re.compile(r"\b(?:None|NaN|nan)\b|<NA>")  # versions of pandas differ in it
 
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 import click
 
 _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/nsightlens.fish"}
+_NO_SPACE = {
+    "    return 0\n": "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n    return 0\n",
+    "_describe -V unsorted completions_with_descriptions -U":
+        'if [[ "$completions_with_descriptions[1]" == *=:* ]]; then\n'
+        "            _describe -V unsorted completions_with_descriptions -U -S ''\n"
+        "        else\n"
+        "            _describe -V unsorted completions_with_descriptions -U\n"
+        "        fi",
+}
 
 
 @click.command("completion")
@@ -27,4 +36,11 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source())
+    click.echo(_without_space(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
+
+
+def _without_space(script: str) -> str:
+    """Return the script of bash or zsh so that no space follows KEY=, where the value comes; fish adds none by itself."""
+    for line, instead in _NO_SPACE.items():
+        script = script.replace(line, instead)
+    return script

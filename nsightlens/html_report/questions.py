@@ -80,6 +80,7 @@ QUESTIONS = (
         "run", "tool", "step", "group_name", "collective", "call_index", "message_bytes", "rank", "arrival_ns", "wait_ns",
         "transfer_ns", "last_rank", "lag_ns", "lag_threshold_ns"), is_long=True),
     Question("memory_peak"), Question("memory_by_operator"), Question("memory_curve", is_long=True),
+    Question("memory_events", is_long=True),
     Question("module_summary"),
     Question("true_roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "time_tool", "time_grade",

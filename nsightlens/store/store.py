@@ -25,6 +25,7 @@ from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
 from nsightlens.names import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
+from nsightlens.store.asking import Asking
 from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.views import folder, registry
@@ -75,7 +76,7 @@ def holds_captures(path: Path) -> bool:
     return any(look_at(file, path, "").tool for file in islice(chain([path], path.rglob("*")), _FIRST_FILES))
 
 
-class Store:
+class Store(Asking):
     """A store opened for reading. Use it as a context manager, or close() it.
 
     path: its folder or URL. catalog: the DuckDB file that is read, of a store at a URL one in the cache.
@@ -165,13 +166,7 @@ class Store:
         rows = self._run(_SIGNATURES, None).to_pylist()
         return sorted(row["profile_id"] for row in rows if rules.is_older(row["signature"], row["tool"]))
 
-    def view(self, name: str, **parameters: object) -> pa.Table:
-        """Return a view, by its name or by what another tool calls it, as an Arrow table.
-
-        Raises UsageError for an unknown view or parameter.
-
-        Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
-        """
+    def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
         if self.older_schema is not None:
             raise StoreError(self._why_files_only())
         view, given = registry.named(name, self.views)

@@ -37,11 +37,6 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def show(self, **state: object) -> None:
-        """Show a state of the page, as its address names it, and wait until it is drawn."""
-        self.page.evaluate("delete document.body.dataset.ready")
-        self.page.evaluate("state => change(state)", {key: str(value) for key, value in state.items()})
-
     def until(self, condition: str) -> None:
         """Wait until an expression is true. The page's policy forbids what playwright's own waiting evaluates in it."""
         for _ in range(200):

@@ -239,3 +239,16 @@ def test_no_serious_violation_of_accessibility(visit: Opened, demo: Path) -> Non
             found = [(one["id"], one["nodes"][0]["html"][:160]) for one in axe.Axe().run(seen.page).response["violations"]
                      if one["impact"] in ("serious", "critical")]
             assert not found, f"{tab}, {scheme}"
+
+
+def test_a_printed_page_has_the_heads_of_its_tables_and_dark_words(visit: Opened, demo: Path) -> None:
+    """Buttons are left out of print, but those in the heads of tables are the names of columns; paper is white."""
+    seen = visit(demo, "tab=operators", color_scheme="dark")
+    seen.page.emulate_media(media="print", color_scheme="dark")
+    grid = seen.page.locator("section.tab:not([hidden]) section.grid").first
+    assert grid.locator("th button", has_text="device self").is_visible() and not grid.get_by_text("CSV").is_visible()
+    assert grid.locator("button.more").is_visible(), "how many rows are left out"
+    overview = visit(demo, color_scheme="dark").page
+    overview.emulate_media(media="print", color_scheme="dark")
+    fill = overview.locator(".charts text").first.evaluate("text => getComputedStyle(text).fill")
+    assert fill == "rgb(0, 0, 0)"

@@ -1,4 +1,9 @@
-"""What the TensorBoard plugin showed, in the report: each figure of its pages, and the clicks that lead to it."""
+"""What the TensorBoard plugin showed, in the report: each figure of its pages, and the clicks that lead to it.
+
+In the report of the bundled run, and in that of a ResNet-50 trace that came with the plugin: of one process and without Python
+functions, so that neither has pages of ranks and modules. Missed there are the call stacks of operators, a text in such old
+traces that is not read (docs/formats.md), and with the plugin, too, how long an allocation lasted: they have no addresses.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import nsightlens as nl
 from tests.browser.conftest import Opened
+from tests.places import ROOT
 
+RESNET = ROOT.parent / "shared" / "data" / "kineto" / (
+    "pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz")
 Click = tuple[str, str]
 """What is clicked or chosen (tab, or the label of a selection; else any button), and its text."""
 FIGURES: dict[str, tuple[list[Click], str, list[str]]] = {
@@ -27,7 +36,7 @@ FIGURES: dict[str, tuple[list[Click], str, list[str]]] = {
         "name", "tensor cores", "calls", "total", "max", "min", "blocks per sm"]),
     "kernels: by name and operator": ([("tab", "Kernels"), ("Group by", "operator")], "Kernels", ["name", "op", "calls"]),
     "memory: statistics": ([("tab", "Memory")], "Memory by operator", ["name", "calls", "self increase bytes"]),
-    "memory: events": ([("tab", "Memory")], "Allocations and releases there", ["at", "bytes"]),
+    "memory: events": ([("tab", "Memory")], "Allocations and releases there", ["name", "bytes", "allocated at", "released at"]),
     "modules": ([("tab", "Modules")], "Modules", ["module", "calls"]),
     "distributed: computation and communication": ([("tab", "Ranks")], "Computation and communication of each step", [
         "rank", "step", "computation", "overlapping", "communication", "other", "synchronizing", "transfer"]),
@@ -41,11 +50,38 @@ CHARTS: dict[str, tuple[str, str]] = {
 }
 
 
+OF_RESNET = {"operators: tensor cores": FIGURES["operators: tensor cores"][0][:1]}
+"""Clicks that differ there: a trace of one process has no rank to choose."""
+NOT_OF_RESNET = ("modules", "distributed", "operators: call stacks")
+
+
+@pytest.fixture(scope="module")
+def resnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the ResNet-50 trace."""
+    if not RESNET.exists():
+        pytest.skip("needs the ResNet-50 trace of the plugin")
+    folder = tmp_path_factory.mktemp("resnet")
+    with nl.ingest(RESNET, store=folder / "store", jobs=1) as store:
+        return nl.report(store).save(folder / "resnet.html")
+
+
 @pytest.mark.parametrize("figure", FIGURES)
 def test_each_table_is_found_in_three_clicks(visit: Opened, demo: Path, figure: str) -> None:
     clicks, table, columns = FIGURES[figure]
+    _find(visit, demo, clicks, table, columns)
+
+
+@pytest.mark.captures
+@pytest.mark.parametrize("figure", [name for name in FIGURES if not name.startswith(NOT_OF_RESNET)])
+def test_each_table_of_resnet_is_found_in_three_clicks(visit: Opened, resnet: Path, figure: str) -> None:
+    clicks, table, columns = FIGURES[figure]
+    _find(visit, resnet, OF_RESNET.get(figure, clicks), table, columns)
+
+
+def _find(visit: Opened, report: Path, clicks: list[Click], table: str, columns: list[str]) -> None:
+    """Click, and find a table under its heading, with rows and with these columns."""
     assert len(clicks) <= 3
-    seen = visit(demo, "tool=kineto")
+    seen = visit(report, "tool=kineto")
     for kind, text in clicks:
         seen.page.evaluate("delete document.body.dataset.ready")
         if kind in ("tab", "button"):
@@ -62,7 +98,16 @@ def test_each_table_is_found_in_three_clicks(visit: Opened, demo: Path, figure: 
 
 @pytest.mark.parametrize("figure", CHARTS)
 def test_each_chart_is_found_in_one_click(visit: Opened, demo: Path, figure: str) -> None:
-    tab, chart = CHARTS[figure]
-    seen = visit(demo, "tool=kineto")
+    _see(visit, demo, *CHARTS[figure])
+
+
+@pytest.mark.captures
+@pytest.mark.parametrize("figure", [name for name in CHARTS if not name.startswith(NOT_OF_RESNET)])
+def test_each_chart_of_resnet_is_found_in_one_click(visit: Opened, resnet: Path, figure: str) -> None:
+    _see(visit, resnet, *CHARTS[figure])
+
+
+def _see(visit: Opened, report: Path, tab: str, chart: str) -> None:
+    seen = visit(report, "tool=kineto")
     seen.page.get_by_role("tab", name=tab).click()
     seen.page.wait_for_selector(f"body[data-ready={tab.lower()}] section.tab:not([hidden]) {chart}")

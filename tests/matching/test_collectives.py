@@ -181,6 +181,14 @@ def test_a_clock_has_offset_and_drift_and_ignores_outliers() -> None:
     assert found.uncertainty < 10
 
 
+def test_a_drift_within_its_error_is_none() -> None:
+    ends = np.arange(0, 1_000_000_000, 10_000_000)
+    noise = np.random.default_rng(1).normal(0, 20_000, len(ends)).astype(np.int64)
+    slow, fast = (fit(0, ends, ends + noise + np.round(ends * drift).astype(np.int64), ORDERED) for drift in (1e-6, 1e-4))
+    assert slow is not None and fast is not None
+    assert slow.drift == 0 and abs(fast.drift - 1e-4) < 1e-5
+
+
 def test_too_few_calls_give_no_clock() -> None:
     assert clocks({0: calls([1000, 2000]), 1: calls([1010, 2010])}) == {}
 
@@ -195,18 +203,19 @@ def test_a_rank_without_a_common_group_is_tied_over_others() -> None:
     assert {rank: (clock.reference, round(clock.offset)) for rank, clock in found.items()} == {0: (0, 0), 1: (0, 50), 2: (0, -20)}
 
 
-def test_a_clock_over_another_rank_is_that_at_its_own_time() -> None:
-    """Rank 1 drifts; its group with rank 0 is early, that with rank 2 late."""
+@pytest.mark.parametrize(("between", "last"), [(1, 2), (2, 1)])
+def test_a_clock_over_another_rank_is_that_at_its_own_time(between: int, last: int) -> None:
+    """The rank between drifts; its group with rank 0 is early, that with the last rank late."""
     early, late = ([1_000_000_000 * k + start for k in range(1, 30)] for start in (0, 100_000_000_000))
 
     def second(end: int) -> int:
         return end + 5_000 + end // 100_000
 
-    ranks = {0: calls(early, group="a"), 1: calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b"),
-             2: calls(late, group="b")}
-    clock = clocks(ranks)[2]
+    both = calls([*map(second, early)], group="a") + calls([*map(second, late)], group="b")
+    ranks = {0: calls(early, group="a"), between: both, last: calls(late, group="b")}
+    clock = clocks(ranks)[last]
     assert clock.reference == 0 and abs(clock.at - 115_000_000_000) < 2_000_000
-    assert abs(clock.offset) < 20_000 and abs(clock.drift) < 1e-9, "rank 2 has the clock of rank 0"
+    assert abs(clock.offset) < 20_000 and abs(clock.drift) < 1e-9, "the last rank has the clock of rank 0"
 
 
 @cache

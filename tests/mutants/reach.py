@@ -53,6 +53,12 @@ class Reach(NamedTuple):
                 for test in sorted(files[file], key=self.cpu_s.__getitem__)}
 
 
+def _may_hide(module: str) -> bool:
+    """Return whether what a function of the module remembers may follow from a room that is changed: views and blank catalogs do
+    not, and take long to make."""
+    return module.startswith(("nsightlens", "tests")) and not module.startswith(("nsightlens.views", "tests.catalogs"))
+
+
 def statement(source: str, line: int) -> range | None:
     """Return the lines of the innermost statement there, without those of its body; None where it runs at import."""
     inner: ast.stmt | ast.ExceptHandler | None = None
@@ -88,7 +94,7 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         for found in gc.get_objects():
-            if isinstance(found, _lru_cache_wrapper) and str(found.__module__).startswith(("nsightlens", "tests")):
+            if isinstance(found, _lru_cache_wrapper) and _may_hide(str(found.__module__)):
                 found.cache_clear()
         start = time.process_time()
         result = yield from self._noted(item.nodeid)

@@ -48,8 +48,8 @@ ROOMS = {
     "discovery": ["tests/discovery"],
 }
 """The tests of each room."""
-_SAME = re.compile(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_BitAnd_Mul$")
-"""Operators that are no slip, or mean the same: "is" for "==", the product of two truth values."""
+_SAME = re.compile(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_BitAnd_Mul$|_BitOr_Add$")
+"""Operators that are no slip, or mean the same: "is" for "==", the product and the sum of two truth values."""
 _LONGEST_S = 1800
 """Wall time of a mutant: one that waits for ever takes no CPU time (reach.py bounds that)."""
 _DEPENDENCIES = ("pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "hypothesis", "msgspec", "click", "rich")

@@ -148,6 +148,15 @@ def test_bytes_that_are_damaged_or_of_others(tmp_path: Path) -> None:
     assert codes(found)["bad_payload"] == 2
 
 
+@pytest.mark.parametrize("offset", [-1, 1 << 40, "x"])
+def test_a_field_that_cannot_lie_where_its_schema_says(tmp_path: Path, offset: int | str) -> None:
+    path = made(tmp_path / "report.sqlite", blobs=True, tables=False)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE NVTX_PAYLOAD_SCHEMA_ENTRIES SET offset = ? WHERE schemaId = ? AND idx = 1",
+                           (offset, ALL_REDUCE))
+    assert carried(read(path)) == [*expected()[:1], {}, *expected()[2:]]
+
+
 @pytest.mark.usefixtures("cache")
 def test_kernels_have_the_messages_of_their_calls(tmp_path: Path) -> None:
     made(tmp_path / "run" / "report.sqlite", blobs=False, tables=True)

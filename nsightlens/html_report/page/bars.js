@@ -20,7 +20,7 @@ function stackedBars(title, bars, colours, text) {
       words(text(at), x(at) + 5, number * step + step / 2 + 4));
     return mark(group, `${bar.label}: ${text(at)}`, bar.act);
   });
-  return figure(title, width, bottom + 22, xAxis(x, ticks(0, most), 0, bottom, text), rows);
+  return figure(title, width, bottom + 22, xAxis(x, ticks(0, most, marksAcross(width - 70 - left)), 0, bottom, text), rows);
 }
 
 // How often which value comes: on a logarithmic axis where the values span three decades.
@@ -35,7 +35,7 @@ function histogram(title, values, text, fill) {
   const x = axis(low, high, left, width - 20);
   const y = linear(0, Math.max(...bins), bottom, 10);
   const each = (width - 20 - left) / bins.length;
-  const marks = axis === logarithmic ? decades(low, high) : ticks(low, high, 5);
+  const marks = axis === logarithmic ? decades(low, high) : ticks(low, high, marksAcross(width - left, 5));
   return figure(title, width, height, yAxis(y, ticks(0, Math.max(...bins), 4), left, width - 20, number),
     xAxis(x, marks, 10, bottom, text),
     bins.map((count, bin) => count ? mark(svg("rect", { x: left + bin * each, width: each - 1, y: y(count),

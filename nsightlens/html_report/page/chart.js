@@ -9,6 +9,9 @@ function ticks(low, high, most = 6) {
   return found;
 }
 
+// How many marks fit below an axis of a width, so that their words do not touch.
+const marksAcross = (width, most = 6) => Math.max(2, Math.min(most, Math.floor(width / 90)));
+
 // Round amounts of bytes: multiples of a power of two.
 function byteTicks(low, high) {
   const step = 2 ** Math.ceil(Math.log2((high - low) / 6 || 1));

@@ -102,7 +102,7 @@ function drawRuler(context, view, scale) {
   context.fillRect(0, 0, view.width, RULER);
   context.font = "11px sans-serif";
   context.fillStyle = colour("faint");
-  for (const at of ticks(view.from, view.to, 8)) {
+  for (const at of ticks(view.from, view.to, marksAcross(view.width - GUTTER, 8))) {
     const x = GUTTER + (at - view.from) * scale;
     if (x < GUTTER) continue;
     context.fillText(duration(at), x + 3, 13);

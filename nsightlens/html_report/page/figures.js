@@ -31,7 +31,7 @@ function cell(column, value) {
   if (value === null || value === undefined) return MISSING;
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return clean(value);
-  if (column.endsWith("_bytes_per_s")) return rate(value, "B/s");
+  if (column.endsWith("bytes_per_s")) return rate(value, "B/s");
   if (column.endsWith("flop_per_s")) return rate(value, "FLOP/s");
   if (column.endsWith("_ns") || column === "bytes_ns") return duration(value);
   if (column === "bytes" || column.endsWith("_bytes")) return size(value);

@@ -1,13 +1,7 @@
 // The tab Memory: allocated memory over time; a stretch chosen with two clicks filters the events below.
 
 async function memoryTab(place) {
-  const rows = await rowsOf("memory_curve");
-  const devices = new Map();
-  for (const row of rows) {
-    const key = JSON.stringify([row.run, row.rank, row.process_id, row.window_index, row.device_type, row.device]);
-    if (!devices.has(key)) devices.set(key, []);
-    devices.get(key).push(row);
-  }
+  const [devices, events] = [byDevice(await rowsOf("memory_curve")), byDevice(await rowsOf("memory_events"))];
   const isHost = (key) => JSON.parse(key)[4] === "cpu";
   const keys = [...devices.keys()].sort((a, b) => isHost(a) - isHost(b));
   const chosenKey = keys[Number(state.device) || 0];
@@ -16,7 +10,7 @@ async function memoryTab(place) {
       keys.map((key, i) => [i, deviceName(JSON.parse(key))]),
       Number(state.device) || 0, (device) => change({ device, from: "", to: "" }))
         : el("b", {}, deviceName(JSON.parse(chosenKey)))));
-    place.append(...memoryCurve(devices.get(chosenKey)));
+    place.append(...memoryCurve(devices.get(chosenKey), events.get(chosenKey) ?? []));
   }
   const peaks = await gridOf("memory_peak", "Peaks", { first: ["rank", "device_type", "device", "peak_allocated_bytes",
     "peak_pct", "peak_op"] });
@@ -26,10 +20,23 @@ async function memoryTab(place) {
   place.append(...[peaks, operators].filter(Boolean));
 }
 
-const deviceName = ([, rank, process, , type,
-  device]) => `${rank === null ? process ?? "process" : `rank ${rank}`}, ${type} ${device ?? ""}`;
+// Rows by run, process, window and device.
+function byDevice(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row.run, row.rank, row.process_id, row.window_index, row.device_type, row.device]);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(row);
+  }
+  return found;
+}
 
-function memoryCurve(rows) {
+function deviceName([, rank, process, , type, device]) {
+  const who = rank === null ? `process ${(process ?? "").split(":").pop()}` : `rank ${rank}`;
+  return `${who}, ${type} ${device ?? ""}`.trim();
+}
+
+function memoryCurve(rows, events) {
   const column = rows.some((row) => row.allocated_bytes !== null) ? "allocated_bytes" : "net_bytes";
   const points = rows.filter((row) => row[column] !== null).map((row) => [row.at_ns, row[column]]);
   const [low, high] = [points[0][0], points[points.length - 1][0]];
@@ -44,17 +51,28 @@ function memoryCurve(rows) {
   const brush = svg("rect", { x: x(from), width: Math.max(1, x(to) - x(from)), y: 10, height: bottom - 10,
     fill: colour("accent"), "fill-opacity": state.from ? 0.15 : 0 });
   const drawn = figure("Memory over time", width, height, yAxis(y, byteTicks(Math.min(0, least), most), left, width - 20, size),
-    xAxis(x, ticks(0, high - low).map((ns) => ns + low), 10, bottom, (ns) => duration(ns - low)), brush,
+    xAxis(x, ticks(0, high - low, marksAcross(width - left - 20)).map((ns) => ns + low), 10, bottom,
+      (ns) => duration(ns - low)), brush,
       svg("path", { d: line, fill: "none", stroke: FACTS.slices.gemm, "stroke-width": 1.4 }));
   drawn.addEventListener("pointerdown", (event) => brushFrom(event, drawn, brush, { x, low, high, left, width }));
-  const inside = rows.filter((row) => row.at_ns >= from && row.at_ns <= to);
-  const events = new Grid({ name: "memory_curve", title: "Allocations and releases there", rows: inside,
-    columns: ["at_ns", "bytes", column, "reserved_bytes"].filter((name) => inside.some((row) => row[name] !== null)),
-    command: commandOf("memory_curve"), docs: FACTS.tables.memory_curve.docs, sort: "-bytes" });
   return [el("h3", {}, column === "net_bytes" ? "Memory over time, since the capture began" : "Allocated memory over time"),
     el("p", { class: "note" }, "drag over a stretch to see its allocations; time since the first of them"), drawn,
       tools(drawn, "memory", commandOf("memory_curve")),
-    state.from ? button("Whole time", () => change({ from: "", to: "" })) : null, events.element].filter(Boolean);
+    state.from ? button("Whole time", () => change({ from: "", to: "" })) : null,
+      allocations(events, low, from, to)].filter(Boolean);
+}
+
+// What was allocated or released in a stretch of time; times since the curve began.
+function allocations(events, low, from, to) {
+  const isInside = (at) => at !== null && at >= from && at <= to;
+  const since = (at) => at === null ? null : at - low;
+  const rows = events.filter((row) => isInside(row.allocated_at_ns) || isInside(row.released_at_ns))
+    .map((row) => ({ ...row, allocated_at_ns: since(row.allocated_at_ns), released_at_ns: since(row.released_at_ns) }));
+  if (!rows.length) return null;
+  const columns = ["name", "bytes", "allocated_at_ns", "released_at_ns", "held_ns"];
+  return new Grid({ name: "memory_events", title: "Allocations and releases there", rows,
+    columns: columns.filter((name) => rows.some((row) => row[name] !== null)), command: commandOf("memory_events"),
+    docs: FACTS.tables.memory_events.docs, sort: "-bytes" }).element;
 }
 
 function brushFrom(event, drawn, brush, { x, low, high, left, width }) {

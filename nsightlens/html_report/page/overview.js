@@ -17,7 +17,10 @@ async function overviewTab(place) {
     if (rows.length) charts.append(stepStack(rows, run));
     const grids = await Promise.all(OVERVIEW.map(([name, title, first]) => gridOf(name, title,
       { first, keep: (row) => row.run === run })));
-    article.querySelector(".tables").replaceChildren(...grids.filter(Boolean));
+    const roofs = rows.length ? null : await gridOf("roofline", "Kernels below their roofs", { sort: "-duration_ns",
+      first: ["name", "launches", "duration_ns", "roof_pct", "level", "precision"],
+      keep: (row) => row.run === run && row.is_main });
+    article.querySelector(".tables").replaceChildren(...[roofs, ...grids].filter(Boolean));
   }
 }
 

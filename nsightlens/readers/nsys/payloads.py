@@ -42,6 +42,8 @@ _FORMATS = {5: "<i", 6: "<I", 9: "<q", 10: "<Q", 15: "<i", 16: "<I", 17: "<q", 1
 _ENUM = "<i"
 """Types that are no number are enumerations, as wide as C's int."""
 _REDUCTIONS = {0: "sum", 1: "prod", 2: "max", 3: "min", 4: "avg"}
+_LONGEST = 1 << 20
+"""Bytes within which a field must begin."""
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _NO_EVENT = np.zeros(0, np.int64)
 Ints = npt.NDArray[np.int64]
@@ -167,7 +169,8 @@ class Payloads:
             *_, domain, schema_ = table.split("_")
             described = self._schemas.get((int(domain), int(schema_)), ())
             enum = next((field.enum for field in described if field.column == "reduction"), None)
-            for batch in source.batches(table, {"eventId": "integer", **dict.fromkeys(fields, "name")}, jobs):
+            kinds: dict[str, Kind] = {name: "name" if column == "reduction" else "integer" for name, column in fields.items()}
+            for batch in source.batches(table, {"eventId": "integer", **kinds}, jobs):
                 rows = [self._number(self._of_row(dict(zip(fields.values(), row, strict=True)), enum))
                         for row in zip(*(raw(batch, name).to_pylist() for name in fields), strict=True)]
                 event = raw(batch, "eventId")
@@ -195,6 +198,8 @@ def _schemas(source: Source) -> dict[tuple[int, int], list[_Field]]:
     found = {}
     for key, by_index in entries.items():
         if any(len(described) != 1 for described in by_index.values()):
+            continue
+        if not all(isinstance(offset, int) and 0 <= offset < _LONGEST for ((_, _, offset),) in by_index.values()):
             continue
         fields = [_Field(column, offset, _FORMATS.get(type_, _ENUM), type_)
                   for ((type_, name, offset),) in by_index.values() if (column := _FIELDS.get(_letters(str(name))))]

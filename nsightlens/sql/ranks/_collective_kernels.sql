@@ -23,11 +23,13 @@
 -- @column group_seq      Number of the call within its group; NULL where unknown.
 -- @column group_size     Ranks of the process group; NULL where unknown.
 -- @column numbered       Whether group and number of the call are known.
+-- @column named_group    Process group of a call without a number (NCCL's under nsys); NULL where the call has one, or unknown.
 CREATE VIEW _collective_kernels AS
 SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
     collective, short_name, coalesce(
         nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
         nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
-    message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+    message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered,
+    CASE WHEN group_seq IS NULL THEN group_name END AS named_group
 FROM kernels
 WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL;

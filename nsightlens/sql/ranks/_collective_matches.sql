@@ -1,7 +1,7 @@
 -- The collective kernels whose counterparts on the other processes of the run are known, with the time in which data moved:
 -- that of the fastest counterpart, at the end of each (the rest is waiting for the others). Counterparts:
 -- the same sequence number in the same process group where the tool recorded both, else the k-th collective of each
--- process, where all processes have as many and the k-th has one name on all of them. A
+-- process (in the same group, where it is known), where all processes have as many and the k-th has one name on all of them. A
 -- counterpart with another name, two of one process or rank, or more than the group has ranks, is no match. Counterparts are
 -- of one execution; captures that name none belong to the only one that their run and tool have.
 -- @scope run
@@ -23,7 +23,7 @@ WITH placed AS MATERIALIZED (
     FROM _collective_kernels AS k
     JOIN _collective_captures AS c ON c.run = k.run AND c.profile_id = k.profile_id
         AND c.process_id IS NOT DISTINCT FROM k.process_id AND c.window_index IS NOT DISTINCT FROM k.window_index
-        AND c.numbered = k.numbered
+        AND c.numbered = k.numbered AND c.named_group IS NOT DISTINCT FROM k.named_group
     WHERE c.may_match AND k.duration_ns >= 0
 ), matched AS (
     SELECT capture, group_name, place, count(*) AS processes, min(duration_ns) AS transfer_ns

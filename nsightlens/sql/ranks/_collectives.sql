@@ -21,7 +21,7 @@ WITH placed AS (
     SELECT k.*, c.may_match FROM _collective_kernels AS k
     JOIN _collective_captures AS c ON c.run = k.run AND c.profile_id = k.profile_id
         AND c.process_id IS NOT DISTINCT FROM k.process_id AND c.window_index IS NOT DISTINCT FROM k.window_index
-        AND c.numbered = k.numbered
+        AND c.numbered = k.numbered AND c.named_group IS NOT DISTINCT FROM k.named_group
     WHERE k.duration_ns >= 0
 )
 SELECT p.run, p.tool, p.rank, p.profile_id, p.process_id, p.window_index, p.kernel_id, p.operation, p.start_ns,

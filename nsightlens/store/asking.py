@@ -1,0 +1,25 @@
+"""How a store is asked for a view. What an IDE shows for it is in asking.pyi, generated from the headers of the views."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Asking(ABC):
+    """A store that answers with views; what it gives is in the class that inherits from this."""
+
+    def view(self, name: str, **parameters: object) -> pa.Table:
+        """Return a view, by its name or by what another tool calls it, as an Arrow table.
+
+        Raises UsageError for an unknown view or parameter.
+
+        Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
+        """
+        return self._view(name, parameters)
+
+    @abstractmethod
+    def _view(self, name: str, parameters: dict[str, object]) -> pa.Table: ...
