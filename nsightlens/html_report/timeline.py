@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from nsightlens.columns.arrays import Int, distinct
 from nsightlens.names.process_label import process_label
 from nsightlens.views import registry
+from nsightlens.views.figures import thread_name
 from nsightlens.views.palette import SLICES, slice_kind
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _lanes(rows: pa.Table) -> tuple[list[str], list[int]]:
             gpu = f"GPU {str(device).rsplit('gpu', 1)[-1][-8:]} " if len(devices) > 1 else ""
             labels.append(f"{gpu}{'no stream' if line < 0 else f'stream {line}'}")
         else:
-            labels.append("" if line in seen else f"thread {line}")
+            labels.append("" if line in seen else thread_name(line))
             seen.add(line)
     number = {place: index for index, place in enumerate(order)}
     return labels, [number[place] for place in places]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from nsightlens.views.figures import thread_name
+
 Track = tuple[str, int | None, int | None, int | None]
 """("thread", OS thread id, None, None) or ("stream", device, context, stream)."""
 
@@ -70,4 +72,4 @@ def _sortable(part: object) -> tuple[bool, int]:
 
 
 def _thread(track: Track) -> str:
-    return "CPU thread unknown" if track[1] is None else f"CPU thread {track[1]}"
+    return "CPU thread unknown" if track[1] is None else f"CPU {thread_name(track[1])}"

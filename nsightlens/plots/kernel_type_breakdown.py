@@ -13,8 +13,8 @@ from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
 
 CLASSES = {  # two or three at once: the mixture's own colour, beside what it is made of
-    "compute": palette.BLUE, "communication": palette.ORANGE, "memory": palette.GREEN, "compute+communication": palette.PURPLE,
-    "compute+memory": palette.SKY, "communication+memory": palette.AMBER, "compute+communication+memory": palette.YELLOW,
+    "compute": palette.BLUE, "communication": palette.ORANGE, "memory": palette.SKY, "compute+communication": palette.PURPLE,
+    "compute+memory": palette.GREEN, "communication+memory": palette.AMBER, "compute+communication+memory": palette.YELLOW,
     "unknown": palette.GREY, "idle": palette.PALE,
 }
 _DARK = ("compute", "communication", "memory", "unknown")

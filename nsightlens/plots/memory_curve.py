@@ -41,7 +41,9 @@ def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         text = frame.title("Memory", (key["run"], key["tool"]), gpu, names[frame.place(key)], device)
         axes.set_title(text, loc="left", fontsize=9)
     note = f"{len(keys) - len(shown)} more devices are not drawn" if len(keys) > len(shown) else ""
-    frame.legend(figure, {"allocated": palette.BLUE, "reserved by the allocator": palette.AMBER}, note)
+    reserved = table["reserved_bytes"].null_count < table.num_rows
+    entries = {"allocated": palette.BLUE} | ({"reserved by the allocator": palette.AMBER} if reserved else {})
+    frame.legend(figure, entries, note)
     return frame.settle(figure)
 
 

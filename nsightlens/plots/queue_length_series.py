@@ -26,7 +26,7 @@ def queue_length_series(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     shown = keys[: frame.MOST_PANELS]
     figure = Picture(figsize=(7.6, 0.5 + 2.1 * len(shown)), layout="constrained")
     names = frame.labels(keys)
-    for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False)[:, 0], shown, strict=True):
+    for axes, key in zip(figure.subplots(len(shown), 1, squeeze=False, sharey=True)[:, 0], shown, strict=True):
         rows = table.filter(frame.is_row_of(table, key))
         begin, end = pc.min(rows["at_ns"]).as_py(), pc.max(rows["at_ns"]).as_py()
         factor, unit = frame.time_unit(end - begin)
@@ -44,7 +44,7 @@ def queue_length_series(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         text = frame.title("Launches waiting", (key["run"], key["tool"]), gpus, names[frame.place(key)])
         axes.set_title(text, loc="left", fontsize=9)
         axes.set_ylabel("Launches in the queue", fontsize=8)
-        axes.set_xlabel(f"Time ({unit})", fontsize=8)
+        axes.set_xlabel(f"Time since the first launch ({unit})", fontsize=8)
         axes.tick_params(labelsize=8)
         frame.tidy(axes)
     return frame.settle(figure)

@@ -14,6 +14,7 @@ from nsightlens.errors import NsightlensError
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Picture
 from nsightlens.views import palette
+from nsightlens.views.figures import thread_name
 
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "step", "step_ns")
 _DARK = (palette.BLUE, palette.GREEN, palette.ORANGE, palette.SLICES["other"], palette.SLICES["graph, kernels unknown"])
@@ -73,7 +74,7 @@ def _lanes(rows: pa.Table, factor: float) -> list[tuple[str, list[Bar]]]:
     threads = sorted(host["thread"].value_counts().to_pylist(), key=lambda found: (-found["counts"], found["values"]))
     for found in threads[:_MOST_THREADS]:
         mine = host.filter(pc.equal(host["thread"], found["values"]))
-        lanes += _thread(mine, f"thread {found['values']}", factor)
+        lanes += _thread(mine, thread_name(found["values"]), factor)
     return lanes
 
 

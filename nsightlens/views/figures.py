@@ -26,6 +26,11 @@ def size(count: float | None) -> str:
     return f"{_digits(count / factor)} {unit}" if factor > 1 else f"{count:.0f} B"
 
 
+def thread_name(number: int) -> str:
+    """Return a thread as debuggers call it: 'thread 2590095'; the low half of a handle, if below 0, as 'thread 0xfb62e640'."""
+    return f"thread {number if number >= 0 else hex(number % 2**(32 if number >= -2**31 else 64))}"
+
+
 def rate(per_second: float | None, unit: str) -> str:
     """Return a rate with four digits and its unit, a thousand being 1,000: '24.36 GB/s'."""
     if per_second is None:

@@ -165,7 +165,10 @@ def test_memory_has_a_panel_per_device_and_its_peak() -> None:
     assert [axes.get_title(loc="left").rsplit(", ", 1)[1] for axes in figure.axes] == ["CUDA 0", "CPU"]
     assert [text.get_text() for text in figure.axes[0].texts] == ["peak 0.293 GiB"]
     without = [row | {"allocated_bytes": None, "reserved_bytes": None, "net_bytes": 5} for row in rows]
-    assert "Since the start" in plots.memory_curve(table(*without)).axes[0].get_ylabel()
+    since = plots.memory_curve(table(*without))
+    assert "Since the start" in since.axes[0].get_ylabel()
+    assert [[text.get_text() for text in found.legends[0].get_texts()] for found in (figure, since)] == [
+        ["allocated", "reserved by the allocator"], ["allocated"]]
     unknown = [row | {"net_bytes": None} for row in without]
     with pytest.raises(NsightlensError, match="nothing to draw"):
         plots.memory_curve(table(*unknown))
@@ -177,6 +180,10 @@ def test_queues_have_a_line_per_stream() -> None:
     (axes,) = plots.queue_length_series(table(*rows)).axes
     assert [line.get_label() for line in axes.lines] == ["stream 7", "stream 20"]
     assert np.asarray(axes.lines[0].get_ydata()).tolist() == [at % 3 for at in range(9)]
+    assert axes.get_xlabel() == "Time since the first launch (ms)"
+    longer = [row | {"rank": rank, "length": row["length"] * (rank + 1)} for row in rows for rank in (0, 1)]
+    one, other = plots.queue_length_series(table(*longer)).axes
+    assert one.get_ylim() == other.get_ylim(), "panels that people compare"
 
 
 def test_a_timeline_has_lanes_for_streams_calls_and_depths() -> None:
@@ -184,11 +191,13 @@ def test_a_timeline_has_lanes_for_streams_calls_and_depths() -> None:
     figure = plots.step_timeline(table(
         base | {"kind": "kernel", "family": "gemm", "stream": 7, "name": "k", "start_ns": 20 * MS},
         base | {"kind": "memory", "stream": 8, "name": "HtoD", "start_ns": -5 * MS},
+        base | {"kind": "api_call", "thread": -77404608, "name": "cudaPointerGetAttributes", "start_ns": 9 * MS},
         base | {"kind": "api_call", "thread": 11, "name": "cudaLaunchKernel", "start_ns": 5 * MS},
         base | {"kind": "operator", "thread": 11, "name": "aten::mm", "depth": 1, "start_ns": 5 * MS},
         base | {"kind": "operator", "thread": 11, "name": "aten::outer", "depth": 0, "start_ns": 0}), gpus={})
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["stream 7", "stream 8", "thread 11"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "stream 7", "stream 8", "thread 11", "thread 0xfb62e640"]
     assert axes.get_ylim()[0] > 4, "five lanes"
     assert axes.get_xlim() == (0, 100) and "step 3" in titles(figure)
     assert legends(figure) == ["gemm", "memory", "API call", "operator"]
