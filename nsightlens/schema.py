@@ -495,7 +495,7 @@ MPI_CALLS = Table(
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL for a call that was never seen to end.", "ns"),
         _c("name", TEXT, "reader", "Function name, such as MPI_Allreduce."),
-        _c("kind", TEXT, "reader", "p2p, collective, start_wait (MPI_Start, MPI_Test and MPI_Wait and their kin) or other."),
+        _c("kind", TEXT, "reader", "p2p, collective, start_wait (MPI_Start, MPI_Test, MPI_Wait and variants) or other."),
         _c("peer_rank", INT32, "reader", "The other rank of a p2p call, in its communicator."),
         _c("root_rank", INT32, "reader", "Root of a collective that has one, in its communicator."),
         _c("tag", INT64, "reader", "Tag of a p2p message."),

@@ -1,4 +1,5 @@
-"""Each collective over its ranks: who arrived when, who was last, how long the others waited, how long the data took.
+"""Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long the transfer
+took.
 A row is one collective on one rank of one execution. Ranks need a known rank number; point-to-point calls (send, recv)
 are no collectives, but sends and receives that nothing names and that end together on all ranks are: an all-to-all.
 collective_coverage says what could not be matched. Times of different ranks are compared on the clock of the lowest rank

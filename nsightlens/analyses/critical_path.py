@@ -1,11 +1,11 @@
-"""The chain of work that decided how long a process took: what to shorten, and what waits for something else anyway.
+"""The chain of work that determined how long a process took: what to shorten, and what would wait anyway.
 
 Walked backwards from the last end, each time to what came last: work on the GPU began when the work before it in its stream
 had ended (queue), when its call had launched it (launch), or when work in another stream had ended that its launching thread
 had made it wait for (synchronisation); a call that waits for the GPU returned when the last work that it awaits had ended; a
 thread went on with what it did before, or began when another thread's operator had ended. The segments follow each other without
 gap or overlap, so that they sum to the path. HTA's critical path, but in elapsed time: HTA gives time between operators the
-weight 0. ncu has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and the
+weight 0. ncu has no timeline, so no rows. Within a step or range, the path goes from its start to the later of its end and the
 last end of the work launched in it.
 @scope rows
 @topic gpu

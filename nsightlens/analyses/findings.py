@@ -1,4 +1,5 @@
-"""What is worth a look, with its cause: a row per rule that fires and process; of a run stragglers first, then the largest share.
+"""What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then the largest
+share.
 
 Time is that of execution_summary: exclusive categories that sum to the steps (without steps, to what was captured), so that each
 moment has one cause, and a GPU that is busy with copies is busy. Rules, each with its limit as a share of that time:

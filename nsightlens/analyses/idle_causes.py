@@ -1,4 +1,4 @@
-"""Why each GPU idled, by what the thread did that launched the work which ended each gap: a row per cause and function.
+"""Why each GPU idled, by what the thread did that launched the work after each gap: a row per cause and function.
 
 Each instant of a gap has one cause. While the stream of that work ran a function of the host (cudaLaunchHostFunc, a host node of
 a CUDA graph): host_function, whatever the thread did, for the work could not begin; before and after it, as in gaps of their own:
@@ -15,7 +15,7 @@ spins; one that should launch, and could not, was blocked or had to let others r
 @requires _gpu_work, _stream_work, _waits, synchronizations, host_functions, api_calls, processes, thread_states
 @assumes A call waits for the GPU where CUPTI recorded that it does, or where its name says so (cudaDeviceSynchronize).
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
-@assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+@assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
 @assumes Host functions of nsys 2026.4 and later; without them, of Kineto too, theirs is time of the other causes. No real report
     with any was seen: they are read after the documented schema. What waits for one of another stream, by an event, is event.

@@ -1,7 +1,7 @@
 """GPU time of CPU ranges by name, per run and tool: the numbers of `nsys stats nvtx_gpu_proj_sum`, plus percentiles.
 A range is projected on the GPU from the first start to the last end of the work launched within it, nested ranges included;
 what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks, processes and threads of a run are pooled.
-Ranges nest and threads run side by side: the totals are no wall time. nsys prints the range as domain:name. Names are without
+Ranges nest and threads run side by side: the totals are not wall time. nsys prints the range as domain:name. Names are without
 the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 @scope run
 @topic nvtx

@@ -1,4 +1,5 @@
-"""The pace of ranges that repeat: each range, which of its name it is in the process, and how long after the last it began.
+"""The pace of repeating ranges: each range, its number among those of its name in the process, and the time since the last one
+began.
 
 With projected=true the same of their projections on the GPU, as nvtx_gpu_projection_trace has them; ranges without GPU work
 are not there then. `only_name=step` shows one name. Each process has its own count: the same number is the same iteration on

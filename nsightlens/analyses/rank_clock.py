@@ -1,4 +1,4 @@
-"""How far each rank's clock is off against the lowest rank's, fitted from the ends of matched collectives.
+"""The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives.
 All ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
 their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
 standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed

@@ -18,7 +18,7 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 @assumes Recordings of a run are independent of each other, and their means vary normally (see recordings).
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes A rank's kernels that were not recorded took no time; times of collectives include waiting for other ranks.
-@param  base            Run that is the measure; NULL: the first of the store's two runs.
+@param  base            Baseline run; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  by              kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
 @param  fdr             False-discovery rate: the largest share of false positives among the changes named (by=step: none, 5 %).

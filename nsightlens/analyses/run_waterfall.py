@@ -22,7 +22,7 @@ said but how the two recordings differ (in_recordings: over the steps; no interv
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
 @assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
-@param  base            Run that is the measure; NULL: the first of the store's two runs.
+@param  base            Baseline run; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  by              family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
 @param  per             'run': one waterfall, of the mean over the ranks. 'rank': one for each rank that both runs have.

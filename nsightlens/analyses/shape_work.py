@@ -1,4 +1,4 @@
-"""Operations and least bytes of each kernel launch, from the shapes of its operator: for kernels without counters.
+"""Operations and minimum bytes of each kernel launch, from the shapes of its operator: for kernels without counters.
 
 Kineto with record_shapes, and nsys with PyTorch's emit_nvtx(record_shapes=True). Every launch of a profile that recorded shapes
 has a row; where the work is not certain it is NULL, and `reason` says why. Rules:

@@ -1,4 +1,4 @@
-"""Per rank of an execution: how often all others waited for it in a collective, how long, and what is the verdict.
+"""Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a verdict.
 
 The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it. A straggler
 is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even share of all delay;

@@ -1,4 +1,4 @@
-"""The true roofline: ncu's work and traffic over the time that the same kernel takes where nothing disturbs it.
+"""The true roofline: ncu's work and traffic over the undisturbed duration of the same kernel.
 
 Work and bytes of one launch are what ncu counted; ncu's own duration is of a replay at a locked clock with flushed caches. The
 time here is the median of the launches of the same kernel key, grid and block in nsys or Kineto, on the rank that ncu measured

@@ -19,15 +19,15 @@ from nsightlens.cli.interrupts import interruptible
 from nsightlens.errors import NsightlensError, UsageError
 
 COMMANDS = {
-    "doctor": "Check the installation and whether this machine is ready for profiling, and say how to fix what is not.",
+    "doctor": "Check the installation and whether this machine is ready for profiling, and suggest fixes.",
     "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
     "export-reports": "Export the .nsys-rep files of a run directory that have no export yet.",
     "ingest": "Read the captures of a run directory into the store.",
-    "refresh": "Bring a store up to this version: read again what its rules changed.",
+    "refresh": "Bring a store up to date after an upgrade; only what changed is read again.",
     "compact": "Merge the Parquet files of a store.",
-    "cache": "Say what lies in the user's cache, or clear it.",
+    "cache": "Show or clear the user's cache.",
     "scan": "Identify the files of a run directory without ingesting them.",
-    "open": "Fetch the catalog of a store at a URL, and print where it lies.",
+    "open": "Fetch the catalog of a remote store, and print its local path.",
     "summary": "Print an overview of each run: the page to read first.",
     "report": "Write one offline HTML page: findings, steps, operators, kernels, timeline, ranks.",
     "show": "Print a view of the store: show VIEW [key=value ...].",
@@ -39,7 +39,7 @@ COMMANDS = {
     "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
     "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
     "export": "Write the timeline for the Perfetto UI, or Python stacks as a flame graph: export perfetto -o trace.json.gz.",
-    "completion": "Print what makes bash, zsh or fish complete commands, views and values.",
+    "completion": "Print the completion script for bash, zsh or fish.",
     "help": "Explain a command, a view or a topic: help start, help filters, help compare runs.",
     "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
 }
@@ -92,10 +92,10 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="nsightlens")
 @click.option("-q", "--quiet", is_flag=True, help="Errors only: no progress, hints, notes or warnings.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what is read, what is computed, and how long it took.")
+@click.option("-v", "--verbose", is_flag=True, help="Report what is read and computed, and how long it takes.")
 @click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Append what --verbose says to FILE, with more detail.")
-@click.option("--debug", is_flag=True, help="For a report to the authors: --verbose, versions, and where an error came from.")
+@click.option("--debug", is_flag=True, help="For bug reports: --verbose, versions and tracebacks.")
 @click.pass_context
 def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | None, debug: bool) -> None:
     """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.

@@ -14,11 +14,11 @@ from nsightlens.cli.output import emit, output_options
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
 @output_options
 def command(action: str, form: str | None, output: Path | None, wide: bool) -> None:
-    """Say what lies in the user's cache, or delete it: nsightlens cache clear.
+    """Show what the user's cache holds, or clear it: nsightlens cache clear.
 
-    The cache holds what can be made again at any time: blank catalogs for new stores, rows of views that were asked of large
-    profiles with other parameters than the default ones, and rows of analyses over several profiles, such as findings. Stores
-    are not in it.
+    The cache holds only what can be recomputed at any time: blank catalogs for new stores, rows of views of large profiles
+    asked with other than their default parameters, and rows of views over several profiles, such as findings. Stores are not in
+    it.
 
     \b
     nsightlens cache

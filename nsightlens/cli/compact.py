@@ -13,10 +13,10 @@ from nsightlens.cli.output import store_option
 @click.command("compact")
 @store_option
 def command(store: Path | None) -> None:
-    """Merge the Parquet files of small profiles, all that fit into one file of 32 MB.
+    """Merge the Parquet files of small profiles into files of up to 32 MB.
 
-    An ingest merges files by itself once a run has many, and leaves a few so that it need not write all of them again. Before a
-    store is copied, archived or read by another engine, this merges the rest. What the store answers stays the same.
+    Ingest already merges the files of a run that has many, and leaves a few so that it need not rewrite all of them each time.
+    Run this before you copy or archive a store, or read it with another engine. Answers stay the same.
 
     \b
     nsightlens compact

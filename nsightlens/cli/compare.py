@@ -34,7 +34,7 @@ def command() -> None:
 @views_option
 @output_options
 def ranks(store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any) -> None:
-    """Find stragglers and slow process groups; show how accurate the clocks are, which work is imbalanced, and the top kernels.
+    """Find stragglers and slow process groups; show clock accuracy, load imbalance and the top kernels.
 
     The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. Where NCCL's
     Inspector or PyTorch's flight recorder left records of the ranks, the page says first which of them are worth a trace (the
@@ -91,8 +91,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
               help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
 @click.option("--fdr", default=0.01, show_default=True,
-              help="False-discovery rate: the largest share of false positives among the items named. The step time is one "
-                   "planned test, at 5 %.")
+              help="False-discovery rate: the largest expected share of false positives among the items named. The step time is "
+                   "one planned test, at 5 %.")
 @click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in "
                                                                                    "percent.")
 @click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording to leave out "

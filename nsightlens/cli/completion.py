@@ -19,10 +19,10 @@ _NO_SPACE = {
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def command(shell: str) -> None:
-    """Print what makes SHELL complete nsightlens: commands and options, views and their parameters, plots, and the runs, ranks,
-    tools, steps, families and kernels of the store.
+    """Print the completion script for SHELL. It completes commands and options, views and their parameters, plots, and the
+    runs, ranks, tools, steps, families and kernels of the store.
 
-    For this shell alone, or for all (bash 4.4 or later; zsh needs `autoload -Uz compinit && compinit` before it):
+    For the current shell only, or permanently (bash 4.4 or later; zsh needs `autoload -Uz compinit && compinit` before it):
 
     \b
     eval "$(nsightlens completion bash)"

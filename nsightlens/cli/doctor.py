@@ -25,10 +25,9 @@ _INDENT = 20
 @click.option("--deep", is_flag=True, help="Also record one kernel with nsys and with ncu, read it back, and delete it.")
 @output_options
 def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | None, wide: bool) -> None:
-    """Check this installation, nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and say how to fix what is not
-    ready.
+    """Check this installation, nsys, ncu, access to GPU counters, PyTorch, disk space and RUN_DIR, and suggest fixes.
 
-    Changes nothing (what --deep records is deleted again), and exits with 0 whatever it finds. With --format or --output the
+    Changes nothing (--deep deletes what it records) and always exits with 0. With --format or --output the
     findings are a table.
 
     \b

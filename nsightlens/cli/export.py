@@ -71,7 +71,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
               help="GPU time, host time, or kernels and memory operations launched, by Python stack; nsys's CPU samples, by the "
                    "stack that it took.")
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
-              help="JSON for speedscope.app, or a line per stack for flamegraph.pl and its kin.")
+              help="JSON for speedscope.app, or one line per stack for flamegraph.pl and similar tools.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
 @click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
@@ -82,8 +82,9 @@ def flamegraph(
 ) -> None:
     """Write the Python stacks of PyTorch-profiler captures, or the CPU samples of nsys, as a flame graph.
 
-    A stack weighs what its innermost frame launched or took itself, so that weights sum to the whole; they are those of the views
-    stack_tree and cpu_sample_tree. Python stacks must have been recorded with with_stack=True, CPU samples with nsys --sample.
+    A stack's weight is what its innermost frame launched or took itself, so the weights sum to the total. They are those of the
+    views stack_tree and cpu_sample_tree. Python stacks must have been recorded with with_stack=True, CPU samples with
+    nsys --sample.
 
     \b
     nsightlens export flamegraph -o gpu.speedscope.json

@@ -12,12 +12,12 @@ import click
 @click.command("export-reports")
 @click.argument("run_dir", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--nsys", default=None, metavar="PATH", help="The nsys to use [default: the one on PATH].")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Exports at a time; each needs memory.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Exports at once; each needs memory.")
 def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
-    """Export the .nsys-rep files below RUN_DIR that have no export beside them, each into .sqlite beside it.
+    """Export each .nsys-rep file below RUN_DIR that has no export yet to an .sqlite file beside it.
 
-    For jobs that ended, or were killed, between the report and its export, and for machines without nsys: run it where nsys is
-    installed, and ingest anywhere. Only what is missing, or was left half-written, is made. Reports of Nsight Compute need no
+    Use it for jobs that ended or were killed before their export, and for captures from machines without nsys: run it where
+    nsys is installed, then ingest anywhere. Only missing and half-written exports are made. Reports of Nsight Compute need no
     export: they are read as they are. Exit code 1 where a report could not be exported.
 
     \b
@@ -42,6 +42,6 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     for error in failed:
         say(f"  failed   {Path(error.path).name}: {error.reason}. {error.what_to_do}")
     exported = count(len(outcomes) - len(failed), "report")
-    say(f"{exported} exported" + (f", {len(failed)} failed" if failed else "") if reports else "no report is without its export")
+    say(f"{exported} exported" + (f", {len(failed)} failed" if failed else "") if reports else "every report has its export")
     if failed:
         sys.exit(1)

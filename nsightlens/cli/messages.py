@@ -131,7 +131,7 @@ def defect(kind: type[BaseException], error: BaseException, trace: TracebackType
     """Print what nobody foresaw, and how to report it: the hook of the interpreter."""
     traceback.print_exception(kind, error, trace)
     if not _State.debug:
-        complain("nsightlens: this is a defect of nsightlens. Please report it with what this prints: nsightlens --debug and the "
+        complain("nsightlens: this is a bug in nsightlens. Please report it with the output of: nsightlens --debug and the "
                  "same arguments")
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 @click.command("open")
 @click.argument("store", required=False, type=Place())
 def command(store: Path | None) -> None:
-    """Fetch the catalog of the STORE at a URL, and print where it lies now; then what the store holds.
+    """Fetch the catalog of a remote STORE, and print its local path; then what the store holds.
 
-    Every command does that by itself where --store is a URL. The catalog is a DuckDB file, which plain duckdb opens. Where it
-    was fetched before, and the store has not changed, nothing is transferred.
+    Every command does this automatically when --store is a URL. The catalog is a DuckDB file that plain duckdb opens. Nothing
+    is transferred if the store has not changed since the last fetch.
 
     \b
     nsightlens open

@@ -33,7 +33,7 @@ _TOOLS = ("nsys", "kineto", "ncu")
 @click.option("--size", type=(click.FloatRange(1, 100), click.FloatRange(1, 100)), default=None, metavar="WIDTH HEIGHT",
               help="Size of the picture in inches.")
 @click.option("--title", default=None, metavar="TEXT", help="Title above the picture.")
-@click.option("--top", type=click.IntRange(min=1), default=None, metavar="N", help="Draw so many items (how_many=N).")
+@click.option("--top", type=click.IntRange(min=1), default=None, metavar="N", help="Number of items to draw (how_many=N).")
 @filter_options
 @store_option
 @views_option
@@ -41,9 +41,9 @@ def command(
     name: str | None, pairs: tuple[str, ...], output: Path | None, size: tuple[float, float] | None, title: str | None,
     top: int | None, store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
-    """Draw the view NAME, with its parameters as KEY=VALUE, into --output. Without NAME: list what can be drawn.
+    """Draw the view NAME to the file --output, with parameters as KEY=VALUE. Without NAME, list the plots.
 
-    Of a run that several tools recorded, the one that disturbs it least is drawn, unless --tool says which.
+    If several tools recorded a run, the one with the least overhead is drawn; --tool chooses another.
 
     \b
     nsightlens plot step_breakdown -o steps.png

@@ -111,7 +111,7 @@ def _verdicts(rows: list[Row]) -> list[str]:
         unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
         said.append(f"{hidden['collectives']} collectives: {unknown}.")
     if not rows:
-        return ["Who was late is not known: no collective could be matched over the ranks."]
+        return ["It is not known who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]
 
 
@@ -207,7 +207,7 @@ def balance(page: Page) -> None:
     if communication is not None:
         least, most = duration(communication["min_ns"]), duration(communication["max_ns"])
         lines([f"Communication, waiting included: {least} to {most}, the most on rank {communication['max_rank']}. "
-               "Whoever spends most time in it waits for others."])
+               "The rank that spends most time in it waits for the others."])
     shared = _shared(page, tool)
     if shared:
         listed = f"{', '.join(map(str, shared[:_MANY]))}{' …' if len(shared) > _MANY else ''}"

@@ -31,10 +31,10 @@ def command(
 ) -> None:
     """Bring the store up to this version of nsightlens, after an upgrade.
 
-    Profiles whose rules changed (of readers, launches, attribution, names) are read again from their captures, and no others;
-    where only the matching changed, matches are made again without reading. A capture that is gone is named, and its rows are
-    kept. A store of an older schema is rebuilt from its captures; where one of them is gone, the older catalog stays beside
-    the new one. Exit code 1 where a capture could not be read.
+    Only profiles whose rules changed (readers, launches, attribution, names) are read again from their captures;
+    if only the matching changed, launches are matched again without reading. Missing captures are named, and their rows are
+    kept. A store with an older schema is rebuilt from its captures; if one is missing, the old catalog is kept beside the new
+    one. Exit code 1 where a capture could not be read.
 
     \b
     nsightlens refresh

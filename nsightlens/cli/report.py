@@ -1,4 +1,4 @@
-"""nsightlens report: the store, or a run directory, as one HTML file to look at and to hand on."""
+"""nsightlens report: the store, or a run directory, as one HTML file to view and share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nsightlens.cli.progress import steps
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
               help="File to write.")
-@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base: the run that is judged.",
+@click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base, the run to judge.",
               shell_complete=of_store("run"))
 @click.option("--base", metavar="NAME", shell_complete=of_store("run"),
               help="Compare --run with this run: the report then has a tab for what changed.")
 @click.option("--max-mb", type=click.FloatRange(min=1), default=10, show_default=True,
-              help="Largest size of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")
+              help="Size limit of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in the browser.")
 @store_option
 @views_option

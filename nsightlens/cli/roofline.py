@@ -52,7 +52,7 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
               help="ncu: peaks at the clock that ncu measured; datasheet: dense peaks. Where one is unknown, the other is used.")
 @click.option("--gpu", default=None, help="Product name for the datasheet, where the report lacks it; checked against the "
                                            "report's compute capability and SMs.")
-@click.option("--force-gpu", is_flag=True, help="--gpu is for every kernel, unchecked.")
+@click.option("--force-gpu", is_flag=True, help="Use --gpu for every kernel, unchecked.")
 @click.option("--time", type=click.Choice(_TIMES), default="ncu", show_default=True,
               help="Source of the durations: ncu, or undisturbed launches of the same kernels in nsys or Kineto.")
 @click.option("--grade", type=click.Choice(_GRADES), default="configuration", show_default=True,

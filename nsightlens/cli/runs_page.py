@@ -37,7 +37,7 @@ def comparability(rows: list[Row], base: str, other: str) -> None:
 def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> None:
     """Print what is doubtful about the recordings that are compared."""
     counts = {run: {row["recording"] for row in rows if (row["run"], row["tool"]) == (run, tool)} for run in runs}
-    said = [f"{run}: {len(counts[run])} recordings, of which some were made by processes of one pid ({row['seen_pid']}). If that "
+    said = [f"{run}: {len(counts[run])} recordings, some by processes with the same pid ({row['seen_pid']}). If that "
             "is one process, they are parts of one execution, and vary less than executions do."
             for run in runs for row in rows if (row["run"], row["tool"]) == (run, tool) and row["seen_pid"] is not None]
     lines(dict.fromkeys(said))
@@ -129,7 +129,7 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     if first["tool"] == "kineto":
         said.append("Kineto slows the host: idle time includes profiling overhead.")
     if stepped and _alone(first):
-        said.append("One recording of each run: what is longer or shorter is so in these two.")
+        said.append("One recording of each run: longer and shorter describe these two only.")
     if first["excluded_ranks"]:
         said.append(f"Ranks in only one run are left out: {first['excluded_ranks']}.")
     return said

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @filter_options
 @click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
 @click.option("--sort", default=None, metavar="NAMES", help="Sort by these columns; - before a name: largest first (-total_ns).")
-@click.option("--limit", type=click.IntRange(0), default=None, metavar="ROWS", help="At most so many rows.")
+@click.option("--limit", type=click.IntRange(0), default=None, metavar="ROWS", help="Maximum number of rows.")
 @click.option("--exact", is_flag=True, help="Times in ns and sizes in bytes, as CSV, JSON and Parquet always have them.")
 @store_option
 @views_option
@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
-    Every view takes only_<column>=VALUE for the columns that it has; --run, --rank, --step, --tool and --family are short for
-    the commonest. They select rows, so that shares still refer to the whole run. `nsightlens views` lists the views. VIEW may
-    be what nsys calls its report: cuda_gpu_kern_sum.
+    Every view takes only_<column>=VALUE for each of its columns; --run, --rank, --step, --tool and --family are shortcuts. They
+    select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW may also be the name of an nsys
+    report, such as cuda_gpu_kern_sum.
 
     \b
     nsightlens show kernel_summary only_tool=nsys

@@ -31,11 +31,11 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
             **filters: Any) -> None:
     """Print one page on each run: the verdict and its findings, what was captured, how the GPUs were used, where the steps went.
 
-    FILE: captures or run directories to read instead of a store; nothing is left behind. Sections without data are not there,
-    and those that the findings are about come first.
+    FILE: captures or run directories to read instead of a store; nothing is left behind. Sections without data are left out;
+    those that the findings concern come first.
 
-    Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter cannot
-    reach says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
+    Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter does not
+    apply to says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
     behind the page, of all runs; csv and parquet give that of the view findings.
 
     \b

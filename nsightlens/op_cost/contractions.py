@@ -116,7 +116,7 @@ def _attention(call: Call, first: int, heads_last: bool, products: int, lengths:
     """
     query, key, value = (call.tensor(first + place) for place in range(3))
     if any(call.optional(place) is not None for place in lengths):
-        raise Unclear("sequences of several lengths: the shapes do not tell")
+        raise Unclear("sequences of several lengths: shapes do not determine the work")
     if {len(query.dims), len(key.dims), len(value.dims)} != {4}:
         raise Unclear("the shapes are not those of attention")
     at, heads = (1, 2) if heads_last else (2, 1)

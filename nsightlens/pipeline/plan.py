@@ -171,7 +171,7 @@ def _died(path: Path) -> ReadError:
 
 
 def _defect(path: Path, error: Exception) -> ReadError:
-    what = f"nsightlens failed on it ({type(error).__name__}: {error}): a defect of nsightlens, not of the file"
+    what = f"nsightlens failed on it ({type(error).__name__}: {error}): a bug in nsightlens, not in the file"
     return ReadError(path, what, "Please report it, with the file if you can", "internal_error")
 
 

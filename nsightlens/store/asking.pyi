@@ -19,7 +19,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Time spent in each annotation (record_function and its like), per process: as the CPU saw it, and as the
+        """Time spent in each annotation (record_function and similar), per process: as the CPU saw it, and as the
         profiler drew it on the GPU track, from the first to the last kernel launched inside. HTA's user annotation
         breakdown. Annotations nest: the totals of different names overlap. Kineto only; NVTX ranges stand in
         nvtx_summary. Ranges never closed have no row.
@@ -83,8 +83,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Span, busy and idle time of each GPU, exact to the ns, per capture window: unions of intervals, never sums. A
-        row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline and no
-        row. busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
+        row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline, so no
+        rows. busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
 
         Parameters:
             per: 'device' or 'process': what the intervals are united over.
@@ -152,13 +152,13 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Each collective over its ranks: who arrived when, who was last, how long the others waited, how long the data
-        took. A row is one collective on one rank of one execution. Ranks need a known rank number; point-to-point
-        calls (send, recv) are no collectives, but sends and receives that nothing names and that end together on all
-        ranks are: an all-to-all. collective_coverage says what could not be matched. Times of different ranks are
-        compared on the clock of the lowest rank (see rank_clock); ranks that name no two hosts and whose clocks agree
-        within the uncertainty share a clock. The last rank is named only where it came later than the second last by
-        more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+        """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long
+        the transfer took. A row is one collective on one rank of one execution. Ranks need a known rank number;
+        point-to-point calls (send, recv) are no collectives, but sends and receives that nothing names and that end
+        together on all ranks are: an all-to-all. collective_coverage says what could not be matched. Times of
+        different ranks are compared on the clock of the lowest rank (see rank_clock); ranks that name no two hosts
+        and whose clocks agree within the uncertainty share a clock. The last rank is named only where it came later
+        than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -243,7 +243,7 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """How much of the communication ran while kernels computed, per GPU (or process) and capture window: unions of
-        intervals, exact to the ns. HTA's communication computation overlap. ncu has no timeline and no row.
+        intervals, exact to the ns. HTA's communication computation overlap. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': what the intervals are united over.
@@ -319,7 +319,7 @@ class Asking:
         difference as well.
 
         Parameters:
-            base: Run that is the measure; NULL: the first of the store, by name.
+            base: Baseline run; NULL: the first of the store, by name.
             other: Run that is compared with it; NULL: the last.
 
         Columns:
@@ -339,7 +339,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Page faults of unified memory on the CPU, by the function that met them, per run: the rows of `nsys stats
+        """Page faults of unified memory on the CPU, by the function that hit them, per run: the rows of `nsys stats
         um_cpu_page_faults_sum`.
 
         Columns:
@@ -361,10 +361,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Functions that the CPUs were sampled in, per process and thread: first those that ran most while the GPU of
-        the process idled. What the host did instead of launching work. A row is a function, wherever it was called
-        from. Its samples are those in the function itself, its total those in the functions within it too; a function
-        that calls itself counts once.
+        """Functions in the CPU samples, per process and thread: first those sampled most often while the GPU of the
+        process idled. What the host did instead of launching work. A row is a function, wherever it was called from.
+        Its samples are those in the function itself, its total those in the functions within it too; a function that
+        calls itself counts once.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -429,15 +429,15 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The chain of work that decided how long a process took: what to shorten, and what waits for something else
-        anyway. Walked backwards from the last end, each time to what came last: work on the GPU began when the work
-        before it in its stream had ended (queue), when its call had launched it (launch), or when work in another
-        stream had ended that its launching thread had made it wait for (synchronisation); a call that waits for the
-        GPU returned when the last work that it awaits had ended; a thread went on with what it did before, or began
-        when another thread's operator had ended. The segments follow each other without gap or overlap, so that they
-        sum to the path. HTA's critical path, but in elapsed time: HTA gives time between operators the weight 0. ncu
-        has no timeline and no row. Within a step or range, the path goes from its start to the later of its end and
-        the last end of the work launched in it.
+        """The chain of work that determined how long a process took: what to shorten, and what would wait anyway. Walked
+        backwards from the last end, each time to what came last: work on the GPU began when the work before it in its
+        stream had ended (queue), when its call had launched it (launch), or when work in another stream had ended
+        that its launching thread had made it wait for (synchronisation); a call that waits for the GPU returned when
+        the last work that it awaits had ended; a thread went on with what it did before, or began when another
+        thread's operator had ended. The segments follow each other without gap or overlap, so that they sum to the
+        path. HTA's critical path, but in elapsed time: HTA gives time between operators the weight 0. ncu has no
+        timeline, so no rows. Within a step or range, the path goes from its start to the later of its end and the
+        last end of the work launched in it.
 
         Parameters:
             which_step: Only this training step; NULL: the whole window.
@@ -509,7 +509,7 @@ class Asking:
     ) -> pa.Table:
         """CUDA and HIP API calls by function, per run and tool: the numbers of `nsys stats cuda_api_sum`, plus
         percentiles. All ranks, processes and threads of a run are pooled. Calls nest (a runtime call makes driver
-        calls) and threads run side by side: the totals are no wall time. Calls without a duration count as calls
+        calls) and threads run side by side: the totals are not wall time. Calls without a duration count as calls
         only.
 
         Columns:
@@ -540,8 +540,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Calls that wait until all work of a device or of a stream is done, the longest first: the rule `nsys analyze
-        -r cuda_api_sync`. What each waits for is known where CUPTI recorded the wait. Instead: cudaStreamWaitEvent,
-        or cudaEventSynchronize where needed.
+        -r cuda_api_sync`. What each waits for is known where CUPTI recorded the wait. Use cudaStreamWaitEvent
+        instead, or cudaEventSynchronize where needed.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -599,8 +599,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Each kernel, copy and set on the GPUs, in order: the rows of `nsys stats cuda_gpu_trace`, without green
-        contexts. Rates are exact, where nsys rounds the bytes per second of each ns down. ncu has no timeline and no
-        row.
+        contexts. Rates are exact, where nsys rounds the bytes per second of each ns down. ncu has no timeline, so no
+        rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -744,7 +744,7 @@ class Asking:
     ) -> pa.Table:
         """API calls, kernels and memory operations in one list by name, per run and tool: the numbers of `nsys stats
         cuda_api_gpu_sum`, and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a
-        run are pooled. Calls wait for the work beside which they stand, so that the totals are no wall time.
+        run are pooled. Calls wait for the work beside which they stand, so that the totals are not wall time.
 
         Parameters:
             with_calls: Whether API calls are in the list, and in what the shares are of.
@@ -910,9 +910,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Communication kernels by name: how much of each one's time no kernel computed on the GPU (or in the process),
+        """Communication kernels by name: how much of their time no compute kernel ran on the GPU (or in the process),
         per capture window. Kernels that communicate at the same time count each for itself: their union stands in
-        comm_compute_overlap. ncu has no timeline and no row.
+        comm_compute_overlap. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': where a computing kernel hides the communication.
@@ -971,7 +971,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What is worth a look, with its cause: a row per rule that fires and process; of a run stragglers first, then
+        """What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then
         the largest share. Time is that of execution_summary: exclusive categories that sum to the steps (without
         steps, to what was captured), so that each moment has one cause, and a GPU that is busy with copies is busy.
         Rules, each with its limit as a share of that time: straggler (5 %): a rank that the others wait for in
@@ -1067,9 +1067,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Times without work on a GPU, between its first and last work: the rows of `nsys analyze -r gpu_gaps`, whose
+        """Gaps without work on a GPU, between its first and last work: the rows of `nsys analyze -r gpu_gaps`, whose
         threshold is 500 ms (min_gap_ns := 500000000) and which looks at each process alone (per := 'process_device').
-        With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
+        With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
@@ -1141,9 +1141,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Stretches in which a GPU works less than a limit, the idlest first: the rule `nsys analyze -r gpu_time_util`.
-        The time from the first to the last work of a process on a device is cut into equal chunks; neighbours below
-        the limit are one row. Work that runs at once is added up, as nsys does, so that a chunk may be above 100 %;
+        """Periods in which a GPU works less than a limit, idlest first: the rule `nsys analyze -r gpu_time_util`. The
+        time from the first to the last work of a process on a device is cut into equal chunks; neighbours below the
+        limit are one row. Work that runs at once is added up, as nsys does, so that a chunk may be above 100 %;
         busy_time has the union.
 
         Parameters:
@@ -1293,8 +1293,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Functions of the host that streams ran in their order, per run: what comes after one in its stream waits until
-        it returns. How long GPUs idled for them is in idle_causes (cause host_function).
+        """Host functions that streams ran in order, per run: what comes after one in its stream waits until it returns.
+        How long GPUs idled for them is in idle_causes (cause host_function).
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1328,7 +1328,7 @@ class Asking:
         A gap is host wait where the next work was launched only after the gap had begun (the CPU was late), kernel
         wait where it was launched in time and the gap is short, other where it is long (waiting for events of other
         streams, mostly), unlinked where the launching call was not recorded. A gap ends with the next work of the
-        stream, device or process; work that overlaps leaves no gap. ncu has no timeline and no row.
+        stream, device or process; work that overlaps leaves no gap. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'stream', 'device' or 'process': whose gaps.
@@ -1366,7 +1366,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Why each GPU idled, by what the thread did that launched the work which ended each gap: a row per cause and
+        """Why each GPU idled, by what the thread did that launched the work after each gap: a row per cause and
         function. Each instant of a gap has one cause. While the stream of that work ran a function of the host
         (cudaLaunchHostFunc, a host node of a CUDA graph): host_function, whatever the thread did, for the work could
         not begin; before and after it, as in gaps of their own: Until that call began: synchronisation (its thread
@@ -1493,7 +1493,7 @@ class Asking:
         only_family: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Kernel time by process and name, per run and tool: what one rank spent where others spent less. A row is a
+        """Kernel time by process and name, per run and tool: where one rank spends more than the others. A row is a
         process (labelled by its rank) and a kernel name. Launches without a duration count as instances only.
 
         Columns:
@@ -1601,7 +1601,7 @@ class Asking:
         """Each kernel with the call that launched it, in order of launch: the rows of `nsys stats cuda_kern_exec_trace`.
         total = api + queue + kernel time where the kernel began after the call had ended. A kernel that began earlier
         waited for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch
-        was not recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline and no row.
+        was not recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline, so no rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1703,7 +1703,7 @@ class Asking:
         """What kinds of work each GPU (or process) ran at the same time: the seven exclusive classes of compute,
         communication and memory, CUDA graphs whose kernels are unknown, and idle, per capture window. The nine rows
         of a window sum to its span; a class that did not occur has 0 ns. HTA's kernel type table, exact to the ns.
-        ncu has no timeline and no row.
+        ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': what the intervals are united over.
@@ -1772,8 +1772,8 @@ class Asking:
         only_family: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """One row per launch of the run's best undisturbed tool (timeline_kernels), with everything that the other tools
-        know of it and how sure that is. The three durations stand side by side and are never to be added: they are of
+        """One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about
+        it, and how certain that is. The three durations stand side by side and are never to be added: they are of
         different executions. What the launch's own row says comes first; what it lacks comes from Kineto and ncu.
         Only an operator, with its shapes, is Kineto's first where the very launch is matched: NVTX ranges may show an
         outer one. A launch that nobody else knows keeps its row. metrics repeats the counters of a configuration in
@@ -1836,11 +1836,11 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What launches cost, per process: three rows, for the duration of the launch calls, the duration of the work
+        """The cost of launches, per process: three rows, for the duration of the launch calls, the duration of the work
         they launched, and the delay from the end of the call to the start of the work (0 where it began earlier).
         HTA's launch statistics: calls longer than the cutoff, work shorter than its own call, long delays. A graph
-        launch is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline and no
-        row.
+        launch is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline, so no
+        rows.
 
         Parameters:
             long_call_ns: A call longer than this, in ns, is an outlier.
@@ -1906,7 +1906,7 @@ class Asking:
         """Bandwidth of copies and sets, per process, GPU and direction: HTA's memory bandwidth summary. The bandwidth is
         all bytes over the time in which at least one such operation ran (a union); point_* are HTA's figures: over
         the changes of the sum of what ran at once, each change alike, those to 0 left out. Operations without bytes
-        count in `operations` and nowhere else. ncu has no timeline and no row.
+        count in `operations` and nowhere else. ncu has no timeline, so no rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1944,8 +1944,8 @@ class Asking:
     ) -> pa.Table:
         """Bandwidth of copies and sets over time, per process, GPU and direction: a row where it changes, and it holds
         until the next row. Each operation moves its bytes evenly over its duration; operations at the same time add
-        up. Operations without bytes or without duration have no bandwidth and are left out. ncu has no timeline and
-        no row.
+        up. Operations without bytes or without duration have no bandwidth and are left out. ncu has no timeline, so
+        no rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2160,7 +2160,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Migrations of unified memory by what caused them, per run: page faults stall the kernels that meet them,
+        """Migrations of unified memory by what caused them, per run: page faults stall the kernels that hit them,
         prefetches do not.
 
         Columns:
@@ -2307,11 +2307,12 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much of each kernel's time other kernels of the same process and GPU ran beside it: communication (NCCL)
+        """How much of each kernel's time overlapped with other kernels of the same process and GPU: communication (NCCL)
         and compute, as in `nsys recipe nccl_gpu_overlap_trace`, summed by kernel name. Exact to the ns: unions of
         intervals. A kernel that communicates with communication_overlap_pct = 0 and compute_overlap_pct = 100 is
         fully hidden. The recipe identifies NCCL kernels by NVTX ranges; here by family, or by a pattern of names:
-        '^nccl'. Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline and no row.
+        '^nccl'. Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline, so no
+        rows.
 
         Parameters:
             communication_pattern: Regex of the kernel names that communicate; NULL: family `collective`.
@@ -2467,7 +2468,7 @@ class Asking:
         """GPU time of CPU ranges by name, per run and tool: the numbers of `nsys stats nvtx_gpu_proj_sum`, plus
         percentiles. A range is projected on the GPU from the first start to the last end of the work launched within
         it, nested ranges included; what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks,
-        processes and threads of a run are pooled. Ranges nest and threads run side by side: the totals are no wall
+        processes and threads of a run are pooled. Ranges nest and threads run side by side: the totals are not wall
         time. nsys prints the range as domain:name. Names are without the numbers (op_id, seq, sizes) that PyTorch
         writes into NVTX texts: nsys has a row for each of those texts.
 
@@ -2648,7 +2649,7 @@ class Asking:
     ) -> pa.Table:
         """CPU-side ranges by name, per run and tool: the numbers of `nsys stats nvtx_sum`, plus percentiles. On nsys
         data the NVTX ranges, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies
-        are left out. Ranges nest: their totals are no wall time. A range that was never closed counts as an instance
+        are left out. Ranges nest: their totals are not wall time. A range that was never closed counts as an instance
         only (nsys itself lets it last to the end of the capture). nsys prints the range as domain:name. Names are
         without the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those
         texts.
@@ -2790,7 +2791,7 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Calls of operating-system libraries by function, per run: the numbers of `nsys stats osrt_sum`, plus who made
-        them. All ranks, processes and threads of a run are pooled. Threads wait side by side: the totals are no wall
+        them. All ranks, processes and threads of a run are pooled. Threads wait in parallel: the totals are not wall
         time.
 
         Columns:
@@ -2817,8 +2818,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What the profiler took of the threads for itself, and CUDA for loading, compiling and waiting for room, per
-        run. It is in no row of api_calls; a call during which it happened is longer by it.
+        """Time that the profiler took from threads, and CUDA for loading, compiling and waiting for space, per run. It
+        has no row in api_calls; a call during which it occurred is longer by that much.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2877,7 +2878,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and the trouble it had.
+        """What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and problems.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2916,14 +2917,14 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and in words
-        which number may be quoted for which question. Four quantities: kernel_duration (ncu against nsys and Kineto,
-        Kineto against nsys), launch_gap (Kineto against nsys, between matched neighbours of a stream) and step_time
-        (an execution under a profiler against one under none, by the workload's own clock; rows only where
-        rankNNNN.steps.json was ingested), and held_up (what the tool recorded of its own: the time of all processes,
-        against the part of it in which the profiler held up none of their threads). Grade launch compares the very
-        launches; grade configuration the medians of each kernel key, grid and block over all ranks (ncu: only where
-        these launches take about the same time, so that it does not matter which of them ncu measured).
+        """How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and which number
+        to quote for which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against
+        nsys), launch_gap (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution
+        under a profiler against one under none, by the workload's own clock; rows only where rankNNNN.steps.json was
+        ingested), and held_up (what the tool recorded of its own: the time of all processes, against the part of it
+        in which the profiler held up none of their threads). Grade launch compares the very launches; grade
+        configuration the medians of each kernel key, grid and block over all ranks (ncu: only where these launches
+        take about the same time, so that it does not matter which of them ncu measured).
 
         Columns:
             run: Run.
@@ -2955,9 +2956,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much of a capture is the profiler's own: the time in which it held up a thread of the process, and CUDA
-        for loading and compiling. Without time that the profiler adds to calls and kernels themselves:
-        profiler_overhead has that, from two executions.
+        """How much of a capture is profiler overhead: the time in which it held up a thread of the process, and CUDA for
+        loading and compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead
+        has that, from two executions.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3058,10 +3059,11 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The pace of ranges that repeat: each range, which of its name it is in the process, and how long after the
-        last it began. With projected=true the same of their projections on the GPU, as nvtx_gpu_projection_trace has
-        them; ranges without GPU work are not there then. `only_name=step` shows one name. Each process has its own
-        count: the same number is the same iteration on every rank where all of them run the same code.
+        """The pace of repeating ranges: each range, its number among those of its name in the process, and the time
+        since the last one began. With projected=true the same of their projections on the GPU, as
+        nvtx_gpu_projection_trace has them; ranges without GPU work are not there then. `only_name=step` shows one
+        name. Each process has its own count: the same number is the same iteration on every rank where all of them
+        run the same code.
 
         Parameters:
             projected: Whether starts and durations are those of the projections on the GPU.
@@ -3126,14 +3128,14 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How far each rank's clock is off against the lowest rank's, fitted from the ends of matched collectives. All
-        ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
-        their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two
-        robust standard deviations of the ends around the line and does not shrink with more calls, since ranks may
-        leave in a fixed order; for up to ten calls it reaches to the farthest end (for three of them, three times as
-        far), and it is never less than what the times are multiples of (1 µs in older PyTorch traces). Ranks that
-        share no communicator with the lowest rank are tied to it over others, and the uncertainties add up. Where
-        fewer than three calls could be matched there is no row.
+        """The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives. All ranks
+        leave a collective together; so the difference of their ends is the difference of their clocks, whatever their
+        starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
+        standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in
+        a fixed order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and
+        it is never less than what the times are multiples of (1 µs in older PyTorch traces). Ranks that share no
+        communicator with the lowest rank are tied to it over others, and the uncertainties add up. Where fewer than
+        three calls could be matched there is no row.
 
         Columns:
             run: Run.
@@ -3210,8 +3212,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Which ranks of a large job are worth a trace, from what NCCL and PyTorch wrote down themselves on all of them.
-        A row is a process with such records, those worth tracing first: who never issued a collective that the others
+        """Which ranks of a large job are worth tracing, from the records that NCCL and PyTorch write on all of them. A
+        row is a process with such records, those worth tracing first: who never issued a collective that the others
         wait in, the stragglers, and the rank on time that waited longest, to compare them with. All ranks leave a
         collective together, so that the rank on which it took the shortest came last (_record_matches): no clock is
         needed, and none is compared.
@@ -3252,16 +3254,15 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The rules of the TensorBoard plugin and the expert rules of nsys, per process: a row per rule that fires, with
-        the number that fired it and the limit. They know no causes (a GPU that copies counts as unused): findings
-        does, and is what summary shows. Time in the data loader above 5 % of the steps; in communication above 10 %;
-        a GPU used for less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no
-        kernel uses, while operators that could use them launch kernels; DistributedDataParallel without NCCL,
-        DataParallel on several GPUs. Communication counts wherever its kernels are recognised, and tensor cores by
-        newer names than the plugin's: step_breakdown, gpu_summary. The rules of nsys are about the time from the
-        first to the last GPU work of the process: calls of asynchronous copies of pageable memory, of synchronous
-        copies and of sets of host memory (1 % each, summed over threads), synchronising calls while no work ran on
-        the GPU (1 %), gaps of 500 ms or more, chunks of a 30th in which a GPU works less than half of the time (10
-        %).
+        its value and its limit. They know no causes (a GPU that copies counts as unused): findings does, and is what
+        summary shows. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for
+        less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses,
+        while operators that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on
+        several GPUs. Communication counts wherever its kernels are recognised, and tensor cores by newer names than
+        the plugin's: step_breakdown, gpu_summary. The rules of nsys are about the time from the first to the last GPU
+        work of the process: calls of asynchronous copies of pageable memory, of synchronous copies and of sets of
+        host memory (1 % each, summed over threads), synchronising calls while no work ran on the GPU (1 %), gaps of
+        500 ms or more, chunks of a 30th in which a GPU works less than half of the time (10 %).
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3427,7 +3428,7 @@ class Asking:
         same tool: nsys where both have it, else Kineto.
 
         Parameters:
-            base: Run that is the measure; NULL: the first of the store's two runs.
+            base: Baseline run; NULL: the first of the store's two runs.
             other: Run that is compared with it; NULL: the second.
             by: kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
             fdr: False-discovery rate: the largest share of false positives among the changes named (by=step: none, 5
@@ -3541,7 +3542,7 @@ class Asking:
         numbers of steps differ).
 
         Parameters:
-            base: Run that is the measure; NULL: the first of the store's two runs.
+            base: Baseline run; NULL: the first of the store's two runs.
             other: Run that is compared with it; NULL: the second.
             by: family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work
                 are.
@@ -3701,7 +3702,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Operations and least bytes of each kernel launch, from the shapes of its operator: for kernels without
+        """Operations and minimum bytes of each kernel launch, from the shapes of its operator: for kernels without
         counters. Kineto with record_shapes, and nsys with PyTorch's emit_nvtx(record_shapes=True). Every launch of a
         profile that recorded shapes has a row; where the work is not certain it is NULL, and `reason` says why.
         Rules: Of products, convolutions and attention the innermost operator counts, so that linear, which calls
@@ -3878,7 +3879,7 @@ class Asking:
         only_rank: _Numbers | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How long a step takes, as the workload itself wrote down (rank0003.steps.json), without a profiler and under
+        """How long a step takes, as the workload measured it itself (rank0003.steps.json), without a profiler and under
         each. A row is a segment of steps (warmup, measure) of one process. Under a profiler it shows the profiling
         overhead.
 
@@ -3913,10 +3914,10 @@ class Asking:
         only_family: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """One step of each process as a picture shows it: GPU work by stream, CPU calls and ranges by thread. A row is a
-        piece of work or a range that was there during the step; times are relative to the step's start, and may begin
-        before it or end after it. A process without steps has its whole capture. Marks and ranges without an end have
-        no row.
+        """One step of each process, for drawing: GPU work by stream, CPU calls and ranges by thread. A row is a piece of
+        work or a range that was there during the step; times are relative to the step's start, and may begin before
+        it or end after it. A process without steps has its whole capture. Marks and ranges without an end have no
+        row.
 
         Parameters:
             which_step: Step number; NULL: the middle one of each process, as likely to be ordinary as any.
@@ -3954,7 +3955,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Per rank of an execution: how often all others waited for it in a collective, how long, and what is the
+        """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a
         verdict. The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that
         caused it. A straggler is the rank whose caused_delay_ns is the largest, and every other rank that has at
         least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with rank NULL
@@ -4002,7 +4003,7 @@ class Asking:
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
+            tool: nsys, or kineto, if it recorded them (enable_cuda_sync_events).
             time_pct: Share of the summed time of all waits of this run, to one decimal.
             total_ns: Sum of duration_ns.
             waits: Number of waits.
@@ -4031,7 +4032,7 @@ class Asking:
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
+            tool: nsys, or kineto, if it recorded them (enable_cuda_sync_events).
             rank: Rank of the process; NULL where unknown.
             start_ns: Start on the host, relative to the profile's origin.
             duration_ns: Duration; of a stream_wait_event that of the call, not of the wait.
@@ -4065,7 +4066,7 @@ class Asking:
     ) -> pa.Table:
         """Idle, compute and non-compute time of each GPU (or process), per capture window: HTA's temporal breakdown,
         exact to the ns. Compute is the union of the kernels that do not communicate; non-compute is what
-        communication and memory operations add to it where no kernel computes. ncu has no timeline and no row.
+        communication and memory operations add to it where no kernel computes. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': what the intervals are united over.
@@ -4348,19 +4349,19 @@ class Asking:
         only_family: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The true roofline: ncu's work and traffic over the time that the same kernel takes where nothing disturbs it.
-        Work and bytes of one launch are what ncu counted; ncu's own duration is of a replay at a locked clock with
-        flushed caches. The time here is the median of the launches of the same kernel key, grid and block in nsys or
-        Kineto, on the rank that ncu measured (on all ranks where that is not known, or has none). Where the launches
-        of a configuration take very different times (95th percentile above 1.5 times the 5th) they may differ in
-        work: then only those count that are known to be the ones that ncu counted (pairs of grade launch), and
-        without such pairs the point is not plotted. Roofs stand at the clock that was sampled during these launches
-        (GPU metrics of nsys, counter events of Kineto; the median over the launches, with its spread); where none
-        was, at the rated clock of the GPU, where a tool (or else a sidecar) states one above ncu's. The roof of DRAM
-        and that of L2 have clocks of their own and are as ncu measured them. A row per row of roofline; then, most
-        GPU time first, a row per kernel that nothing counted, configuration, operator and shapes, whose operations
-        and least bytes follow from these shapes (shape_work): at level dram only, under the datasheet's roofs, with
-        an intensity that is an upper bound. They are of all ranks unless each is asked for.
+        """The true roofline: ncu's work and traffic over the undisturbed duration of the same kernel. Work and bytes of
+        one launch are what ncu counted; ncu's own duration is of a replay at a locked clock with flushed caches. The
+        time here is the median of the launches of the same kernel key, grid and block in nsys or Kineto, on the rank
+        that ncu measured (on all ranks where that is not known, or has none). Where the launches of a configuration
+        take very different times (95th percentile above 1.5 times the 5th) they may differ in work: then only those
+        count that are known to be the ones that ncu counted (pairs of grade launch), and without such pairs the point
+        is not plotted. Roofs stand at the clock that was sampled during these launches (GPU metrics of nsys, counter
+        events of Kineto; the median over the launches, with its spread); where none was, at the rated clock of the
+        GPU, where a tool (or else a sidecar) states one above ncu's. The roof of DRAM and that of L2 have clocks of
+        their own and are as ncu measured them. A row per row of roofline; then, most GPU time first, a row per kernel
+        that nothing counted, configuration, operator and shapes, whose operations and least bytes follow from these
+        shapes (shape_work): at level dram only, under the datasheet's roofs, with an intensity that is an upper
+        bound. They are of all ranks unless each is asked for.
 
         Parameters:
             kernel: Part of the kernel's name (any case); NULL for all.
@@ -4475,8 +4476,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What unified memory moved and met, by virtual address, per run: the numbers of `nsys stats um_sum`, all rows,
-        those first to which the host gave the most bytes.
+        """Transfers and page faults of unified memory by virtual address, per run: the numbers of `nsys stats um_sum`,
+        all rows, those first to which the host gave the most bytes.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -4498,7 +4499,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What unified memory moved and met in all, per run: the numbers of `nsys stats um_total_sum`.
+        """Transfers and page faults of unified memory in total, per run: the numbers of `nsys stats um_total_sum`.
 
         Columns:
             run: Run (one workload in one configuration).

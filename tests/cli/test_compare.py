@@ -124,7 +124,7 @@ def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing
         exchange(tmp_path / "run" / f"{number}.json", number % 2, pid=70 + number)
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
-    assert "Who was late is not known: no collective could be matched over the ranks." in done.stdout
+    assert "It is not known who was late: no collective could be matched across the ranks." in done.stdout
     assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
     assert "24 communication kernels, 100.0 % of communication time, could not be matched." in done.stdout
 

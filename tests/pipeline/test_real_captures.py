@@ -181,7 +181,7 @@ def test_two_files_of_one_process_are_its_windows(real: Ingested) -> None:
 def test_what_is_refused_can_be_acted_on(real: Ingested) -> None:
     for path, row in real.files.items():
         if row["outcome"] == "refused":
-            assert "a defect of nsightlens" not in row["reason"], path
+            assert "a bug in nsightlens" not in row["reason"], path
             assert len(row["reason"]) > 40 and ". " in row["reason"], path
     foreign = [p for p in real.files if Path(p).name.startswith("notkineto")]
     assert all(real.files[p]["outcome"] in ("refused", "ignored") for p in foreign)

@@ -7,7 +7,6 @@ lists the changes. The captures are not part of the project; where they are abse
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -82,8 +81,9 @@ def _digits(value: float | None) -> float:
 
 
 def _hundredths(value: float) -> float:
-    """Return two decimals of a figure as SQL rounds it: 0.075 is 0.08. Python's round goes by the double, a little less: 0.07."""
-    return math.floor(100 * value + 0.5) / 100
+    """Return two decimals of a figure as SQL rounds it: 0.075, as a double a little less, is 0.08 in DuckDB 1 and 0.07 in 2."""
+    (row,) = duckdb.execute("SELECT round(?::DOUBLE, 2)", [_digits(value)]).fetchall()
+    return float(row[0])
 
 
 def _percent(value: float | None) -> float | None:

@@ -3,7 +3,7 @@
 -- that last longer than their stream allows (impossible_durations).
 -- @scope run
 -- @requires kernels, kernel_overruns
--- @assumes No row is no proof: only what a tool said, or what a reader could notice in the files, is listed.
+-- @assumes An empty answer proves nothing: only what a tool said, or what a reader could notice in the files, is listed.
 -- @column run       Run; NULL for files that belong to none.
 -- @column tool      Profiler; NULL where no reader took the file.
 -- @column severity  error, warning or info.

@@ -1,9 +1,9 @@
 -- Calls of operating-system libraries by function, per run: the numbers of `nsys stats osrt_sum`, plus who made them.
--- All ranks, processes and threads of a run are pooled. Threads wait side by side: the totals are no wall time.
+-- All ranks, processes and threads of a run are pooled. Threads wait in parallel: the totals are not wall time.
 -- @scope run
 -- @needs os_calls
 -- @alias osrt_sum
--- @assumes nsys recorded them (--trace=osrt), and calls below its threshold of 1 µs matter to nobody: they are in no capture.
+-- @assumes nsys recorded them (--trace=osrt), and calls below its threshold of 1 µs are negligible: no capture has them.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys: no other tool records them.
 -- @column time_pct   Share of the summed time of all calls of this run, to one decimal.

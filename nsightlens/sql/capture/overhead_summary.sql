@@ -1,9 +1,9 @@
--- What the profiler took of the threads for itself, and CUDA for loading, compiling and waiting for room, per run.
--- It is in no row of api_calls; a call during which it happened is longer by it.
+-- Time that the profiler took from threads, and CUDA for loading, compiling and waiting for space, per run.
+-- It has no row in api_calls; a call during which it occurred is longer by that much.
 -- @scope run
 -- @needs overheads
 -- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
--- @assumes Threads are held up side by side: the totals are no wall time.
+-- @assumes Threads are held up in parallel: the totals are not wall time.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys or kineto.
 -- @column time_pct   Share of the summed time of all overhead of this run, to one decimal.

@@ -1,4 +1,4 @@
--- What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and the trouble it had.
+-- What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and problems.
 -- @scope run
 -- @assumes Rows are what could be read: events_lost counts what is known to be lost and is NULL where that cannot be known.
 -- @first tool, ranks, kernels, kernel_ns, gpu_span_ns, memory_ops, errors, warnings

@@ -1,4 +1,4 @@
--- How much of a capture is the profiler's own: the time in which it held up a thread of the process, and CUDA for loading and
+-- How much of a capture is profiler overhead: the time in which it held up a thread of the process, and CUDA for loading and
 -- compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two executions.
 -- @scope profile
 -- @needs overheads

@@ -1,10 +1,10 @@
 -- Span, busy and idle time of each GPU, exact to the ns, per capture window: unions of intervals, never sums.
--- A row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline and no row.
+-- A row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline, so no rows.
 -- busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
 -- @scope profile
 -- @needs gpu_work
 -- @requires _gpu_states
--- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @param  per                       'device' or 'process': what the intervals are united over.

@@ -1,5 +1,5 @@
 -- How much of the communication ran while kernels computed, per GPU (or process) and capture window: unions of intervals,
--- exact to the ns. HTA's communication computation overlap. ncu has no timeline and no row.
+-- exact to the ns. HTA's communication computation overlap. ncu has no timeline, so no rows.
 -- @scope profile
 -- @alias get_comm_comp_overlap
 -- @needs gpu_work

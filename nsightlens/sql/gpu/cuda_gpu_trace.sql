@@ -1,5 +1,5 @@
 -- Each kernel, copy and set on the GPUs, in order: the rows of `nsys stats cuda_gpu_trace`, without green contexts.
--- Rates are exact, where nsys rounds the bytes per second of each ns down. ncu has no timeline and no row.
+-- Rates are exact, where nsys rounds the bytes per second of each ns down. ncu has no timeline, so no rows.
 -- @scope rows
 -- @needs gpu_work
 -- @requires kernels, memory_ops

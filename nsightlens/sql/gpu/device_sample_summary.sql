@@ -2,7 +2,7 @@
 -- @scope profile
 -- @needs device_samples
 -- @assumes Samples are equally spaced, so that their mean is the mean over time. What any process did on the GPU is in them.
--- @assumes No public capture with such samples was found: files made after the documented tables test this view.
+-- @assumes No public capture with such samples was found: synthetic files with the documented tables test this view.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        nsys (GPU metrics) or kineto (counter events).
 -- @column profile_id  Profile.

@@ -1,6 +1,6 @@
--- Communication kernels by name: how much of each one's time no kernel computed on the GPU (or in the process), per capture
+-- Communication kernels by name: how much of their time no compute kernel ran on the GPU (or in the process), per capture
 -- window. Kernels that communicate at the same time count each for itself: their union stands in comm_compute_overlap.
--- ncu has no timeline and no row.
+-- ncu has no timeline, so no rows.
 -- @scope profile
 -- @needs collectives
 -- @requires _overlap_by_name, processes

@@ -1,10 +1,10 @@
--- Times without work on a GPU, between its first and last work: the rows of `nsys analyze -r gpu_gaps`, whose threshold is
+-- Gaps without work on a GPU, between its first and last work: the rows of `nsys analyze -r gpu_gaps`, whose threshold is
 -- 500 ms (min_gap_ns := 500000000) and which looks at each process alone (per := 'process_device').
--- With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline and no row.
+-- With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline, so no rows.
 -- @scope rows
 -- @needs gpu_work
 -- @requires _gaps, _gpu_work, processes
--- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.
 -- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
 -- @param  min_gap_ns  Shortest gap to list, in ns.

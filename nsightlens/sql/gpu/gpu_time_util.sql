@@ -1,4 +1,4 @@
--- Stretches in which a GPU works less than a limit, the idlest first: the rule `nsys analyze -r gpu_time_util`. The time from the first
+-- Periods in which a GPU works less than a limit, idlest first: the rule `nsys analyze -r gpu_time_util`. The time from the first
 -- to the last work of a process on a device is cut into equal chunks; neighbours below the limit are one row. Work that runs at
 -- once is added up, as nsys does, so that a chunk may be above 100 %; busy_time has the union.
 -- @scope profile

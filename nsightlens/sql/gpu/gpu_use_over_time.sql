@@ -8,7 +8,7 @@
 -- @requires _gpu_work, mpi_calls, processes
 -- @param  bins           Bins that the time of each process and device is cut into, from 1 to 1000.
 -- @assumes All work of the window was recorded; a CUDA graph of unknown kernels works from its start to its end.
--- @assumes No public capture with MPI tables was found: made files test mpi_ns and mpi_pct.
+-- @assumes No public capture with MPI tables was found: synthetic files test mpi_ns and mpi_pct.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys or kineto. Never add them up: they saw the same work.
 -- @column rank           Rank of the process; NULL where unknown.

@@ -1,10 +1,10 @@
--- Functions of the host that streams ran in their order, per run: what comes after one in its stream waits until it returns.
+-- Host functions that streams ran in order, per run: what comes after one in its stream waits until it returns.
 -- How long GPUs idled for them is in idle_causes (cause host_function).
 -- @scope run
 -- @needs host_functions
 -- @requires host_functions, api_calls
--- @assumes No real report with such rows was seen: they are read after the schema that nsys 2026.4 documents.
--- @assumes Streams run them side by side: the totals are no wall time.
+-- @assumes No real report with such rows was available: they are read by the schema that nsys 2026.4 documents.
+-- @assumes Streams run them in parallel: the totals are not wall time.
 -- @first kind, name, total_ns, instances, median_ns, max_ns
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys.

@@ -1,10 +1,10 @@
 -- What kinds of work each GPU (or process) ran at the same time: the seven exclusive classes of compute, communication and
 -- memory, CUDA graphs whose kernels are unknown, and idle, per capture window. The nine rows of a window sum to its span;
--- a class that did not occur has 0 ns. HTA's kernel type table, exact to the ns. ncu has no timeline and no row.
+-- a class that did not occur has 0 ns. HTA's kernel type table, exact to the ns. ncu has no timeline, so no rows.
 -- @scope profile
 -- @needs gpu_work
 -- @requires _gpu_states
--- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @param  per                    'device' or 'process': what the intervals are united over.

@@ -1,8 +1,8 @@
--- How much of each kernel's time other kernels of the same process and GPU ran beside it: communication (NCCL) and
+-- How much of each kernel's time overlapped with other kernels of the same process and GPU: communication (NCCL) and
 -- compute, as in `nsys recipe nccl_gpu_overlap_trace`, summed by kernel name. Exact to the ns: unions of intervals.
 -- A kernel that communicates with communication_overlap_pct = 0 and compute_overlap_pct = 100 is fully hidden.
 -- The recipe identifies NCCL kernels by NVTX ranges; here by family, or by a pattern of names: '^nccl'.
--- Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline and no row.
+-- Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline, so no rows.
 -- @scope profile
 -- @needs collectives
 -- @alias nccl_gpu_overlap_trace

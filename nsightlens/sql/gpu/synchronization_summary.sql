@@ -3,9 +3,9 @@
 -- @scope run
 -- @needs waits
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
--- @assumes Threads wait side by side: the totals are no wall time.
+-- @assumes Threads wait in parallel: the totals are not wall time.
 -- @column run        Run (one workload in one configuration).
--- @column tool       nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
+-- @column tool       nsys, or kineto, if it recorded them (enable_cuda_sync_events).
 -- @column time_pct   Share of the summed time of all waits of this run, to one decimal.
 -- @column total_ns   Sum of duration_ns.
 -- @column waits      Number of waits.

@@ -6,7 +6,7 @@
 -- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.
 -- @first rank, name, start_ns, duration_ns, kind
 -- @column run                 Run (one workload in one configuration).
--- @column tool                nsys, or kineto, where it was told to record them (enable_cuda_sync_events).
+-- @column tool                nsys, or kineto, if it recorded them (enable_cuda_sync_events).
 -- @column rank                Rank of the process; NULL where unknown.
 -- @column start_ns            Start on the host, relative to the profile's origin.
 -- @column duration_ns         Duration; of a stream_wait_event that of the call, not of the wait.

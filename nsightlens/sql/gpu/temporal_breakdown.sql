@@ -1,11 +1,11 @@
 -- Idle, compute and non-compute time of each GPU (or process), per capture window: HTA's temporal breakdown, exact to the
 -- ns. Compute is the union of the kernels that do not communicate; non-compute is what communication and memory operations
--- add to it where no kernel computes. ncu has no timeline and no row.
+-- add to it where no kernel computes. ncu has no timeline, so no rows.
 -- @scope profile
 -- @alias get_temporal_breakdown
 -- @needs gpu_work
 -- @requires _gpu_states
--- @assumes All work of the window was recorded: what the tool dropped, or another report of the same GPU holds, counts as idle.
+-- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @param  per                    'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.

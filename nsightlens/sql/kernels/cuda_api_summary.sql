@@ -1,6 +1,6 @@
 -- CUDA and HIP API calls by function, per run and tool: the numbers of `nsys stats cuda_api_sum`, plus percentiles.
 -- All ranks, processes and threads of a run are pooled. Calls nest (a runtime call makes driver calls) and threads
--- run side by side: the totals are no wall time. Calls without a duration count as calls only.
+-- run side by side: the totals are not wall time. Calls without a duration count as calls only.
 -- @scope run
 -- @needs api_calls
 -- @alias cuda_api_sum

@@ -1,6 +1,6 @@
 -- API calls, kernels and memory operations in one list by name, per run and tool: the numbers of `nsys stats cuda_api_gpu_sum`,
 -- and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a run are pooled. Calls wait for the
--- work beside which they stand, so that the totals are no wall time.
+-- work beside which they stand, so that the totals are not wall time.
 -- @scope run
 -- @needs gpu_work
 -- @alias cuda_api_gpu_sum

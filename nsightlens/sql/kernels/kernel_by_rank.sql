@@ -1,4 +1,4 @@
--- Kernel time by process and name, per run and tool: what one rank spent where others spent less.
+-- Kernel time by process and name, per run and tool: where one rank spends more than the others.
 -- A row is a process (labelled by its rank) and a kernel name. Launches without a duration count as instances only.
 -- @scope profile
 -- @assumes The ranks were captured for the same stretch of work: else their totals differ by that alone.

@@ -6,7 +6,7 @@
 -- @alias cuda_kern_exec_sum
 -- @requires _kernel_launches
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
--- @assumes A kernel that began before its call had ended waited for nobody: such launches count in no queue figure.
+-- @assumes A kernel that began before its call had ended did not wait: such launches count in no queue figure.
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank             Rank of the process; NULL where unknown.

@@ -1,5 +1,5 @@
--- One row per launch of the run's best undisturbed tool (timeline_kernels), with everything that the other tools know of it
--- and how sure that is. The three durations stand side by side and are never to be added: they are of different executions.
+-- One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about it, and how
+-- certain that is. The three durations stand side by side and are never to be added: they are of different executions.
 -- What the launch's own row says comes first; what it lacks comes from Kineto and ncu. Only an operator, with its shapes, is
 -- Kineto's first where the very launch is matched: NVTX ranges may show an outer one. A launch that nobody else knows keeps its
 -- row. metrics repeats the counters of a configuration in each of its launches: leave the column out where the run is long.

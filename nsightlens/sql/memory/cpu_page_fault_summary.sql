@@ -1,4 +1,4 @@
--- Page faults of unified memory on the CPU, by the function that met them, per run: the rows of `nsys stats um_cpu_page_faults_sum`.
+-- Page faults of unified memory on the CPU, by the function that hit them, per run: the rows of `nsys stats um_cpu_page_faults_sum`.
 -- @scope run
 -- @needs page_faults
 -- @alias um_cpu_page_faults_sum

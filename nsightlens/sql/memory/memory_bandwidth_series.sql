@@ -1,6 +1,6 @@
 -- Bandwidth of copies and sets over time, per process, GPU and direction: a row where it changes, and it holds until the
 -- next row. Each operation moves its bytes evenly over its duration; operations at the same time add up. Operations without
--- bytes or without duration have no bandwidth and are left out. ncu has no timeline and no row.
+-- bytes or without duration have no bandwidth and are left out. ncu has no timeline, so no rows.
 -- @scope rows
 -- @alias get_memory_bw_time_series
 -- @needs memory_ops

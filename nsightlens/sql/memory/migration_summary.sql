@@ -1,4 +1,4 @@
--- Migrations of unified memory by what caused them, per run: page faults stall the kernels that meet them, prefetches do not.
+-- Migrations of unified memory by what caused them, per run: page faults stall the kernels that hit them, prefetches do not.
 -- @scope run
 -- @needs migrations
 -- @assumes The driver states the cause; migrations run side by side, so that the times are no wall time.

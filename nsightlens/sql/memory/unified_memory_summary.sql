@@ -1,4 +1,4 @@
--- What unified memory moved and met, by virtual address, per run: the numbers of `nsys stats um_sum`, all rows, those first to which the
+-- Transfers and page faults of unified memory by virtual address, per run: the numbers of `nsys stats um_sum`, all rows, those first to which the
 -- host gave the most bytes.
 -- @scope run
 -- @needs migrations

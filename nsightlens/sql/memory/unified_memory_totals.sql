@@ -1,4 +1,4 @@
--- What unified memory moved and met in all, per run: the numbers of `nsys stats um_total_sum`.
+-- Transfers and page faults of unified memory in total, per run: the numbers of `nsys stats um_total_sum`.
 -- @scope run
 -- @needs migrations
 -- @alias um_total_sum

@@ -1,4 +1,4 @@
--- Time spent in each annotation (record_function and its like), per process: as the CPU saw it, and as the profiler drew it
+-- Time spent in each annotation (record_function and similar), per process: as the CPU saw it, and as the profiler drew it
 -- on the GPU track, from the first to the last kernel launched inside. HTA's user annotation breakdown. Annotations nest:
 -- the totals of different names overlap. Kineto only; NVTX ranges stand in nvtx_summary. Ranges never closed have no row.
 -- @scope profile

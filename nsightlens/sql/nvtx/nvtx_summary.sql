@@ -1,6 +1,6 @@
 -- CPU-side ranges by name, per run and tool: the numbers of `nsys stats nvtx_sum`, plus percentiles. On nsys data the
 -- NVTX ranges, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies are left out.
--- Ranges nest: their totals are no wall time. A range that was never closed counts as an instance only (nsys itself
+-- Ranges nest: their totals are not wall time. A range that was never closed counts as an instance only (nsys itself
 -- lets it last to the end of the capture). nsys prints the range as domain:name. Names are without the numbers (op_id,
 -- seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 -- @scope run

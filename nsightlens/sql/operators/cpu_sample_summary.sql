@@ -1,4 +1,4 @@
--- Functions that the CPUs were sampled in, per process and thread: first those that ran most while the GPU of the process idled. What
+-- Functions in the CPU samples, per process and thread: first those sampled most often while the GPU of the process idled. What
 -- the host did instead of launching work. A row is a function, wherever it was called from. Its samples are those in the function
 -- itself, its total those in the functions within it too; a function that calls itself counts once.
 -- @scope profile

@@ -9,7 +9,7 @@
 -- @needs collectives
 -- @requires _collectives, _collective_latencies, _collective_unions
 -- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
--- @assumes The fastest rank of a matched call waited for nobody, so that its duration is the time of the data.
+-- @assumes The fastest rank of a matched call did not wait, so that its duration is the time of the data.
 -- @assumes Bytes are the input payload that Kineto names or, under nsys, what the call of NCCL carries (an export with its payloads,
 --     docs/formats.md; else sizes and bandwidths are NULL). No real export with payloads was seen: made files test it.
 -- @assumes Where no group size was recorded, the processes whose calls match are the whole group.

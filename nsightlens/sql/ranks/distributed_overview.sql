@@ -10,7 +10,7 @@
 -- @requires _step_overlap, _collective_waits, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
--- @assumes The fastest process of a matched collective waited for nobody. Only durations are compared over processes, no clocks.
+-- @assumes The fastest process of a matched collective did not wait. Only durations are compared over processes, no clocks.
 -- @assumes CUDA graphs whose kernels are unknown count as computation.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @first rank, step, step_ns, computation_ns, communication_ns, overlapping_ns, synchronizing_ns

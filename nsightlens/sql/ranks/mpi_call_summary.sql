@@ -4,7 +4,7 @@
 -- @alias mpi_event_sum
 -- @alias mpi_sum
 -- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
--- @assumes Ranks call side by side: the totals are no wall time. All ranks of the run are pooled.
+-- @assumes Ranks call side by side: the totals are not wall time. All ranks of the run are pooled.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys: no other tool records MPI.
 -- @column time_pct   Share of the summed time of all MPI events of this run, to one decimal.

@@ -1,4 +1,4 @@
--- Which ranks of a large job are worth a trace, from what NCCL and PyTorch wrote down themselves on all of them. A row is a
+-- Which ranks of a large job are worth tracing, from the records that NCCL and PyTorch write on all of them. A row is a
 -- process with such records, those worth tracing first: who never issued a collective that the others wait in, the stragglers, and the
 -- rank on time that waited longest, to compare them with. All ranks leave a collective together, so that the rank on which
 -- it took the shortest came last (_record_matches): no clock is needed, and none is compared.

@@ -1,6 +1,6 @@
 -- How long the launches of each kernel that ncu measured took in the undisturbed tools, by each grade of likeness: per rank, over
 -- all ranks (is_pooled), and of the very launches that ncu counted (grade launch).
--- Launches whose end cannot be true (kernel_overruns) tell nothing, and are left out.
+-- Launches whose end cannot be true (kernel_overruns) carry no information, and are left out.
 -- @scope run
 -- @requires _ncu_by_config, _ncu_launch, _sampled_clock, matches
 -- @column run               Run.

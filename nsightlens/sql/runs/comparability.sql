@@ -4,7 +4,7 @@
 -- @assumes Texts that are equal mean the same: versions, names of GPUs and hosts are compared as the captures print them.
 -- @assumes Equal rows do not make runs comparable: a capture alone rarely records the driver, library versions and batch size.
 -- @assumes Those come from sidecars (rankNNNN.run.json, and rankNNNN.steps.json for the workload's options), where there are any.
--- @param  base        Run that is the measure; NULL: the first of the store, by name.
+-- @param  base        Baseline run; NULL: the first of the store, by name.
 -- @param  other       Run that is compared with it; NULL: the last.
 -- @first property, tool, base_value, other_value, same
 -- @column property    What is compared.

@@ -1,5 +1,5 @@
--- How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and in words which number may be
--- quoted for which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
+-- How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and which number to quote for
+-- which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
 -- (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution under a profiler against one
 -- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested), and held_up (what the tool recorded of
 -- its own: the time of all processes, against the part of it in which the profiler held up none of their threads).

@@ -1,4 +1,4 @@
--- How long a step takes, as the workload itself wrote down (rank0003.steps.json), without a profiler and under each.
+-- How long a step takes, as the workload measured it itself (rank0003.steps.json), without a profiler and under each.
 -- A row is a segment of steps (warmup, measure) of one process. Under a profiler it shows the profiling overhead.
 -- @scope run
 -- @needs step_times

@@ -1,4 +1,4 @@
--- One step of each process as a picture shows it: GPU work by stream, CPU calls and ranges by thread. A row is a piece of
+-- One step of each process, for drawing: GPU work by stream, CPU calls and ranges by thread. A row is a piece of
 -- work or a range that was there during the step; times are relative to the step's start, and may begin before it or end
 -- after it. A process without steps has its whole capture. Marks and ranges without an end have no row.
 -- @scope rows
