@@ -157,8 +157,8 @@ def _question(question: str, store: Path, where: Path | None, version: str = "")
 
 
 def _python(where: Path, cache: Path) -> list[str]:
-    """Return the start of a command that runs Python with the package at `where`."""
-    return ["env", f"PYTHONPATH={where}", f"XDG_CACHE_HOME={cache}", sys.executable]
+    """Return the start of a command that runs Python with the package at `where`; -P: not that of the working directory."""
+    return ["env", f"PYTHONPATH={where}", f"XDG_CACHE_HOME={cache}", sys.executable, "-P"]
 
 
 def ncu(setting: Setting) -> Iterator[Table]:

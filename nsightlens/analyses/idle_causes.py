@@ -45,7 +45,7 @@ spins; one that should launch, and could not, was blocked or had to let others r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ import pyarrow.compute as pc
 from nsightlens.analyses import Ask
 from nsightlens.analyses._activity import outermost
 from nsightlens.analyses._host_functions import FUNCTIONS, LANES, Gaps, functions, without_functions
-from nsightlens.columns.arrays import MISSING, Int, integers
+from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, stretches
 from nsightlens.errors import UsageError
 
 _SCHEMA = pa.schema([
@@ -65,6 +65,9 @@ _SCHEMA = pa.schema([
     ("process_id", pa.string()), ("device_id", pa.string()), ("context", pa.int64()), ("stream", pa.int64()),
     ("cause", pa.string()), ("name", pa.string()), ("began_in", pa.string()), ("idle_pct", pa.float64()),
     ("idle_ns", pa.int64()), ("off_cpu_ns", pa.int64()), ("gaps", pa.int64()), ("gaps_ns", pa.int64())])
+_KEY = ("track", "cause", "name", "began_in")
+_SUMMED = ("length", "off_cpu", "gaps")
+_ALL_KNOWN = pc.ScalarAggregateOptions(skip_nulls=False)
 _CAUSES = ("synchronisation", "call", "cpu", "launch", "event", "queue", "unlinked", "host_function")
 _SYNCHRONISATION, _CALL, _CPU, _LAUNCH, _EVENT, _QUEUE, _UNLINKED, _HOST_FUNCTION = range(len(_CAUSES))
 _PROFILES = "SELECT DISTINCT profile_id FROM _gpu_work ORDER BY profile_id"
@@ -130,6 +133,16 @@ class _Parts(NamedTuple):
     off_cpu: Int
 
 
+class _Outermost(NamedTuple):
+    """Calls of one line that do not overlap: when each began and ended, its name, whether it waits, and whether it copies."""
+
+    start: Int
+    end: Int
+    name: Int
+    waits: Mask
+    copies: Mask
+
+
 class _Scheduling:
     """When threads ran, by line: the times at which that changed, sorted."""
 
@@ -161,17 +174,23 @@ class _Calls:
         self.launch_id, self.line, self.start, self.end, self.name = (
             integers(table[name].combine_chunks()) for name in ("launch_id", "line", "start_ns", "end_ns", "name"))
         self.waits, self.copies = (table[name].fill_null(False).to_numpy() for name in ("waits", "copies"))
+        self._order = np.argsort(self.launch_id, kind="stable")
+        self._outermost: dict[int, _Outermost] = {}
 
-    def places(self, wanted: Int) -> Int:
+    def places(self, launch_id: Int) -> Int:
         """Return the place of the call with each id, -1 where there is none."""
-        order = np.argsort(self.launch_id, kind="stable")
-        ids = self.launch_id[order]
-        place = np.searchsorted(ids, wanted, "left")
-        known = place < len(ids)
-        known[known] = ids[place[known]] == wanted[known]
-        found = np.full(len(wanted), -1)
-        found[known] = order[place[known]]
-        return found
+        at = np.searchsorted(self.launch_id, launch_id, "left", sorter=self._order)
+        found = np.append(self._order, -1)[at]
+        return np.where((found >= 0) & (np.append(self.launch_id, MISSING)[found] == launch_id), found, -1)
+
+    def outermost(self, line: int) -> _Outermost:
+        """Return the calls of a line that lie in no other, each with what it or one within it does."""
+        if line not in self._outermost:
+            own = slice(*np.searchsorted(self.line, [line, line + 1]))
+            kept = outermost(self.start[own], self.end[own])
+            waits, copies = (np.logical_or.reduceat(flags[own], kept) for flags in (self.waits, self.copies))
+            self._outermost[line] = _Outermost(self.start[own][kept], self.end[own][kept], self.name[own][kept], waits, copies)
+        return self._outermost[line]
 
 
 def analyse(ask: Ask, *, per: str = "device") -> pa.Table:
@@ -193,24 +212,45 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
     behind = np.zeros(0, np.int64)
     if ask(_STREAM_WAITS, [profile])["waits"][0].as_py():
         behind = ask(_BEHIND_EVENTS, [profile])["launch_id"].to_numpy()
-    rest, run_in = without_functions(gaps, functions(ask(FUNCTIONS, [profile])))
-    split = _joined([_split(rest, calls, _Scheduling(ask(_STATES, [profile])), behind), _of_functions(run_in, calls)])
-    some = np.flatnonzero(split.length > 0)
-    keys = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
-            "began_in": split.began_in[some]}
-    off_cpu = pa.array(split.off_cpu[some], mask=split.off_cpu[some] == MISSING)
-    summed = pa.table(keys | {"length": split.length[some], "gap": split.gap[some], "off_cpu": off_cpu}).group_by(
-        list(keys)).aggregate([("length", "sum"), ("gap", "count_distinct"),
-                               ("off_cpu", "sum", pc.ScalarAggregateOptions(skip_nulls=False))])
+    scheduling, ran = _Scheduling(ask(_STATES, [profile])), functions(ask(FUNCTIONS, [profile]))
+    found = []
+    for some in _stretches(gaps):
+        rest, run_in = without_functions(some, ran)
+        found.append(_by_cause(gaps, _joined([_split(rest, calls, scheduling, behind), _of_functions(run_in, calls)])))
+    summed = _again_summed(found)
     who = ask(_WHO.format(parts=parts), [profile]).to_pylist()
     total = np.zeros(len(who), np.int64)
     np.add.at(total, gaps.track, gaps.end - gaps.begin)
     named = [*names, None]
     return [who[row["track"]] | {
         "cause": _CAUSES[row["cause"]], "name": named[row["name"]], "began_in": named[row["began_in"]],
-        "idle_pct": round(100.0 * row["length_sum"] / int(total[row["track"]]), 1), "idle_ns": row["length_sum"],
-        "off_cpu_ns": row["off_cpu_sum"], "gaps": row["gap_count_distinct"], "gaps_ns": int(total[row["track"]])}
+        "idle_pct": round(100.0 * row["length"] / int(total[row["track"]]), 1), "idle_ns": row["length"],
+        "off_cpu_ns": row["off_cpu"], "gaps": row["gaps"], "gaps_ns": int(total[row["track"]])}
         for row in summed.to_pylist()]
+
+
+def _stretches(gaps: Gaps) -> Iterator[Gaps]:
+    """Yield some gaps after others: the parts of all at once would take gigabytes. Once, where there are none."""
+    for some in stretches(len(gaps.track)) if len(gaps.track) else [slice(0)]:
+        yield Gaps(*(column[some] for column in gaps))
+
+
+def _by_cause(gaps: Gaps, split: _Parts) -> pa.Table:
+    """Return how long each cause was, and of how many gaps; off_cpu is NULL where it is not known of all of them."""
+    some = np.flatnonzero(split.length > 0)
+    columns = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
+               "began_in": split.began_in[some]}
+    off_cpu = nullable(split.off_cpu[some])
+    summed = pa.table(columns | {"length": split.length[some], "gap": split.gap[some], "off_cpu": off_cpu}).group_by(
+        list(_KEY)).aggregate([("length", "sum"), ("off_cpu", "sum", _ALL_KNOWN), ("gap", "count_distinct")])
+    return summed.select([*_KEY, "length_sum", "off_cpu_sum", "gap_count_distinct"]).rename_columns([*_KEY, *_SUMMED])
+
+
+def _again_summed(tables: list[pa.Table]) -> pa.Table:
+    """Return the sums over several stretches, no gap of which is in two."""
+    summed = pa.concat_tables(tables).group_by(list(_KEY)).aggregate(
+        [("length", "sum"), ("off_cpu", "sum", _ALL_KNOWN), ("gaps", "sum")])
+    return summed.select([*_KEY, *(f"{name}_sum" for name in _SUMMED)]).rename_columns([*_KEY, *_SUMMED])
 
 
 def _gaps(work: pa.Table) -> Gaps:
@@ -242,33 +282,29 @@ def _split(gaps: Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _
     """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
     call = calls.places(gaps.launch_id)
     known = call >= 0
-    launched = np.full(len(call), MISSING)
-    launched[known] = calls.start[call[known]]
+    launched = np.append(calls.start, MISSING)[call]
     late, none = known & (launched > gaps.begin), np.full(len(call), -1)
     cause = np.where(~known, _UNLINKED, np.where(np.isin(gaps.launch_id, behind), _EVENT, _QUEUE))
     early = np.flatnonzero(~late)
     parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early], np.full_like(early, MISSING))]
     for line in np.unique(calls.line[call[late]]).tolist():
         mine = np.flatnonzero(late)[calls.line[call[late]] == line]
-        own = slice(*np.searchsorted(calls.line, [line, line + 1]))
-        parts += _before_launch(gaps, mine, calls, own, call[mine], partial(scheduling.off_cpu, line))
+        parts += _before_launch(gaps, mine, calls, line, call[mine], partial(scheduling.off_cpu, line))
     split = _joined(parts)
     return split._replace(gap=gaps.number[split.gap])
 
 
 def _before_launch(
-    gaps: Gaps, mine: Int, calls: _Calls, own: slice, call: Int, off_cpu: Callable[[Int, Int], Int],
+    gaps: Gaps, mine: Int, calls: _Calls, line: int, call: Int, off_cpu: Callable[[Int, Int], Int],
 ) -> list[_Parts]:
-    """Return the parts of gaps that lasted until a thread launched the next work. own: its calls; call: that of each gap;
-    off_cpu: for how long it ran on no CPU between two times."""
-    kept = outermost(calls.start[own], calls.end[own])
-    starts, ends, names = calls.start[own][kept], calls.end[own][kept], calls.name[own][kept]
-    waits, copies = (np.logical_or.reduceat(flags[own], kept) for flags in (calls.waits, calls.copies))
+    """Return the parts of gaps that lasted until the thread of a line launched the next work. call: that of each gap; off_cpu:
+    for how long the thread ran on no CPU between two times."""
+    starts, ends, names, waits, copies = calls.outermost(line)
     begin, end = gaps.begin[mine], gaps.end[mine]
     until = np.minimum(calls.start[call], end)
     first = np.searchsorted(ends, begin, "right")
     count = np.maximum(np.searchsorted(starts, until, "left") - first, 0)
-    at_begin = np.minimum(first, len(kept) - 1)
+    at_begin = np.minimum(first, len(starts) - 1)
     began_in = np.where((count > 0) & (waits | copies)[at_begin] & (starts[at_begin] <= begin), names[at_begin], -1)
     gap = np.repeat(np.arange(len(mine)), count)
     piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))

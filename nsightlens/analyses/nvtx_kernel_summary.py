@@ -32,16 +32,17 @@ that PyTorch writes into NVTX texts. Kernels in no range are a row without name,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._layers import layers
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import MISSING, Float, Int, integers, nullable
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.process_id, p.pid
@@ -50,18 +51,31 @@ LEFT JOIN processes AS p ON r.process_id = p.process_id AND r.profile_id = p.pro
 WHERE r.tool <> 'ncu' AND r.process_id IN (SELECT process_id FROM ranges)
 ORDER BY r.run, r.tool, p.rank, r.process_id
 """
-_KERNELS = """
-SELECT a.thread, a.start_ns, a.start_ns + a.duration_ns AS end_ns, k.duration_ns, k.name AS kernel
-FROM kernels AS k
-LEFT JOIN api_calls AS a ON k.launch_id = a.launch_id AND a.start_ns IS NOT NULL AND a.duration_ns IS NOT NULL
-WHERE k.process_id = ? AND k.duration_ns IS NOT NULL
-ORDER BY a.thread NULLS FIRST, a.start_ns, end_ns, k.kernel_id
+_NAMED = """
+SELECT name, row_number() OVER (ORDER BY name) - 1 AS code
+FROM (SELECT DISTINCT name FROM kernels WHERE process_id = $1 AND duration_ns IS NOT NULL)
 """
-_RANGES = """
-SELECT thread, start_ns, start_ns + duration_ns AS end_ns, coalesce(depth, 0) AS depth, kind, domain, name
-FROM ranges
-WHERE process_id = ? AND thread IS NOT NULL AND end_thread IS NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+_KERNELS = f"""
+WITH named AS ({_NAMED})
+SELECT n.code, a.thread, a.start_ns, a.start_ns + a.duration_ns AS end_ns, k.duration_ns
+FROM kernels AS k
+JOIN named AS n ON n.name IS NOT DISTINCT FROM k.name
+LEFT JOIN api_calls AS a ON k.launch_id = a.launch_id AND a.start_ns IS NOT NULL AND a.duration_ns IS NOT NULL
+WHERE k.process_id = $1 AND k.duration_ns IS NOT NULL
+"""
+_WITHIN = """
+process_id = $1 AND thread IS NOT NULL AND end_thread IS NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
     AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
+"""
+_KEYS = f"""
+SELECT kind, domain, name, row_number() OVER (ORDER BY kind, domain, name) - 1 AS code
+FROM (SELECT DISTINCT kind, domain, name FROM ranges WHERE {_WITHIN})
+"""
+_RANGES = f"""
+WITH keys AS ({_KEYS})
+SELECT thread, start_ns, start_ns + duration_ns AS end_ns, coalesce(depth, 0) AS depth, k.code
+FROM (FROM ranges WHERE {_WITHIN}) AS r
+JOIN keys AS k ON k.kind = r.kind AND k.domain IS NOT DISTINCT FROM r.domain AND k.name IS NOT DISTINCT FROM r.name
 ORDER BY thread, depth, start_ns, range_id
 """
 _SCHEMA = pa.schema([
@@ -71,87 +85,130 @@ _SCHEMA = pa.schema([
     ("kind", pa.string()), ("domain", pa.string()), ("name", pa.string()), ("kernel", pa.string()),
 ])
 _KEY = ("kind", "domain", "name")
+_TOGETHER = 1 << 19
+"""Kernels whose pairs with ranges are held at once; those of one name always are."""
 
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per process, thread, range name and kernel name, by process, those with the largest total first."""
-    rows = []
-    for process in ask(_PROCESSES, []).to_pylist():
-        own = process["process_id"]
-        rows += [process | row for row in _of_threads(ask(_KERNELS, [own]), ask(_RANGES, [own]))]
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    return pa.concat_tables([_SCHEMA.empty_table(), *(_of_process(ask, row) for row in ask(_PROCESSES, []).to_pylist())])
 
 
-def _of_threads(kernels: pa.Table, ranges: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one process. Both tables are in the order of threads."""
-    found = []
-    callers, owners = kernels["thread"], ranges["thread"].to_numpy()
-    unknown = callers.null_count
-    if unknown:
-        found += _summed(None, kernels.slice(0, unknown), ranges.slice(0, 0))
-    threads = callers.slice(unknown).to_numpy()
-    for thread in np.unique(threads).tolist():
-        some, mine = ((int(low), int(high - low)) for low, high in (
-            np.searchsorted(values, [thread, thread + 1]) for values in (threads, owners)))
-        found += _summed(thread, kernels.slice(unknown + some[0], some[1]), ranges.slice(*mine))
-    found.sort(key=lambda row: (-row["total_ns"], *(str(row[key] or "") for key in ("thread", *_KEY, "kernel"))))
-    yield from found
+def _of_process(ask: Ask, process: dict[str, Any]) -> pa.Table:
+    own = [process["process_id"]]
+    names, keys = (ask(f"{query} ORDER BY code", own) for query in (_NAMED, _KEYS))
+    kernels, ranges = (_columns(ask(query, own)) for query in (_KERNELS, _RANGES))
+    some = list(_of_threads(kernels, ranges))
+    columns = {name: np.concatenate([found[name] for found in some]) for name in some[0]} if some else {}
+    if not some:
+        return _SCHEMA.empty_table()
+    table = pa.table({name: nullable(values) if values.dtype == np.int64 else values for name, values in columns.items()})
+    key = pa.array(columns["key"], mask=columns["key"] < 0)
+    for name in _KEY:
+        table = table.append_column(name, keys[name].take(key))
+    table = table.append_column("kernel", names["name"].take(table["code"]))
+    table = table.take(_order(table))
+    for name, value in process.items():
+        table = table.append_column(name, pa.array([value] * table.num_rows, _SCHEMA.field(name).type))
+    return table.select(_SCHEMA.names).cast(_SCHEMA)
 
 
-def _summed(thread: int | None, kernels: pa.Table, ranges: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of one thread."""
-    keys, range_key = _keys(ranges)
-    names = kernels["kernel"].combine_chunks().dictionary_encode("encode")
-    kernel, within = _pairs(kernels, ranges)
-    duration = kernels["duration_ns"].to_numpy()[kernel]
-    key = np.where(within < 0, len(keys), range_key[within] if len(range_key) else 0)
-    code = key * len(names.dictionary) + names.indices.to_numpy()[kernel]
-    order = np.lexsort((within, code))
-    code, within, duration = code[order], within[order], duration[order]
-    firsts = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]])) if len(code) else code
-    rows = []
-    for begin, end in pairwise([*firsts.tolist(), len(code)]):
-        number, name = divmod(int(code[begin]), len(names.dictionary))
-        known = keys[number] if number < len(keys) else dict.fromkeys(_KEY)
-        rows.append({"thread": thread, **known, "kernel": names.dictionary[name].as_py(),
-                     **_statistics(duration[begin:end]), "ranges": len(np.unique(within[begin:end][within[begin:end] >= 0]))})
-    return rows
+def _order(table: pa.Table) -> pa.Array:
+    """Return the places of the rows: the largest total first, and where totals are equal what is unknown first."""
+    texts = {name: pc.fill_null(table[name], "") for name in (*_KEY, "kernel")}
+    keys = pa.table({"total_ns": table["total_ns"], "thread": pc.fill_null(table["thread"], MISSING), **texts})
+    return pc.sort_indices(keys, [(name, "descending" if name == "total_ns" else "ascending") for name in keys.column_names])
 
 
-def _pairs(kernels: pa.Table, ranges: pa.Table) -> tuple[Int, Int]:
-    """Return (kernel, range) for each range around the call of each kernel; range -1 for a kernel in none.
+def _columns(table: pa.Table) -> dict[str, Int]:
+    """Return the columns of a table as integers, MISSING for NULL."""
+    return {name: integers(table[name].combine_chunks()) for name in table.column_names}
 
-    Ranges of one depth seldom overlap: where they do, they are taken in layers that do not. In each one range at most holds a
-    call.
+
+def _of_threads(kernels: dict[str, Int], ranges: dict[str, Int]) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """Yield rows of one process, by thread, number of the range's key (-1: in no range) and of the kernel's name."""
+    for thread in np.unique(kernels["thread"]).tolist():
+        mine = {name: values[ranges["thread"] == thread] for name, values in ranges.items()}
+        around = _layers(mine)
+        rows = np.flatnonzero(kernels["thread"] == thread)
+        for some in _by_name(kernels["code"], rows):
+            found = _summed({name: values[some] for name, values in kernels.items()}, mine["code"], around)
+            yield {"thread": np.full(len(found["code"]), thread), **found}
+
+
+def _by_name(code: Int, rows: Int) -> Iterator[Int]:
+    """Yield some of the rows after others, all of one name together."""
+    rows = rows[np.argsort(code[rows], kind="stable")]
+    firsts = np.flatnonzero(np.diff(code[rows], prepend=-1))
+    begin = 0
+    for end in [*firsts[1:].tolist(), len(rows)]:
+        if end - begin >= _TOGETHER or end == len(rows):
+            yield rows[begin:end]
+            begin = end
+
+
+def _layers(ranges: dict[str, Int]) -> list[tuple[Int, Int, Int]]:
+    """Return the ranges of one thread in layers, in each of which one at most holds a call: their places, starts and ends.
+
+    Ranges of one depth seldom overlap: where they do, they are several layers.
     """
-    start, end = kernels["start_ns"].fill_null(0).to_numpy(), kernels["end_ns"].fill_null(0).to_numpy()
-    begin, stop, depth = (ranges[name].to_numpy() for name in ("start_ns", "end_ns", "depth"))
-    alone = np.ones(len(start), dtype=np.bool_)
-    found, around = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for level in np.unique(depth).tolist():
-        here = np.flatnonzero(depth == level)
-        for layer in layers(begin[here], stop[here]):
+    found = []
+    for level in np.unique(ranges["depth"]).tolist():
+        here = np.flatnonzero(ranges["depth"] == level)
+        for layer in layers(ranges["start_ns"][here], ranges["end_ns"][here]):
             rows = here[layer]
-            at = np.searchsorted(begin[rows], start, side="right") - 1
-            held = np.flatnonzero((at >= 0) & (stop[rows[at]] >= end))
-            alone[held] = False
-            found.append(held)
-            around.append(rows[at[held]])
+            found.append((rows, ranges["start_ns"][rows], ranges["end_ns"][rows]))
+    return found
+
+
+def _summed(
+    kernels: dict[str, Int], key_of_range: Int, around: Sequence[tuple[Int, Int, Int]],
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the rows of some kernels of one thread: key and code, and the statistics of what has both."""
+    kernel, within = _pairs(kernels["start_ns"], kernels["end_ns"], around)
+    duration, code = kernels["duration_ns"][kernel], kernels["code"][kernel]
+    key = np.append(key_of_range, -1)[within]
+    order = np.lexsort((within, code, key))
+    firsts = _firsts(key[order], code[order])
+    changed = np.diff(within[order], prepend=-1) != 0
+    changed[firsts] = within[order][firsts] >= 0
+    ranges = np.add.reduceat(changed.astype(np.int64), firsts)
+    order = np.lexsort((duration, code, key))
+    key, code, duration = key[order], code[order], duration[order]
+    return {"key": key[firsts], "code": code[firsts], **_statistics(duration, firsts), "ranges": ranges}
+
+
+def _firsts(key: Int, code: Int) -> Int:
+    """Return where another key or code begins, of rows sorted by both."""
+    return np.flatnonzero((np.diff(key, prepend=-2) != 0) | (np.diff(code, prepend=-1) != 0))
+
+
+def _pairs(start: Int, end: Int, around: Sequence[tuple[Int, Int, Int]]) -> tuple[Int, Int]:
+    """Return (kernel, range) for each range around the call of each kernel; range -1 for a kernel in none."""
+    alone = np.ones(len(start), dtype=np.bool_)
+    found, ranges = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for rows, begin, stop in around:
+        at = np.searchsorted(begin, start, side="right") - 1
+        held = np.flatnonzero((at >= 0) & (stop[at] >= end))
+        alone[held] = False
+        found.append(held)
+        ranges.append(rows[at[held]])
     none = np.flatnonzero(alone)
-    return np.concatenate([*found, none]), np.concatenate([*around, np.full(len(none), -1)])
+    return np.concatenate([*found, none]), np.concatenate([*ranges, np.full(len(none), -1)])
 
 
-def _keys(ranges: pa.Table) -> tuple[list[dict[str, Any]], Int]:
-    """Return the different keys of the ranges, and for each range which of them it has."""
-    number: dict[tuple[object, ...], int] = {}
-    columns = [ranges[name].to_pylist() for name in _KEY]
-    codes = np.array([number.setdefault(key, len(number)) for key in zip(*columns, strict=True)], dtype=np.int64)
-    return [dict(zip(_KEY, key, strict=True)) for key in number], codes
+def _statistics(duration: Int, firsts: Int) -> dict[str, npt.NDArray[Any]]:
+    """Return the statistics of groups of durations, each sorted. firsts: where each begins."""
+    count = np.diff(firsts, append=len(duration))
+    total = np.add.reduceat(duration, firsts)
+    mean = total / count
+    squares = np.add.reduceat((duration - np.repeat(mean, count)) ** 2, firsts)
+    middle = (duration[firsts + (count - 1) // 2] + duration[firsts + count // 2]) / 2
+    return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle,
+            "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1],
+            "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
 
 
-def _statistics(duration: Int) -> dict[str, Any]:
-    return {
-        "total_ns": int(duration.sum()), "instances": len(duration), "avg_ns": round(float(duration.mean()), 1),
-        "median_ns": float(np.median(duration)), "min_ns": int(duration.min()), "max_ns": int(duration.max()),
-        "stddev_ns": round(float(duration.std(ddof=1)), 1) if len(duration) > 1 else 0.0,
-    }
+def _to_one_decimal(values: Float) -> Float:
+    """Return values rounded as Python does; NumPy multiplies by 10 first, so that 0.65 may go the other way."""
+    return np.array([round(value, 1) for value in values.tolist()])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from nsightlens.store.store import Store
 
 Row = dict[str, Any]
@@ -31,18 +33,27 @@ class Page:
     missing: list[str] = field(default_factory=list)
     """What was not recorded: sections that are not there, and what they would need."""
 
-    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
-        """Return the rows of a view for this run, under those filters that it has a column for.
-
-        only: the columns to read, beside `run`, of a view with many rows; none: all.
-        """
-        key = (view, *only, *parameters.items())
+    def ask(self, view: str, **parameters: object) -> list[Row]:
+        """Return the rows of a view for this run, under those filters that it has a column for."""
+        key = (view, *parameters.items())
         if key not in self.answers:
-            columns = dict(self.store.views[view].columns)
-            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-            table = self.store.view(view, **asked | parameters)
-            self.answers[key] = (table.select(["run", *only]) if only else table).to_pylist()
+            self.answers[key] = self.table(view, parameters).to_pylist()
         return [row for row in self.answers[key] if row["run"] == self.run]
+
+    def totals(self, view: str, by: Sequence[str], of: str, how: Literal["sum", "count"], **parameters: object) -> list[Row]:
+        """Return the sum (None: all are NULL) or count of a column by others: of a view with a row per step, say."""
+        key = (view, *by, of, how, *parameters.items())
+        if key not in self.answers:
+            keys = ["run", *by]
+            found = self.table(view, parameters).select([*keys, of]).group_by(keys).aggregate([(of, how)])
+            self.answers[key] = found.select([*keys, f"{of}_{how}"]).rename_columns([*keys, of]).to_pylist()
+        return [row for row in self.answers[key] if row["run"] == self.run]
+
+    def table(self, view: str, parameters: Mapping[str, object]) -> pa.Table:
+        """Return the rows of a view for all runs, under the filters."""
+        columns = dict(self.store.views[view].columns)
+        asked: dict[str, object] = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+        return self.store.view(view, **asked | dict(parameters))
 
     def note(self, view: str, *texts: str) -> str:
         """Return the texts, and what of the filters the view could not follow ('all ranks')."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -23,15 +23,13 @@ class _Noting(Page):
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
-    def ask(self, view: str, only: Sequence[str] = (), **parameters: object) -> list[Row]:
+    def ask(self, view: str, **parameters: object) -> list[Row]:
         """Return what Page.ask returns."""
         key = (view, *parameters.items())
-        if not only and key not in self.answers:
-            columns = dict(self.store.views[view].columns)
-            asked = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-            self.tables[view] = self.store.view(view, **asked | parameters)
+        if key not in self.answers:
+            self.tables[view] = self.table(view, parameters)
             self.answers[key] = self.tables[view].to_pylist()
-        return Page.ask(self, view, only, **parameters)
+        return Page.ask(self, view, **parameters)
 
 
 def tables_behind(

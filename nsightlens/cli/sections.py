@@ -243,10 +243,8 @@ def ranks(asked: Page) -> None:
     tool, rows = best(asked.ask("busy_time"), TIMELINE)
     if len(rows) < 2:
         return
-    waits: dict[str, int | None] = {}
-    for row in asked.ask("distributed_overview", only=("tool", "process_id", "synchronizing_ns")):
-        if row["tool"] == tool and row["synchronizing_ns"] is not None:
-            waits[row["process_id"]] = (waits.get(row["process_id"]) or 0) + row["synchronizing_ns"]
+    waited = asked.totals("distributed_overview", ("tool", "process_id"), "synchronizing_ns", "sum")
+    waits = {row["process_id"]: row["synchronizing_ns"] for row in waited if row["tool"] == tool}
     shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
     longest = max(row["span_ns"] for row in rows) or 1
     width = max(18, min(60, page.page_width() - 92))
@@ -363,7 +361,7 @@ def _gpus(rows: Sequence[Row]) -> list[str]:
 
 def _stepped(asked: Page, tool: str) -> bool:
     """Return whether the tool recorded steps: else one row stands for the whole capture of a process."""
-    return any(row["step_id"] is not None for row in asked.ask("step_breakdown", only=("tool", "step_id"), only_step=None)
+    return any(row["step_id"] for row in asked.totals("step_breakdown", ("tool",), "step_id", "count", only_step=None)
                if row["tool"] == tool)
 
 

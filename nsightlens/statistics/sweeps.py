@@ -32,6 +32,10 @@ class Packing:
         """Return edges as integers."""
         return ((((track << self.time_bits) + (at - self.first)) << self.change_bits) | change)
 
+    def place(self, edges: Int) -> Int:
+        """Return tracks, above times from the first, of edges."""
+        return edges >> self.change_bits
+
     def on_other_tracks(self, edges: Int, tracks: Int) -> None:
         """Move edges, in place, from each track to that which `tracks` has for it."""
         below = self.time_bits + self.change_bits
@@ -61,7 +65,7 @@ def stretches(edges: Int, packing: Packing) -> Iterator[Stretch]:
     """Yield sorted edges, a stretch after another."""
     for first in range(0, len(edges), _STRETCH):
         some = edges[first : first + _STRETCH]
-        place = edges[first : first + _STRETCH + 1] >> packing.change_bits
+        place = packing.place(edges[first : first + _STRETCH + 1])
         if len(place) == len(some):
             place = np.append(place, place[-1])
         track = place >> packing.time_bits

@@ -53,6 +53,8 @@ _OVERVIEW = ("run", "tool", "ranks", "hosts", "gpus", "gpu_span_ns", "kernels", 
 _BATCH = 5_000
 _STREAMED = "120MB"
 """What DuckDB may take for rows that are streamed: sorts of 10 million rows pass with it, at twice the time."""
+_AT_FIRST = "800MB"
+"""What DuckDB may take for a question to a large store; the rest goes to disk. Where it cannot, there is no limit."""
 
 
 def locate(path: str | Path | None) -> Path:
@@ -79,21 +81,27 @@ class Store(Asking):
 
     path: its folder or URL. catalog: the DuckDB file that is read, of a store at a URL one in the cache.
     views: a folder with views of the user's own (.sql files and Python analyses), asked like ours.
-    memory: what DuckDB may take, such as '500MB', in one thread; None: its own limit.
+    memory: what DuckDB may take, such as '500MB', in one thread. None: its own limit, but of a large store 800 MB
+    and the disk for as long as that is enough.
     Of a store of an older schema only the table `files` can be read; older_schema is its version, else None.
     """
 
     def __init__(self, path: str | Path, views: Path | None = None, memory: str | None = None) -> None:
         self.path = locate(path)
         self._memory = memory
+        self._is_bounded = False
         self._folder_of_views = views
         self.older_schema: int | None = None
         self._own = folder.load(views)
-        self._connect()
+        self._connect(_AT_FIRST)
+        self._fence()
+
+    def _fence(self) -> None:
         raise_fence(self._connection, None if catalog.is_materialised(self._connection) else self.path / "parts")
         self._fenced = True
 
-    def _connect(self) -> None:
+    def _connect(self, of_large: str | None) -> None:
+        """Open the catalog. of_large: what DuckDB may take where it is large and nothing else was asked for."""
         self._shared: SharedViews | None = None
         self.catalog = where = remote.fetched(self.path) / CATALOG
         _LOG.info("store %s", self.path)
@@ -115,6 +123,10 @@ class Store(Asking):
             folder.create(self._connection, self._own)
             if self.has_views_of_this_version and is_small(self._connection):
                 self._shared = SharedViews(self._connection, self._own)
+            self._is_bounded = of_large is not None and self._memory is None and (
+                answers.events(self._connection) >= answers.WORTH_IT)
+            if self._is_bounded:
+                self._connection.execute(f"SET memory_limit = '{of_large}'")
         except duckdb.Error as exc:
             self.close()
             raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})") from exc
@@ -268,8 +280,13 @@ class Store(Asking):
     def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         _LOG.debug("SQL: %s %s", query, parameters or "")
         try:
-            relation = self._connection.sql(query, params=parameters or None)
-            return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
+            try:
+                return self._fetched(query, parameters)
+            except duckdb.OutOfMemoryException:
+                if not self._is_bounded:
+                    raise
+                self._lift_the_bound()
+                return self._fetched(query, parameters)
         except (duckdb.Error, pa.ArrowException) as exc:
             broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
             if broken:
@@ -280,6 +297,19 @@ class Store(Asking):
                 raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or ask where there is more") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
+
+    def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+        relation = self._connection.sql(query, params=parameters or None)
+        return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
+
+    def _lift_the_bound(self) -> None:
+        """Let DuckDB take what it takes by itself: its settings are locked, so that takes another connection."""
+        _LOG.info("a question needs more than %s", _AT_FIRST)
+        fenced = self._fenced
+        self._connection.close()
+        self._connect(None)
+        if fenced:
+            self._fence()
 
     def _why_files_only(self) -> str:
         return (f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such a store "
@@ -314,7 +344,7 @@ class Store(Asking):
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
         self._connection.close()
-        self._connect()
+        self._connect(_AT_FIRST)
         self._fenced = False
 
     def __repr__(self) -> str:

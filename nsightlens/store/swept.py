@@ -1,9 +1,9 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
-Four passes give six views their rows at once, and with these a dozen others: the work against the calls that launched it
-(_steps), the edges of all work (_gpu_states, _gpu_load), those of work, calls, ranges and steps (_step_states, _idle_by_call),
-and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their SQL serves
-small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
+Four passes give seven views their rows at once, and with these a dozen others: the work against the calls that launched it
+(_steps), the edges of all work (_gpu_states, _gpu_load, _gpu_bins), those of work, calls, ranges and steps (_step_states,
+_idle_by_call), and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their
+SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow as pa
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable
 from nsightlens.columns.arrays import stretches as stretches_of
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
+from nsightlens.store.gpu_bins import GpuBins
 from nsightlens.store.host_steps import HostSteps, Steps
 from nsightlens.store.kernel_time import kernel_time
 from nsightlens.store.profile_parts import (
@@ -164,7 +165,7 @@ def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
 
 
 def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str, pa.Table]:
-    """Return _gpu_load, and _gpu_states where no two processes share a GPU: one sweep over each track's work."""
+    """Return _gpu_load, _gpu_bins, and _gpu_states where no two processes share a GPU: one sweep over each track's work."""
     kind = np.array([kind for kind, _ in profile.classes], dtype=np.int64)
     known = np.array([blocks is not None for _, blocks in profile.classes], dtype=np.int64)
     is_memory = (kind != COMPUTE) & (kind != COMMUNICATION)
@@ -175,18 +176,20 @@ def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str,
     first, last = placed.bounds(line)
     states = np.zeros((len(counts), 8), dtype=np.int64)
     load = np.zeros((5, len(counts)), dtype=np.int64)
+    bins = GpuBins(edges, profile.packing, counts)
     for some in stretches(edges, profile.packing):
         kernel, other, on_sms = (running.after(some.change) for running in (kernels, others, blocks))
         memory = other & _ONES > 0
         state = (kernel & _ONES > 0) + 2 * (kernel > _ONES) + 4 * memory
         np.add.at(states.reshape(-1), some.track * 8 + state, some.length)
+        bins.add(some, state > 0)
         inside = np.minimum(some.at + some.length, last[some.track]) - np.maximum(some.at, first[some.track])
         inside = np.maximum(inside, 0)
         capped = np.minimum(on_sms, _FULL)
         for row, part in enumerate((inside * (kernel > 0), inside * ((kernel > 0) | memory), inside * (other > _ONES),
                                     (capped >> 20) * inside, (capped & 0xFFFFF) * inside)):
             np.add.at(load[row], some.track, part)
-    found = {"_gpu_load": _load_table(profile, last - first, load)}
+    found = {"_gpu_load": _load_table(profile, last - first, load), "_gpu_bins": _bins_table(profile, *bins.rows())}
     used = [(profile.lines[line][1], device) for line, device in profile.tracks]
     return found | ({"_gpu_states": _gpu_states_table(profile, counts, states)} if len(set(used)) == len(used) else {})
 
@@ -199,6 +202,16 @@ def _load_table(profile: _Profile, span: Int, load: Int) -> pa.Table:
             rows.append({**profile.key, **_of_line(profile, line), "device_id": device, "span_ns": int(span[place]),
                          "kernel_ns": kernel, "busy_ns": busy, "sm_ns": _double((high << 20) + low) / 1e12 if known else None})
     return _table(rows, ("device_id",), ("span_ns", "kernel_ns", "busy_ns"), pa.field("sm_ns", pa.float64()))
+
+
+def _bins_table(profile: _Profile, track: Int, number: Int, start: Int, length: Int, work: Int) -> pa.Table:
+    lines = [profile.lines[line] for line, _ in profile.tracks]
+    columns = {name: pa.array([text] * len(track), pa.string()) for name, text in profile.key.items()}
+    for name, values in (("process_id", pa.array([process for process, _ in lines], pa.string())),
+                         ("window_index", pa.array([window for _, window in lines], pa.int64())),
+                         ("device_id", pa.array([device for _, device in profile.tracks], pa.string()))):
+        columns[name] = values.take(pa.array(track))
+    return pa.table({**columns, "bin": number, "start_ns": start, "duration_ns": length, "work_ns": work})
 
 
 def _double(value: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import idle_causes
+from nsightlens.columns import arrays
 from nsightlens.errors import UsageError
 from tests.catalogs import asking, catalog, fill, rows_of
 from tests.places import sqlite_captures
@@ -26,9 +28,12 @@ WAITS = "synchronization_id,launch_id,context,stream,start_ns,duration_ns,kind,e
 AWAITING = ("DeviceSynchronize", "CtxSynchronize", "StreamSynchronize", "EventSynchronize", "ThreadSynchronize")
 
 
-@pytest.fixture(scope="module")
-def empty() -> duckdb.DuckDBPyConnection:
-    return catalog()
+@pytest.fixture(scope="module", params=[None, 1], ids=["all gaps at once", "gap by gap"])
+def empty(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param:
+            patched.setattr(arrays, "STRETCH", request.param)
+        yield catalog()
 
 
 def _rows(table: str, names: str, text: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from nsightlens.store import kernel_time, swept
 from nsightlens.views import registry
 from tests.catalogs import catalog
 
-SWEPT = ["_gpu_load", "_gpu_states", "_idle_by_call", "_kernel_time", "_step_states", "_steps"]
+SWEPT = ["_gpu_bins", "_gpu_load", "_gpu_states", "_idle_by_call", "_kernel_time", "_step_states", "_steps"]
 _MIXED = "(i * 2654435761 + {seed} * 40503 + {salt} * 97) % 1000003"
 """A well-mixed number of row i."""
 FILL = """

@@ -2,6 +2,7 @@
 -- All ranks, processes and threads of a run are pooled. Calls nest (a runtime call makes driver calls) and threads
 -- run side by side: the totals are not wall time. Calls without a duration count as calls only.
 -- @scope run
+-- @requires _api_durations
 -- @needs api_calls
 -- @alias cuda_api_sum
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
@@ -21,31 +22,48 @@
 -- @column failed     Calls that returned an error; NULL where the tool recorded no return value.
 -- @column name       Function name without the API version suffix.
 CREATE VIEW cuda_api_summary AS
-WITH grouped AS (
+WITH counted AS (
+    SELECT run, tool, name, duration_ns, sum(calls)::BIGINT AS calls, sum(known)::BIGINT AS known, sum(failed)::BIGINT AS failed
+    FROM _api_durations
+    GROUP BY run, tool, name, duration_ns
+), placed AS (
+    SELECT *, CASE WHEN duration_ns IS NOT NULL THEN calls ELSE 0 END AS timed_calls,
+        sum(timed_calls) OVER (PARTITION BY run, tool, name ORDER BY duration_ns NULLS LAST) AS upto,
+        sum(timed_calls) OVER (PARTITION BY run, tool, name) - 1 AS last_place
+    FROM counted
+), grouped AS (
     SELECT
         run, tool, name,
-        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-        count(*) AS calls,
-        count(duration_ns) AS timed,
-        avg(duration_ns) AS mean,
+        sum(duration_ns::HUGEINT * calls) AS exact_ns,
+        sum(calls)::BIGINT AS calls,
+        sum(timed_calls)::HUGEINT AS timed,
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
-        stddev_samp(duration_ns) AS deviation,
-        quantile_cont(duration_ns, [0.05, 0.5, 0.95]) AS quantiles,
-        CASE WHEN count(return_value) > 0 THEN count(*) FILTER (return_value <> 0) END AS failed
-    FROM api_calls
+        sum(duration_ns::HUGEINT * duration_ns * calls) AS squares,
+        any_value(last_place)::DOUBLE AS last,
+        -- the two durations around each quantile, in the order of the calls counted from 0
+        [min(duration_ns) FILTER (upto > floor(0.05 * last_place)), min(duration_ns) FILTER (upto > floor(0.5 * last_place)),
+            min(duration_ns) FILTER (upto > floor(0.95 * last_place))] AS low,
+        [min(duration_ns) FILTER (upto > ceil(0.05 * last_place)), min(duration_ns) FILTER (upto > ceil(0.5 * last_place)),
+            min(duration_ns) FILTER (upto > ceil(0.95 * last_place))] AS high,
+        CASE WHEN sum(known) > 0 THEN sum(failed)::BIGINT END AS failed
+    FROM placed
     GROUP BY run, tool, name
+), summed AS (
+    SELECT *, TRY_CAST(exact_ns AS BIGINT) AS total_ns,
+        [low[i] + (high[i] - low[i]) * ([0.05, 0.5, 0.95][i] * last - floor([0.05, 0.5, 0.95][i] * last)) FOR i IN [1, 2, 3]] AS quantiles
+    FROM grouped
 )
 SELECT
     run, tool,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
     total_ns, calls,
-    round(mean, 1) AS avg_ns,
+    round(exact_ns / timed, 1) AS avg_ns,
     quantiles[2] AS median_ns,
     min_ns, max_ns,
-    CASE timed WHEN 1 THEN 0.0 ELSE round(deviation, 1) END AS stddev_ns,
+    CASE timed WHEN 1 THEN 0.0 ELSE round(sqrt((timed * squares - exact_ns * exact_ns) / nullif(timed * (timed - 1), 0)), 1) END AS stddev_ns,
     round(quantiles[1], 1) AS p5_ns,
     round(quantiles[3], 1) AS p95_ns,
     failed, name
-FROM grouped
+FROM summed
 ORDER BY run, tool, total_ns DESC NULLS LAST, name;
