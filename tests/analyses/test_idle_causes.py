@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import idle_causes
+from nsightlens.analyses._host_functions import functions
 from nsightlens.columns import arrays
 from nsightlens.errors import UsageError
 from tests.catalogs import asking, catalog, fill, rows_of
@@ -319,3 +321,10 @@ def test_it_refines_the_idle_breakdown(path: Path, tmp_path: Path) -> None:
         assert row["unlinked_ns"] == causes["unlinked"]
         assert row["kernel_wait_ns"] + row["other_ns"] == causes["queue"] + causes["event"]
         assert row["host_wait_ns"] == sum(causes[cause] for cause in ("synchronisation", "call", "cpu", "launch"))
+
+
+def test_a_function_of_a_lane_counts_from_where_those_before_it_end() -> None:
+    rows = {"lane": [0, 1, 1, 1], "start_ns": [3, 10, 15, 12], "end_ns": [5, 20, 30, 18], "launch_id": [1, 2, 3, 4]}
+    found = functions(pa.table(rows))
+    assert [column.tolist() for column in (found.lane, found.start, found.end, found.launch_id)] == [
+        [0, 1, 1], [3, 10, 20], [5, 20, 30], [1, 2, 3]]
