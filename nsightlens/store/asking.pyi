@@ -2412,7 +2412,7 @@ class Asking:
         which_run: str | None = ...,
         which_rank: int | None = ...,
         metric_set: str = ...,
-        budget_s: int | None = ...,
+        budget_s: float | None = ...,
         only_run: _Names | None = ...,
         only_rank: _Numbers | None = ...,
         only_tool: _Names | None = ...,

@@ -15,8 +15,11 @@ _OPEN: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
 
 def interrupt_all() -> None:
     """End the queries that run on any connection: they raise duckdb.InterruptException. For another thread than theirs."""
+    import duckdb
+
     for connection in list(_OPEN):
-        connection.interrupt()
+        with suppress(duckdb.ConnectionException):  # it is closed already
+            connection.interrupt()
 
 
 def connect(path: Path | None = None) -> duckdb.DuckDBPyConnection:

@@ -61,6 +61,8 @@ class Param:
     name: str
     doc: str
     default: Literal
+    type: type
+    """What a text given for it is converted to: an analysis annotates it, a macro has its default; str: left to DuckDB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def parse_analysis(source: str, file: Path) -> View | None:
     if found is None:
         return None
     defaults: dict[str, Literal] = {}
+    types = {argument.arg: _annotated(argument.annotation) for argument in found.args.kwonlyargs}
     for argument, default in zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True):
         try:
             defaults[argument.arg] = None if default is None else ast.literal_eval(default)
@@ -167,7 +170,14 @@ def parse_analysis(source: str, file: Path) -> View | None:
             raise ViewError(file, argument.lineno, f"the default of {argument.arg} is no literal") from exc
     docstring = module.body[0]
     lines = (ast.get_docstring(module) or "").splitlines()
-    return _Header(file, lines, docstring.lineno).view(file.stem, defaults, source, found.lineno, sql="", is_macro=False)
+    header = _Header(file, lines, docstring.lineno)
+    return header.view(file.stem, defaults, source, found.lineno, sql="", is_macro=False, types=types)
+
+
+def _annotated(annotation: ast.expr | None) -> type | None:
+    """Return the type that an annotation such as `int | None` names; None for one that names none of ours."""
+    named = {word.id for word in ast.walk(annotation) if isinstance(word, ast.Name)} if annotation else set()
+    return next((kind for kind in (bool, int, float, str) if kind.__name__ in named), None)
 
 
 class _Header:
@@ -189,9 +199,10 @@ class _Header:
             elif line.strip():
                 self._doc.append(line.strip())
 
-    def view(self, name: str, defaults: Mapping[str, Literal], source: str, line: int, *, sql: str, is_macro: bool) -> View:
-        """Return the view that the header documents. Raises ViewError."""
-        columns, params = self._columns(), self._params(defaults, line)
+    def view(self, name: str, defaults: Mapping[str, Literal], source: str, line: int, *, sql: str, is_macro: bool,
+             types: Mapping[str, type | None] | None = None) -> View:
+        """Return the view that the header documents. types: of its parameters, where its source names them. Raises ViewError."""
+        columns, params = self._columns(), self._params(defaults, line, types or {})
         return View(
             name=name, doc=" ".join(self._doc), columns=columns, params=params,
             requires=self._words("requires"), optional=self._words("optional"),
@@ -259,11 +270,12 @@ class _Header:
             columns += [(column.name, column.doc) for column in schema.TABLES[table].columns]
         return tuple(columns)
 
-    def _params(self, defaults: Mapping[str, Literal], line: int) -> tuple[Param, ...]:
+    def _params(self, defaults: Mapping[str, Literal], line: int, types: Mapping[str, type | None]) -> tuple[Param, ...]:
         docs = dict(self._name_and_doc(*tag) for tag in self._tags["param"])
         if set(defaults) != set(docs):
             raise ViewError(self._file, line, f"@param lines and the parameters differ: {_listed(docs)}, and {_listed(defaults)}")
-        return tuple(Param(name, docs[name], default) for name, default in defaults.items())
+        return tuple(Param(name, docs[name], default, types.get(name) or (str if default is None else type(default)))
+                     for name, default in defaults.items())
 
     def _name_and_doc(self, number: int, text: str) -> tuple[str, str]:
         name, _, doc = text.partition(" ")

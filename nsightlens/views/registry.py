@@ -150,7 +150,7 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
     for name, value in parameters.items():
         column = name.removeprefix(_FILTER)
         if name in own:
-            converted = _converted(name, value, _literal_type(own[name].default))
+            converted = _converted(name, value, own[name].type)
             if converted != own[name].default:  # as a constant of the view, DuckDB sees it before it plans
                 arguments[name] = converted
         elif name.startswith(_FILTER) and column in columns:
@@ -232,10 +232,6 @@ def ordered(views: Mapping[str, View], others: Collection[str] = ()) -> dict[str
     for view in views.values():
         place(view, ())
     return found
-
-
-def _literal_type(default: Literal) -> type:
-    return str if default is None else type(default)
 
 
 def _column_type(column: str) -> type:

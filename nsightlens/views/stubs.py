@@ -66,10 +66,11 @@ def _item(name: str, text: str) -> list[str]:
 
 
 def _type(param: Param) -> str:
-    """Return the type of a parameter: that of its default; of one without, a number where its name says so."""
+    """Return the type of a parameter; of one of a macro without a default, a number where its name says so."""
     if param.default is None:
-        return "int | None" if param.name.endswith(_NUMBERS) else "str | None"
-    return type(param.default).__name__
+        kind = int if param.type is str and param.name.endswith(_NUMBERS) else param.type
+        return f"{kind.__name__} | None"
+    return param.type.__name__
 
 
 if __name__ == "__main__":

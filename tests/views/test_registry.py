@@ -249,6 +249,20 @@ def test_wrong_parameters_name_the_choices(view: str, parameters: dict[str, Any]
         registry.query(PUBLIC[view], parameters)
 
 
+NUMBERS = [(view.name, param.name) for view in registry.analyses().values() for param in view.params
+           if param.type in (int, float)]
+
+
+@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
+def test_a_number_for_an_analysis_may_be_text(name: str, parameter: str) -> None:
+    """As a command line has it, also where there is none by default."""
+    view = registry.analyses()[name]
+    given, _ = registry.asked(view, {parameter: "5000"})
+    assert [type(value) for value in given.values()] == [next(one.type for one in view.params if one.name == parameter)]
+    with pytest.raises(UsageError, match=f"{parameter} takes a"):
+        registry.asked(view, {parameter: "many"})
+
+
 def test_intervals_are_united_over_devices_or_processes_only(connection: duckdb.DuckDBPyConnection) -> None:
     fill(connection, kernels=rows_of("kernels", "run,tool,start_ns,duration_ns\nbase,nsys,0,1"))
     with pytest.raises(duckdb.Error, match="per is device or process"):

@@ -16,7 +16,7 @@
 CREATE MACRO _gpu_bins(bins := 240) AS TABLE
 WITH tracks AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY profile_id, process_id, window_index, device_id)::INTEGER AS track,
-        (last_ns - first_ns + bins - 1) // CASE WHEN bins BETWEEN 1 AND 1000 THEN bins
+        (last_ns - first_ns + coalesce(bins, 0) - 1) // CASE WHEN coalesce(bins, 0) BETWEEN 1 AND 1000 THEN coalesce(bins, 0)
             ELSE error('bins is from 1 to 1000') END AS bin_ns
     FROM (
         SELECT run, tool, profile_id, process_id, window_index, device_id, min(start_ns) AS first_ns, max(end_ns) AS last_ns
@@ -44,7 +44,7 @@ WITH tracks AS MATERIALIZED (
     GROUP BY b.track, p.bin
 ), cut AS (
     SELECT *, first_ns + bin * bin_ns AS start_ns, least(first_ns + (bin + 1) * bin_ns, last_ns) AS end_ns
-    FROM (SELECT *, unnest(range(bins)) AS bin FROM tracks)
+    FROM (SELECT *, unnest(range(coalesce(bins, 0))) AS bin FROM tracks)
     WHERE first_ns + bin * bin_ns < last_ns
 )
 SELECT c.run, c.tool, c.profile_id, c.process_id, c.window_index, c.device_id, c.bin, c.start_ns, c.end_ns - c.start_ns AS duration_ns,

@@ -7,6 +7,7 @@
 -- @alias mpi_gpu_time_util_map
 -- @requires _gpu_bins, mpi_calls, processes
 -- @param  bins           Bins that the time of each process and device is cut into, from 1 to 1000.
+-- @assumes An MPI call that was never seen to end counts as no time: a process that hangs in one shows none.
 -- @assumes All work of the window was recorded; a CUDA graph of unknown kernels works from its start to its end.
 -- @assumes No public capture with MPI tables was found: synthetic files test mpi_ns and mpi_pct.
 -- @column run            Run (one workload in one configuration).
@@ -35,7 +36,7 @@ WITH cut AS MATERIALIZED (
             PARTITION BY profile_id, process_id ORDER BY start_ns, start_ns + duration_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)) AS start_ns
         FROM mpi_calls
-        WHERE duration_ns IS NOT NULL
+        WHERE duration_ns IS NOT NULL AND start_ns IS NOT NULL
     ) AS m
     JOIN spans AS s ON s.profile_id = m.profile_id AND s.process_id IS NOT DISTINCT FROM m.process_id
 ), in_mpi AS (

@@ -29,7 +29,8 @@ WITH counted AS (
 ), placed AS (
     SELECT *, CASE WHEN duration_ns IS NOT NULL THEN calls ELSE 0 END AS timed_calls,
         sum(timed_calls) OVER (PARTITION BY run, tool, name ORDER BY duration_ns NULLS LAST) AS upto,
-        sum(timed_calls) OVER (PARTITION BY run, tool, name) - 1 AS last_place
+        sum(timed_calls) OVER (PARTITION BY run, tool, name) - 1 AS last_place,
+        sum(duration_ns::HUGEINT * timed_calls) OVER (PARTITION BY run, tool, name) / (last_place + 1) AS mean
     FROM counted
 ), grouped AS (
     SELECT
@@ -39,7 +40,8 @@ WITH counted AS (
         sum(timed_calls)::HUGEINT AS timed,
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
-        sum(duration_ns::HUGEINT * duration_ns * calls) AS squares,
+        any_value(mean) AS mean,
+        fsum(calls * (duration_ns - mean) * (duration_ns - mean) ORDER BY duration_ns) AS squares,
         any_value(last_place)::DOUBLE AS last,
         -- the two durations around each quantile, in the order of the calls counted from 0
         [min(duration_ns) FILTER (upto > floor(0.05 * last_place)), min(duration_ns) FILTER (upto > floor(0.5 * last_place)),
@@ -58,10 +60,10 @@ SELECT
     run, tool,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
     total_ns, calls,
-    round(exact_ns / timed, 1) AS avg_ns,
+    round(mean, 1) AS avg_ns,
     quantiles[2] AS median_ns,
     min_ns, max_ns,
-    CASE timed WHEN 1 THEN 0.0 ELSE round(sqrt((timed * squares - exact_ns * exact_ns) / nullif(timed * (timed - 1), 0)), 1) END AS stddev_ns,
+    CASE timed WHEN 1 THEN 0.0 ELSE round(sqrt(squares / nullif(timed - 1, 0)), 1) END AS stddev_ns,
     round(quantiles[1], 1) AS p5_ns,
     round(quantiles[3], 1) AS p95_ns,
     failed, name
