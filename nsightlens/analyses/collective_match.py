@@ -186,12 +186,16 @@ def _calls(rows: pa.Table, chosen: Int) -> tuple[Int, Calls]:
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """What the kernels are by their names: name (a number for the operation, else for the name), and three kinds of them."""
+    """What the kernels are by their names: name (a number for the operation, else for the name), and four kinds of them.
+
+    unsized: whose payload says nothing of the call: uneven ones and barriers.
+    """
 
     name: Int
     two_ranks: Mask
     paired: Mask
     uneven: Mask
+    unsized: Mask
 
 
 def _kinds(rows: pa.Table) -> _Kinds:
@@ -204,10 +208,11 @@ def _kinds(rows: pa.Table) -> _Kinds:
         names.append((operation(collective) or operation(kernel), collective))
     codes: dict[str, int] = {}
     name = np.array([codes.setdefault(named or collective, len(codes)) for named, collective in names], dtype=np.int64)
-    kinds = [[named in POINT_TO_POINT, named is None and bool(_UNNAMED.search(collective)), named in UNEVEN]
+    kinds = [[named in POINT_TO_POINT, named is None and bool(_UNNAMED.search(collective)), named in UNEVEN,
+              named in UNEVEN or named == "barrier"]
              for named, collective in names]
-    two_ranks, paired, uneven = np.array(kinds, dtype=bool).reshape(-1, 3)[which].T
-    return _Kinds(name[which], two_ranks, paired, uneven)
+    two_ranks, paired, uneven, unsized = np.array(kinds, dtype=bool).reshape(-1, 4)[which].T
+    return _Kinds(name[which], two_ranks, paired, uneven, unsized)
 
 
 def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock]) -> dict[int, str]:
@@ -237,7 +242,8 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
 class _Parts:
     """The parts of all matched calls, sorted by call and rank: columns. Times on one clock; MISSING where they are on none.
 
-    call: number of the call over all communicators. kind: of operation, payload and number of ranks.
+    call: number of the call over all communicators. kind: of operation, payload and number of ranks (those
+    matched, where the group's size is unknown); -1 where the payload is unknown and the operation has one.
     released: the part that its rank's previous collective is, -1 for none.
     """
 
@@ -261,7 +267,9 @@ def _parts(execution: Execution, fitted: bool) -> _Parts:
     row = execution.row[place]
     shown = [execution.corrected(rank, time) if fitted else execution.recorded(time, row) for time in (start, end)]
     which = np.repeat(np.arange(len(matched)), [len(group.call) for group in matched])
-    kind = numbered(calls.token[place], calls.group_size[place]).astype(np.int64)
+    size = np.where(calls.group_size[place] > 0, calls.group_size[place], np.bincount(call)[call])
+    is_known = (integers(execution.rows["message_bytes"])[row] != MISSING) | _kinds(execution.rows).unsized[row]
+    kind = np.where(is_known, numbered(calls.token[place], size), -1).astype(np.int64)
     return _Parts(which, kind, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
 
 

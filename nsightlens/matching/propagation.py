@@ -26,7 +26,7 @@ class Arrivals:
 
     call, start, end: of each part. released: the part that its rank's previous collective is, -1 for none. second, last: of
     each call, the parts that began so; -1 for none. is_named: whether its last rank is known for certain. group, kind: a
-    number for its communicator, and for its operation, payload and number of ranks.
+    number for its communicator, and for its operation, payload and number of ranks; kind is -1 where unknown: like no other.
     """
 
     call: Int
@@ -76,7 +76,7 @@ def propagated(arrivals: Arrivals, waited: Int, lag: Int, limit: Callable[[Int, 
     calls of the same kind in another communicator, and where it is known who was last, or one call released all.
     """
     found = np.zeros(len(lag), dtype=np.int64)
-    as_one = arrivals.released_as_one()
+    is_known = arrivals.is_named | arrivals.released_as_one()
     origin = np.flatnonzero(arrivals.is_named)
     late, early = arrivals.last[origin], arrivals.second[origin]
     left = np.minimum(lag[origin], arrivals.later(early, late))
@@ -89,10 +89,11 @@ def propagated(arrivals: Arrivals, waited: Int, lag: Int, limit: Callable[[Int, 
         early, late = arrivals.last[one], arrivals.last[other]
         arrived = np.minimum(after(arrivals.start, late, arrivals.start, early), left)
         doubt = limit(early, late)
-        is_alike = (arrivals.kind[one] == arrivals.kind[other]) & (arrivals.group[one] != arrivals.group[other])
-        is_sure = (arrivals.is_named[other] | as_one[other]) & (doubt != MISSING) & (arrived > np.maximum(doubt, 0))
+        is_alike = (arrivals.kind[one] == arrivals.kind[other]) & (arrivals.kind[one] >= 0)
+        is_alike &= (arrivals.group[one] != arrivals.group[other])
+        is_sure = is_known[other] & (doubt != MISSING) & (arrived > np.maximum(doubt, 0))
         arrived = np.where(is_alike & is_sure, arrived, 0)
         left = np.minimum(arrived, arrivals.later(early, late))
         own = share(waited[origin], arrived, lag[origin]) - share(waited[origin], left, lag[origin])
-        np.add.at(found, other, np.where(arrivals.is_named[other], own, 0))
+        np.add.at(found, other, np.where(arrivals.is_named[other] & (arrived - left > np.maximum(doubt, 0)), own, 0))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -30,7 +30,7 @@ class Call:
     group: str
     starts: Mapping[int, int]
     end: int
-    message_bytes: int = 64
+    message_bytes: int | None = 64
     step: int = 1
 
 
@@ -39,6 +39,7 @@ class Job:
     """Collectives in the order in which they end; what the views say of them."""
 
     calls: list[Call] = field(default_factory=list)
+    says_size: bool = True
 
     def rows(self) -> list[Row]:
         """Return the kernels."""
@@ -46,7 +47,8 @@ class Job:
         found: list[Row] = []
         for call in self.calls:
             number = numbers[call.group] = numbers.get(call.group, -1) + 1
-            found += [kernel(rank, len(found) + place, start, call.end, group_name=call.group, group_size=len(call.starts),
+            found += [kernel(rank, len(found) + place, start, call.end, group_name=call.group,
+                             group_size=len(call.starts) if self.says_size else None,
                              group_seq=number, message_bytes=call.message_bytes, step=call.step)
                       for place, (rank, start) in enumerate(call.starts.items())]
         return found
@@ -63,7 +65,7 @@ class Job:
                 if row["rank"] is not None and row["others_wait_ns"]}
 
 
-def four_ranks(*, late: int = LATE_NS, slow: int = 0, peers: int = 10, peer_bytes: int = 64, then: int = 50) -> Job:
+def four_ranks(*, late: int = LATE_NS, slow: int = 0, peers: int = 10, peer_bytes: int | None = 64, then: int = 50) -> Job:
     """Return the job: rank 1 late in its tensor group, whose transfer is slow; peers: by how much rank 3 is late in the other."""
     ends = 1_100 + late + 100 + slow, 1_100 + peers + 100
     return Job([
@@ -125,6 +127,27 @@ def test_who_was_last_may_be_unknown_where_one_call_released_all(before: str, pa
     if before == "p0":
         calls.insert(4, Call("p0", {1: 6_220, 4: 6_220}, 6_240, 16))
     assert Job(calls).waits() == {1: (LATE_NS + passed_on, passed_on)}
+
+
+@pytest.mark.parametrize("says_size", [True, False])
+def test_calls_of_two_and_of_three_ranks_are_not_compared(says_size: bool) -> None:
+    """Where the size of a group is unknown, the ranks that were matched are counted."""
+    job = Job([Call("all", dict.fromkeys(range(5), 900), 1_000, 8), Call("q", {2: 1_100, 3: 1_105, 4: 1_110}, 1_210),
+               Call("p", {0: 1_100, 1: 6_100}, 6_200), Call("o", {0: 6_250, 2: 1_260}, 6_400, 256)], says_size)
+    assert job.waits()[1][1] == 0
+
+
+def test_calls_of_unknown_payload_are_not_compared() -> None:
+    job = four_ranks()
+    assert Job([replace(call, message_bytes=None) for call in job.calls]).waits() == {1: (LATE_NS, 0)}
+
+
+def test_an_own_part_within_the_clocks_is_passed_on_to_nobody() -> None:
+    """Rank 1 came 120 after rank 0 to t0, but only 60 of what rank 2 waits are its own: the rest is the slow call before."""
+    job = Job([Call("all", dict.fromkeys(range(4), 900), 1_000, 8), Call("a", {0: 1_010, 1: 1_010}, 5_000, 16),
+               Call("t1", {2: 1_100, 3: 1_110}, 1_210), Call("t0", {0: 5_050, 1: 5_170}, 5_300),
+               Call("o", {0: 5_350, 2: 1_260}, 5_600, 256)])
+    assert job.waits() == {1: (120, 0)}
 
 
 def eight_ranks(late: int) -> Job:
@@ -223,7 +246,7 @@ class Plain:
                 break
             call, (early, late) = late, (self.released(early, first), self.released(late, then))
             left = self.apart(early, late, arrived)
-            if self.last(call) is not None:
+            if self.last(call) is not None and arrived - left > self.threshold:
                 found.append((call, then, waited * arrived // lag - waited * left // lag))
         return found
 
