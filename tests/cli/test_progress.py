@@ -172,7 +172,8 @@ def test_ctrl_c_ends_a_query_that_would_never_end(bundled_store: Path, tmp_path:
             said = process.communicate(timeout=60)[1]
         finally:
             process.kill()
-    assert process.returncode == 130 and said.split("\n") == ["", "interrupted; the store is unchanged", ""]
+    # click puts an empty line before it where Python's interrupt comes before that of DuckDB
+    assert process.returncode == 130 and said.strip("\n") == "interrupted; the store is unchanged"
 
 
 def test_ctrl_c_during_a_query_is_said_like_any_other(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
