@@ -133,7 +133,8 @@ def questions(setting: Setting) -> Iterator[Table]:
         for where, store in ((ROOT, "now"), (setting.before, "before")):
             if where:
                 run_once([*_python(where, Path(scratch)), *ingest_command(made.run_dir, Path(scratch) / store)[1:]])
-                check_store(Path(scratch) / store, made.truth)
+                if where == ROOT:  # a store of an earlier schema is nothing that this version reads
+                    check_store(Path(scratch) / store, made.truth)
         pairs = [[ours[question], *([theirs[question]] if theirs else [])] for question in QUESTIONS]
         for pair in pairs:
             measure(pair, setting.rounds)
