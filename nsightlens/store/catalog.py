@@ -32,7 +32,10 @@ STORAGE_VERSION = "v1.2.0"
 BLOCK_BYTES = 65_536
 """Of a new catalog, where each small table has a block of its own. In less DuckDB does not pack 64-bit integers any more."""
 WRITE_MEMORY = "128MB"
-"""What DuckDB may take while it writes: more makes it no faster."""
+WRITE_MEMORY_WIDE = "320MB"
+WIDE_BYTES = 1000
+"""What DuckDB may take while it writes: more makes it no faster, but where a row has hundreds of counters, and so as many bytes:
+then it would move its blocks to the disk and back for three times as long."""
 _PRIVATE = """
 CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);
 CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);

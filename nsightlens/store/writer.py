@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 
 from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
@@ -247,7 +248,7 @@ class Writing:
 
     def _build(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         try:
-            self._build_within(catalog.WRITE_MEMORY, fresh, change, parts, rebuild)
+            self._build_within(_memory(parts.new), fresh, change, parts, rebuild)
         except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself,
             # and with nothing from outside
             self._build_within(None, fresh, change, parts, rebuild)
@@ -272,6 +273,14 @@ class Writing:
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")
+
+
+def _memory(new: Sequence[Bundle]) -> str:
+    """Return what DuckDB may take to write bundles."""
+    parts = [pq.read_metadata(one.files["kernels"]) for one in new if "kernels" in one.files and one.files["kernels"].is_file()]
+    widest = max((sum(part.row_group(at).total_byte_size for at in range(part.num_row_groups)) / max(part.num_rows, 1)
+                  for part in parts), default=0)
+    return catalog.WRITE_MEMORY_WIDE if widest > catalog.WIDE_BYTES else catalog.WRITE_MEMORY
 
 
 def _sync(path: Path) -> None:

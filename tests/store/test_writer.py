@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import nsightlens as nl
 from nsightlens.errors import StoreError
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog
+from nsightlens.store import catalog, writer
+from nsightlens.store.bundle import bundle
 from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto, ncu
 
@@ -309,3 +312,11 @@ def test_the_command_line_names_broken_parts(run: Path, store: Path, tmp_path: P
     done = subprocess.run([sys.executable, "-m", "nsightlens", "ingest", str(tmp_path / "other"), "--store", str(store)],
                           capture_output=True, text=True, check=True)
     assert f"{part}: missing or damaged" in done.stderr
+
+
+@pytest.mark.parametrize(("counters", "memory"), [(2, catalog.WRITE_MEMORY), (400, catalog.WRITE_MEMORY_WIDE)])
+def test_rows_with_hundreds_of_counters_are_written_in_more_memory(tmp_path: Path, counters: int, memory: str) -> None:
+    metrics = [{f"counter{at}": float(at * 1000 + row) for at in range(counters)} for row in range(50)]
+    pq.write_table(pa.table({"metrics": pa.array([list(one.items()) for one in metrics], pa.map_(pa.string(), pa.float64()))}),
+                   tmp_path / "kernels.parquet")
+    assert writer._memory([bundle("P", "run", tmp_path, {"kernels": 50})]) == memory
