@@ -50,9 +50,10 @@ def gathered(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return the rows of all batches as one; a column that some of them lack is NULL there."""
-    if len(batches) == 1:
-        return batches[0]
-    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    some = [batch for batch in batches if batch.num_rows] or batches[:1]
+    if len(some) == 1:
+        return some[0]
+    tables = [pa.Table.from_batches([batch]) for batch in some]
     whole = pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
     return whole.to_batches()[0]
 
