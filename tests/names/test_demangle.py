@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.names import demangle, kernel_key
+from nsightlens.names.demangle import demangle
+from nsightlens.names.kernel_names import kernel_key
 from tests.names import corpus
 
 _LAMBDA = ("at::native::rsqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
