@@ -25,9 +25,9 @@ def command(
 ) -> None:
     """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
 
-    Writes nothing. A file that ingest refuses has the reason and what to do in the column `problem`, and an nsys report of a
-    schema that was never tested says so there; `unread` names the tables of an nsys report that hold events and that ingest
-    does not read, with their rows.
+    Writes nothing. `problem` has the reason why ingest refuses a file and what to do, or that an nsys report has an untested
+    schema. `unread` counts the rows of event tables in nsys reports that ingest does not read. A warning names runs that
+    mix captures of different GPUs or programs.
 
     \b
     nsightlens scan runs/base
@@ -38,7 +38,9 @@ def command(
     spare_pandas()
     import pyarrow as pa
 
+    from nsightlens.discovery import mixture
     from nsightlens.discovery.files import find
+    from nsightlens.names import printable
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
     rows = [_row(f) for f in found]
@@ -48,6 +50,8 @@ def command(
          form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
     verdicts = Counter(row[1] for row in rows)
     click.echo(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")), err=True)
+    for mixed in mixture.of_files(found):
+        click.echo(printable(f"warning: {mixed.message}. {mixture.REMEDY}"), err=True)
 
 
 def _row(file: Found) -> tuple[object, ...]:

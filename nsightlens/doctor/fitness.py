@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsightlens.discovery import mixture
 from nsightlens.discovery.files import Found, find
 
 GOOD, NOTE, BAD = "good", "note", "bad"
@@ -281,6 +282,8 @@ def capture_findings(run_dir: Path) -> Iterator[Finding]:
         yield Finding("captures", NOTE, f"none in {run_dir}", "Record some: nsightlens wrappers DIR writes the scripts")
     for tool in sorted({str(f.tool) for f in captures}):
         yield _ranks_finding(_NAMES.get(tool, tool), [f for f in captures if f.tool == tool])
+    for mixed in mixture.of_files(captures):
+        yield Finding("captures", NOTE, mixed.message, mixture.REMEDY)
     for number, file in enumerate(f for f in files if f.refused):
         if number == _MOST_REFUSED:
             yield Finding("captures", NOTE, "more files cannot be read", f"nsightlens scan {run_dir}")

@@ -28,6 +28,18 @@ class ProcessHint:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a capture says of the GPUs and programs that it is of; empty where it says nothing. It may list more than took part.
+
+    gpus: product names. compute_capabilities: such as '9.0'. programs: base names of what used the GPU.
+    """
+
+    gpus: frozenset[str] = frozenset()
+    compute_capabilities: frozenset[str] = frozenset()
+    programs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """What a quick look (no full parse) shows of a file: enough for `scan`, and to group files into profiles.
 
@@ -38,6 +50,7 @@ class Probe:
     first_epoch_ns: rough epoch of its first event, to order windows.
     unread: tables in it that hold events and that ingest does not read, with their rows.
     note: what else is to be known of it before it is read.
+    origin: the GPUs and programs that it is of.
     run, execution: what it calls the run and the execution that it is of; a sidecar beside it is then not asked: it may be stale.
     """
 
@@ -49,6 +62,7 @@ class Probe:
     first_epoch_ns: int | None = None
     unread: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
+    origin: Origin = Origin()
     run: str | None = None
     execution: str | None = None
 

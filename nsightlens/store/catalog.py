@@ -21,7 +21,6 @@ from nsightlens.readers.batches import rows_to_batch
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
 from nsightlens.store import damage, fact_tables
 from nsightlens.store.bundle import Bundle, Part
-from nsightlens.store.checks import CONFLICTS
 from nsightlens.store.lock import has_locks
 from nsightlens.views import registry
 from nsightlens.views.connection import connect
@@ -240,7 +239,17 @@ def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[B
         connection.executemany("UPDATE _signatures SET signature = ? WHERE profile_id = ?",
                                [(signature, name) for name, (_, signature) in change.matched.items()])
     _replace_files(connection, change)
-    for code, query in CONFLICTS.items():
+    _check(connection)
+
+
+def _check(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remake the diagnostics that only the whole store can tell."""
+    from nsightlens.discovery import mixture  # whoever only reads a store does without
+    from nsightlens.store import checks
+
+    connection.execute("DELETE FROM diagnostics WHERE code = ?", [mixture.CODE])
+    _insert(connection, "diagnostics", checks.mixed(lambda query: connection.sql(query).to_arrow_table()))
+    for code, query in (checks.CONFLICTS | (checks.MATERIALISED if is_materialised(connection) else {})).items():
         connection.execute("DELETE FROM diagnostics WHERE code = ?", [code])
         connection.execute(f"INSERT INTO diagnostics BY NAME {query}")
 
@@ -284,17 +293,21 @@ def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
     return bool(found and found[0])
 
 
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        batch = rows_to_batch(rows, TABLES[table].schema, table)
+        connection.register("incoming", pa.Table.from_batches([batch]))
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        connection.unregister("incoming")
+
+
 def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> None:
     of_change = "(run, path) IN (SELECT unnest(?), unnest(?))"
     keys = [[row["run"] for row in change.files], [row["path"] for row in change.files]]
     connection.execute(f"DELETE FROM files WHERE {of_change}", keys)
     connection.execute(f"DELETE FROM diagnostics WHERE profile_id IS NULL AND {of_change}", keys)
-    for table, rows in (("files", change.files), ("diagnostics", change.diagnostics)):
-        if rows:
-            batch = rows_to_batch(rows, TABLES[table].schema, table)
-            connection.register("incoming", pa.Table.from_batches([batch]))
-            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
-            connection.unregister("incoming")
+    _insert(connection, "files", change.files)
+    _insert(connection, "diagnostics", change.diagnostics)
     for run, (folder, pattern) in change.runs.items():
         connection.execute("DELETE FROM _runs WHERE run = ?", [run])
         connection.execute("INSERT INTO _runs VALUES (?, ?, ?)", [run, folder, pattern])

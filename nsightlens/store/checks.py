@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from nsightlens.discovery import mixture
+from nsightlens.discovery.mixture import Capture
+from nsightlens.readers.reader import Origin
+
 _RANK_CONFLICT = """
 WITH spans AS (
     SELECT c.run, c.tool, p.execution_id, c.rank, c.process_id, c.profile_id,
@@ -77,4 +86,59 @@ SELECT run, arg_max(tool, directory) AS tool, arg_max(profile_id, directory) AS 
 FROM named GROUP BY run HAVING count(*) > 1
 """
 
+# Two tools that recorded one workload have kernels in common, at least by base name. Graphs may hide those of one.
+_NO_KERNEL_IN_COMMON = """
+WITH tools AS (
+    SELECT run, tool, min(profile_id) AS profile_id FROM profiles
+    WHERE kernels > 0 AND run NOT IN (SELECT run FROM graph_executions)
+        AND run NOT IN (SELECT run FROM diagnostics WHERE code = 'captures_differ')
+    GROUP BY ALL
+), named AS (
+    SELECT DISTINCT run, tool, short_name FROM _kernels_templates
+    WHERE short_name IS NOT NULL AND run IN (SELECT run FROM tools GROUP BY run HAVING count(*) > 1)
+), counted AS (
+    SELECT run, tool, min(short_name) || CASE WHEN count(*) > 1 THEN ' and ' || (count(*) - 1) || ' more' ELSE '' END AS examples
+    FROM named GROUP BY ALL
+)
+SELECT a.run, b.tool, t.profile_id, 'warning' AS severity, 'no_kernel_in_common' AS code, 1 AS count,
+    'run ' || a.run || ' combines captures without a kernel name in common: ' || a.tool || ' (' || a.examples || ') and '
+    || b.tool || ' (' || b.examples || '). No launch of one can be found in the other. If they are not one workload, ingest '
+    || 'each with a --run NAME of its own, or from a folder of its own' AS message
+FROM counted AS a JOIN counted AS b ON a.run = b.run AND a.tool < b.tool JOIN tools AS t ON t.run = b.run AND t.tool = b.tool
+WHERE NOT EXISTS (
+    FROM named AS x JOIN named AS y USING (run, short_name) WHERE x.run = a.run AND x.tool = a.tool AND y.tool = b.tool)
+"""
+
 CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED, "directories_pooled": _DIRECTORIES_POOLED}
+MATERIALISED = {"no_kernel_in_common": _NO_KERNEL_IN_COMMON}
+"""The same, for stores that hold the kernels themselves: others would have to read parts that may be gone."""
+
+# The processes of a profile that used a GPU are those with a device.
+_CAPTURES = """
+SELECT p.profile_id, min(f.path) AS path, p.run, p.tool, p.origin_epoch_ns + p.gpu_first_ns AS first_ns,
+    list(DISTINCT d.name) FILTER (d.name IS NOT NULL) AS gpus,
+    list(DISTINCT d.compute_capability) FILTER (d.compute_capability IS NOT NULL) AS compute_capabilities,
+    list(DISTINCT c.name) FILTER (d.process_id IS NOT NULL AND c.name IS NOT NULL) AS programs,
+    bool_or(d.process_id IS NOT NULL AND c.name IS NULL) AS is_unnamed,
+    list(DISTINCT c.rank) FILTER (c.rank IS NOT NULL) AS ranks, bool_and(c.rank IS NOT NULL) AS is_ranked, min(c.host) AS host
+FROM profiles AS p
+JOIN files AS f USING (profile_id)
+LEFT JOIN processes AS c ON c.profile_id = p.profile_id
+LEFT JOIN devices AS d ON d.profile_id = c.profile_id AND d.process_id = c.process_id
+GROUP BY ALL ORDER BY p.run, p.tool, path
+"""
+
+
+def mixed(ask: Callable[[str], pa.Table]) -> list[dict[str, Any]]:
+    """Return the rows of `diagnostics` about runs whose captures are of different GPUs or programs."""
+    captures, profiles = [], {}
+    for row in ask(_CAPTURES).to_pylist():
+        gpus, capabilities, programs, ranks = (
+            frozenset(row[name] or ()) for name in ("gpus", "compute_capabilities", "programs", "ranks"))
+        origin = Origin(gpus, capabilities, frozenset() if row["is_unnamed"] else programs)
+        profiles[row["path"]] = row["profile_id"]
+        captures.append(Capture(row["path"], row["run"], row["tool"], origin, ranks if row["is_ranked"] else frozenset(),
+                                row["host"], row["first_ns"]))
+    return [{"run": last.run, "tool": last.tool, "profile_id": profiles[last.path], "path": last.path, "severity": "warning",
+             "code": mixture.CODE, "count": len(one.kinds), "message": f"{one.message}. {mixture.REMEDY}"}
+            for one in mixture.mixtures(captures) for last in one.kinds[-1:]]

@@ -17,10 +17,11 @@ from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.generation import generation
 from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
+from nsightlens.readers.kineto.report import properties
 from nsightlens.readers.kineto.salvage import Salvage
 from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
 from nsightlens.readers.kineto.times import InexactTime
-from nsightlens.readers.reader import HEAD_BYTES, Probe, ProcessHint
+from nsightlens.readers.reader import HEAD_BYTES, Origin, Probe, ProcessHint
 
 _HEADER_LIMIT = 1 << 24
 _TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*(-?[0-9.]+)')
@@ -70,7 +71,15 @@ def _probe(path: Path, source: Source) -> Probe:
         identity=_identity(begin, header.distributed("rank"), pid),
         window_of=f"{host}:{pid}" if host and pid else None,
         first_epoch_ns=clock.epoch_ns(header.base_ns),
+        origin=_origin(header),
     )
+
+
+def _origin(header: Header) -> Origin:
+    """Return the GPUs that the trace lists, those without work too."""
+    listed = [properties(device) for device in header.devices.values()]
+    names, capabilities = ({str(device[key]) for device in listed if device[key]} for key in ("name", "compute_capability"))
+    return Origin(frozenset(names), frozenset(capabilities))
 
 
 def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:

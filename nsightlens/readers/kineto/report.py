@@ -66,7 +66,7 @@ class Trace:
     def _devices(self) -> list[dict[str, object]]:
         """Return the devices that had work, with their properties from the trace; ordinals beyond its list are rows too."""
         known = self._listed_devices()
-        return [{"process_index": 0, "device": number, **_properties(known.get(number, {}))}
+        return [{"process_index": 0, "device": number, **properties(known.get(number, {}))}
                 for number in sorted(self.tally.devices)]
 
     def _listed_devices(self) -> dict[int, dict[str, Any]]:
@@ -156,7 +156,8 @@ class Trace:
                              + passed, tally.unstored.total())
 
 
-def _properties(recorded: dict[str, Any]) -> dict[str, object]:
+def properties(recorded: dict[str, Any]) -> dict[str, object]:
+    """Return the columns of `devices` from an entry of deviceProperties."""
     major, minor = integer(recorded.get("computeMajor")), integer(recorded.get("computeMinor"))
     name = recorded.get("name")
     return {

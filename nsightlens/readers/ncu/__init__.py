@@ -16,7 +16,7 @@ from nsightlens.readers.batches import Batch, batch_of
 from nsightlens.readers.ncu import tables
 from nsightlens.readers.ncu.content import Content, content_of, is_report
 from nsightlens.readers.ncu.counters import Counters
-from nsightlens.readers.ncu.identity import look
+from nsightlens.readers.ncu.identity import look, origin
 from nsightlens.readers.ncu.kernels import kernels
 from nsightlens.readers.ncu.log import LogFacts, facts, speaks_ncu
 from nsightlens.readers.ncu.notes import Notes
@@ -49,7 +49,7 @@ def probe(path: Path) -> Probe:
         return _probe_of_report(path)
     seen = look(path)
     hints = tuple(ProcessHint(pid=pid) for pid in seen.pids)
-    return Probe(f"ncu {seen.kind} csv", facts(seen.log).version, hints, seen.identity)
+    return Probe(f"ncu {seen.kind} csv", facts(seen.log).version, hints, seen.identity, origin=seen.origin)
 
 
 def _probe_of_report(path: Path) -> Probe:
@@ -58,8 +58,9 @@ def _probe_of_report(path: Path) -> Probe:
     pids = dict.fromkeys(launch.pid for launch in launches if launch.pid is not None)
     printed = [launch._replace(name=printed_name(launch)) for launch in launches]
     names = frozenset(launch.identity for launch in [*launches, *printed])
+    gpus = {name for page in content.pages for name in tables.gpu_names(page.texts).values()}
     return Probe("ncu report", content.recorded.version if content.recorded else None,
-                 tuple(ProcessHint(pid=pid) for pid in pids), names)
+                 tuple(ProcessHint(pid=pid) for pid in pids), names, origin=origin(launches, gpus))
 
 
 def mergeable(paths: Sequence[Path]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from nsightlens.readers.ncu.long import end_of_run, kind_of, leading_cells
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.page import IdColumns, Launch
 from nsightlens.readers.ncu.text import Header, blocks, cells
+from nsightlens.readers.reader import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Look:
     kind: str
     pids: tuple[int, ...]
     identity: frozenset[str]
+    origin: Origin
     log: list[bytes]
 
 
@@ -33,7 +35,15 @@ def look(path: Path) -> Look:
     if not launches:
         raise refusal(path, log)
     pids = dict.fromkeys(launch.pid for launch in launches.values() if launch.pid is not None)
-    return Look(" + ".join(sorted({rows.kind for rows in found if rows.found})), tuple(pids), frozenset(launches), log)
+    kinds = sorted({rows.kind for rows in found if rows.found})
+    return Look(" + ".join(kinds), tuple(pids), frozenset(launches), origin(launches.values()), log)
+
+
+def origin(launches: Iterable[Launch], gpus: Iterable[str] = ()) -> Origin:
+    """Return what the id columns say of GPUs and programs. gpus: product names, which they lack."""
+    found = list(launches)
+    capabilities = frozenset(launch.cc for launch in found if launch.cc)
+    return Origin(frozenset(gpus), capabilities, frozenset(launch.process for launch in found if launch.process))
 
 
 @dataclass(slots=True)

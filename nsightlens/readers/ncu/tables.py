@@ -52,8 +52,7 @@ def devices(report: Report, counters: Counters, process_of: Sequence[int], summe
         groups.setdefault(key, []).append(i)
     values = {name: counters.of(f"device__attribute_{name}")[0] for name in _ATTRIBUTES}
     values["sm_count"] = counters.of("device__attribute_multiprocessor_count", "launch__sm_count")[0]
-    named = report.texts.filter(pc.equal(report.texts["metric"], "device__attribute_display_name"))
-    names = dict(zip(named["launch"].to_pylist(), named["value"].to_pylist(), strict=True))
+    names = gpu_names(report.texts)
     rows: list[dict[str, object]] = []
     for (process, ordinal), members in groups.items():
         attributes = {name: _first(column[members]) for name, column in values.items()}
@@ -69,6 +68,12 @@ def devices(report: Report, counters: Counters, process_of: Sequence[int], summe
         for (process, ordinal), cc in others.items() if ordinal is not None and (process, ordinal) not in groups
     ]
     return "devices", batch_of("devices", rows)
+
+
+def gpu_names(texts: pa.Table) -> dict[int, str]:
+    """Return the product name of the GPU by launch, where the texts of launches (page.TEXTS) have it."""
+    named = texts.filter(pc.equal(texts["metric"], "device__attribute_display_name"))
+    return dict(zip(named["launch"].to_pylist(), named["value"].to_pylist(), strict=True))
 
 
 def _first(values: Floats) -> float | None:

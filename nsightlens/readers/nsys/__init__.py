@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers.batches import Batch
-from nsightlens.readers.reader import HEAD_BYTES, Probe
+from nsightlens.readers.reader import HEAD_BYTES, Origin, Probe
 
 # The rest is imported by the functions that need it: to look at files of other tools costs nothing.
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def sniff(path: Path, head: bytes) -> bool:
 
 def probe(path: Path) -> Probe:
     """Return what the report says of itself. Raises ReadError; UnknownFormatError for another program's database."""
-    from nsightlens.readers.nsys import identity, stats
-    from nsightlens.readers.nsys.processes import hints
+    from nsightlens.readers.nsys import devices, identity, stats
+    from nsightlens.readers.nsys.processes import hints, programs
     from nsightlens.readers.nsys.report import describe, fingerprint, first_event_epoch_ns, first_kernel
     from nsightlens.readers.nsys.versions import untested
 
@@ -64,6 +64,7 @@ def probe(path: Path) -> Probe:
             first_epoch_ns=first_event_epoch_ns(source, report),
             unread=source.others(),
             note=untested(report.schema_version),
+            origin=Origin(*devices.listed(source), programs(source)),
         )
 
 

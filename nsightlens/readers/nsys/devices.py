@@ -102,6 +102,14 @@ class Devices:
         return (self._gpus[0] if unnumbered else None), False
 
 
+def listed(source: Source) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the product names and compute capabilities of NVIDIA's GPUs that the report lists, those without work too."""
+    gpus = [dict(zip(_GPU_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_GPU", _GPU_COLUMNS)]
+    facts = [_facts(gpu) for gpu in gpus if _is_nvidia(gpu)]
+    names, capabilities = ({str(each[key]) for each in facts if each[key]} for key in ("name", "compute_capability"))
+    return frozenset(names), frozenset(capabilities)
+
+
 def _facts(gpu: Row) -> dict[str, object]:
     """Return the columns of `devices` from TARGET_INFO_GPU. The tool writes 0 where it does not know."""
     warps, threads = number(gpu["maxWarpsPerSm"]), number(gpu["threadsPerWarp"])

@@ -24,8 +24,7 @@ class Processes:
 
     def __init__(self, source: Source, report: Report, evidence: Evidence) -> None:
         self._host = report.host
-        named = source.rows("PROCESSES", ("globalPid", "name"))
-        self._names = {key: program_name(text(name)) for key, name in named if isinstance(key, int)}
+        self._names = _named(source)
         self._evidence = evidence
         self._users = gpu_users(source, 2) if evidence.environment.rank is not None else []
         # Rows without a globalPid belong to the only process that calls CUDA, where there is only one.
@@ -77,6 +76,19 @@ def gpu_users(source: Source, at_most: int, within: int | None = None) -> list[i
         if found:
             return list(found)[:at_most]
     return []
+
+
+def programs(source: Source) -> frozenset[str]:
+    """Return the names of the processes that used the GPU, from the first rows; empty where one has no name."""
+    names = _named(source)
+    found = {names.get(key) if key is not None else None for key in gpu_users(source, 64, _SAMPLE_ROWS)}
+    return frozenset() if None in found else frozenset(str(name) for name in found)
+
+
+def _named(source: Source) -> dict[int, str | None]:
+    """Return the program of each globalPid."""
+    named = source.rows("PROCESSES", ("globalPid", "name"))
+    return {key: program_name(text(name)) for key, name in named if isinstance(key, int)}
 
 
 def hints(source: Source, report: Report) -> tuple[ProcessHint, ...]:
