@@ -7,7 +7,7 @@ from collections import defaultdict
 from nsightlens.cli.asked import Page, Row, Section, best
 from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
 from nsightlens.cli.tables import Column
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 from nsightlens.views.figures import duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
