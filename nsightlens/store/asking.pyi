@@ -2685,8 +2685,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator
-        with one stack of Python frames, per process. Operators inside other operators are left out, as their time is
-        a part of those.
+        with one stack of Python frames, per process. Self times add up; total times hold those of the operators
+        inside, which have rows of their own.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2698,8 +2698,10 @@ class Asking:
             call_site: Innermost frame around it; NULL where no frame was open.
             call_stack: The frames around it, innermost first, joined by ';', as the plugin does.
             calls: Calls.
+            device_self_ns: GPU time that it launched itself; a sum of durations.
+            device_total_ns: That, and that of the operators inside it.
+            host_self_ns: Host time, less the operators inside it and the API calls that it made itself.
             host_total_ns: Sum of the calls' durations.
-            device_total_ns: GPU time launched by it and the operators inside it; a sum of durations.
         """
 
     @overload
