@@ -5,7 +5,7 @@
 -- @needs timeline
 -- @requires _steps, kernels, memory_ops, graph_executions, api_calls, ranges, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
--- @assumes The middle step is an ordinary one, where none is asked for.
+-- @assumes Without `number`, the middle step stands for the others.
 -- @param  which_step    Step number; NULL: the middle one of each process, as likely to be ordinary as any.
 -- @first step, kind, name, start_ns, duration_ns
 -- @column run           Run (one workload in one configuration).
