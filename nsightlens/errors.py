@@ -36,7 +36,8 @@ class UsageError(NsightlensError):
 def not_a_choice(view: str | None, parameter: str, value: object, choices: Iterable[str]) -> UsageError:
     """Return the error for a value that a parameter of a view (None: of several) does not take."""
     known = tuple(choices)
-    return UsageError(f"{f'{view}: ' if view else ''}{parameter} is one of {', '.join(known)}, not {value!r}", subject=parameter, value=value,
+    where = f"{view}: " if view else ""
+    return UsageError(f"{where}{parameter} is one of {', '.join(known)}, not {value!r}", subject=parameter, value=value,
                       choices=known, view=view)
 
 

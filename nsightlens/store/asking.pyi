@@ -3903,7 +3903,7 @@ class Asking:
     @overload
     def view(
         self,
-        name: Literal["step_timeline"],
+        name: Literal["step_timeline", "trace_view"],
         *,
         which_step: int | None = ...,
         only_run: _Names | None = ...,
