@@ -195,7 +195,9 @@ def test_ingest_and_show_need_no_pandas(tmp_path: Path) -> None:
 def test_a_question_to_a_store_loads_nothing_that_reads_captures(bundled_store: Path) -> None:
     code = f"import nsightlens\nwith nsightlens.open({str(bundled_store)!r}) as store: store.sql('SELECT 1')"
     _light(code, {"torch", "matplotlib", "rich", "nsightlens.readers.formats", "nsightlens.attribution", "nsightlens.matching",
-                  "nsightlens.pipeline", "nsightlens.store.swept", "pyarrow.compute", "pyarrow.parquet", "multiprocessing"})
+                  "nsightlens.names.kernel_names", "nsightlens.pipeline", "nsightlens.store.swept", "pyarrow.compute",
+                  "pyarrow.parquet", "multiprocessing"})
+
 
 
 def test_pyarrow_still_finds_pandas_when_asked() -> None:

@@ -127,7 +127,7 @@ def _profiler(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     known = {(process.row["profile_id"], process.row["process_id"]): process for process in processes}
     for row in ask(_HELD_UP, []).to_pylist():
         process = known.get((row["profile_id"], row["process_id"]))
-        if process is not None and 100 * row["profiler_ns"] > ADVICE["profiler"].limit_pct * row["span_ns"]:
+        if process is not None:
             held = Process(process.row, row["span_ns"], {})
             yield from fired(held, "profiler", f"{row['tool']} itself held up threads of the process", row["profiler_ns"])
     runs = {process.run for process in processes}

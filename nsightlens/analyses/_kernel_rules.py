@@ -17,7 +17,7 @@ import pyarrow as pa
 from nsightlens.analyses import Ask
 from nsightlens.analyses._finding import Key, Process, Row, exceeds, fired, key, span
 from nsightlens.analyses._on_path import OnPath
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 from nsightlens.views import registry
 
 _INTERVAL_NS = 100_000

@@ -10,8 +10,10 @@ is named only where it came later than the second last by more than the clocks c
 @needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
-@assumes A rank that its previous collective, of another group, released later than the second last came late for that.
-@assumes Such lateness is followed back over calls of one kind in two groups, at most 1,000, or is nobody's.
+@assumes A rank whose previous collective ended later than that of the second last, another call, came late for that.
+@assumes Of ranks that the clocks cannot tell apart each may be the second last: what they differ by is undecided.
+@assumes Such lateness is followed back over calls of one kind (operation, payload, ranks; known) of two groups, 1,000 at most.
+@assumes Of it a rank has what the call would have begun earlier without it; what is within the clocks, or left, is nobody's.
 @assumes Captures without an execution_id belong to one execution per run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
@@ -37,6 +39,7 @@ is named only where it came later than the second last by more than the clocks c
 @column lag_ns            How much later the last rank came than the second last.
 @column lag_threshold_ns  Lag above which the last rank is named; NULL where unknown: then no rank is named.
 @column inherited_ns      Part of lag_ns that the last rank had from its previous collective, which released it later.
+@column undecided_ns      Part of lag_ns that it may have had from there: it depends on who came second last, which is not known.
 @column propagated_wait_ns Waits of all ranks in later collectives that come from the last rank's own lateness in this one.
 @column ranks             Ranks whose part of the call is known.
 """
@@ -53,7 +56,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split, sums
 from nsightlens.errors import not_a_choice
 from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
 from nsightlens.matching.propagation import Arrivals, after, propagated
@@ -78,7 +81,7 @@ _SCHEMA = pa.schema([
     ("collective", pa.string()), ("message_bytes", pa.int64()), ("rank", pa.int32()), ("kernel_id", pa.int64()),
     ("arrival_ns", pa.int64()), ("wait_ns", pa.int64()), ("transfer_ns", pa.int64()), ("last_rank", pa.int32()),
     ("lag_ns", pa.int64()), ("lag_threshold_ns", pa.int64()), ("inherited_ns", pa.int64()),
-    ("propagated_wait_ns", pa.int64()), ("ranks", pa.int32()),
+    ("undecided_ns", pa.int64()), ("propagated_wait_ns", pa.int64()), ("ranks", pa.int32()),
 ])
 
 
@@ -292,13 +295,15 @@ def _table(execution: Execution, fitted: bool, lag_threshold_ns: int | None) -> 
     limit = np.where(lag == MISSING, MISSING, limits(second, last))
     is_named = (limit != MISSING) & (lag > limit)
     begins = np.flatnonzero(np.diff(call, prepend=-1))
-    arrivals = Arrivals(call, start, parts.end, parts.released, second, last, is_named, parts.group[begins], parts.kind[begins])
+    arrivals = Arrivals(call, start, parts.end, parts.released, second, last, lag, is_named, parts.group[begins],
+                        parts.kind[begins], limits)
+    inherited, most = arrivals.inherited
     wait = after(start, last[call], start, every)
-    waited = np.add.reduceat(np.maximum(wait, 0), begins)
+    waited = sums(np.maximum(wait, 0), begins)
     row = execution.row[parts.place]
     of_call = {
-        "last_rank": parts.rank[last], "inherited_ns": np.minimum(lag, arrivals.later(second, last)),
-        "propagated_wait_ns": propagated(arrivals, waited, lag, limits)}
+        "last_rank": parts.rank[last], "inherited_ns": inherited, "undecided_ns": most - inherited,
+        "propagated_wait_ns": propagated(arrivals, waited)}
     return _output(execution, parts, row, {
         "call_index": call - call[begins][np.searchsorted(parts.group[begins], parts.group)],
         "step": integers(execution.rows["step"])[row[begins]][call], "rank": parts.rank,

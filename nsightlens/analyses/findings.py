@@ -188,7 +188,8 @@ def _groups(matched: pa.Table, named: Groups) -> dict[tuple[str, str, int], str]
         names[row["run"], row["tool"]].add(row["group_name"] or "")
     last = matched.filter(pc.equal(matched["last_rank"], matched["rank"]))
     keys = ["run", "tool", "rank", "group_name"]
-    own = last.append_column("own_ns", pc.subtract(last["lag_ns"], last["inherited_ns"])).select([*keys, "own_ns"])
+    own_ns = pc.subtract(pc.subtract(last["lag_ns"], last["inherited_ns"]), last["undecided_ns"])
+    own = last.append_column("own_ns", own_ns).select([*keys, "own_ns"])
     rows = own.group_by(keys, use_threads=False).aggregate([([], "count_all"), ("own_ns", "sum")]).to_pylist()
     rows.sort(key=lambda row: (row["own_ns_sum"], row["group_name"] or ""))
     several = {run for run, those in names.items() if len(those) > 1}

@@ -4,8 +4,8 @@ A row is one rank in one step of one execution; step is NULL for collectives out
 where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
 whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
 It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. The
-wait_ns of all ranks exceeds others_wait_ns by the waits without a known cause (the last rank is unknown, or slow transfers
-delayed it).
+wait_ns of all ranks exceeds others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or
+several ranks at once delayed it, or it is undecided what did).
 @scope run
 @topic ranks
 @needs collectives, ranks
@@ -23,13 +23,14 @@ delayed it).
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited for it: in these, less what it inherited, and in later ones.
-@column propagated_wait_ns The part of that in later collectives of any group: their last rank was late because this one had been.
+@column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
+@column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
+@column undecided_delay_ns Its lags that may be inherited or not: it depends on who came second last (see collective_match).
 @column lag_threshold_ns   Largest lag that would not have been enough to name a rank.
 """
 
@@ -43,12 +44,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, collective_match
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, medians, nullable, numbered
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, medians, nullable, numbered, sums
 from nsightlens.matching.propagation import share
 
 _KEYS = ("run", "tool", "execution_id")
 _NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns",
-            "propagated_wait_ns")
+            "undecided_ns", "propagated_wait_ns")
 _TYPES = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "rank": pa.int32()}
 
 
@@ -99,26 +100,32 @@ def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Places, rank
     """Return _FIGURES of each group. first: the first row of each call. row, group, rank: of what is summed."""
     wait, lag = np.maximum(parts["wait_ns"], 0), parts["lag_ns"]
     is_last = (parts["last_rank"] == parts["rank"]) & (parts["last_rank"] != MISSING)
-    inherited = np.where(is_last, parts["inherited_ns"], 0)
-    waited = np.repeat(np.add.reduceat(wait, first), np.diff(first, append=len(wait)))
-    later = np.where(is_last, parts["propagated_wait_ns"], 0)
-    of_others = np.where(is_last, waited - share(waited, inherited, np.where(is_last, lag, 1)) + later, 0)
+    inherited, undecided, later = (np.where(is_last, parts[name], 0)
+                                   for name in ("inherited_ns", "undecided_ns", "propagated_wait_ns"))
+    own = np.where(is_last, lag - inherited - undecided, 0)
+    waited = np.repeat(sums(wait, first), np.diff(first, append=len(wait)))
+    direct = np.where(is_last, share(waited, own, np.where(is_last, lag, 1)), 0)
     order = np.argsort(group, kind="stable")
     start = np.flatnonzero(np.diff(group[order], prepend=-1))
     known = rank[order][start] != MISSING
-    summands = {"times_last": is_last, "caused_delay_ns": np.where(is_last, lag - inherited, 0), "inherited_delay_ns": inherited,
-                "others_wait_ns": of_others, "propagated_wait_ns": later, "wait_ns": wait}
+
+    def added(values: npt.NDArray[Any]) -> Int:
+        return np.where(known, sums(values[row][order], start), MISSING)
+
+    summands = {"times_last": is_last, "caused_delay_ns": own, "inherited_delay_ns": inherited,
+                "others_wait_ns": _total(direct, later), "propagated_wait_ns": later, "wait_ns": wait}
     arrival = np.where(rank == MISSING, MISSING, parts["arrival_ns"][row])
     return {
         "collectives": np.diff(start, append=len(order)),
-        **{name: np.where(known, _sums(values[row][order], start), MISSING) for name, values in summands.items()},
+        **{name: added(values) for name, values in summands.items()},
         "median_arrival_ns": medians(arrival, group, len(start)),
         "max_arrival_ns": np.maximum.reduceat(arrival[order], start),
+        "undecided_delay_ns": added(undecided),
         "lag_threshold_ns": np.maximum.reduceat(parts["lag_threshold_ns"][row][order], start),
     }
 
 
-def _sums(values: npt.NDArray[Any], start: Int) -> Int:
-    """Return the sum of each stretch of values from `start` on; MISSING where it has more than 63 bits: no such time was."""
-    fits = np.abs(np.add.reduceat(values, start, dtype=np.float64)) < np.iinfo(np.int64).max
-    return np.where(fits, np.add.reduceat(values, start, dtype=np.int64), MISSING)
+def _total(one: Int, other: Int) -> Int:
+    """Return the sum of two columns that are not negative; MISSING where one is, or the sum has more than 63 bits."""
+    total = one + other
+    return np.where((one == MISSING) | (other == MISSING) | (total < 0), MISSING, total)

@@ -1,9 +1,9 @@
 """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a verdict.
 
-The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it. A straggler
-is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even share of all delay;
-always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last rank is unknown, with
-the uncertainty that hides it.
+The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it, or for
+nobody. A straggler is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even
+share of all delay; always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last
+rank is unknown, with the uncertainty that hides it.
 @scope run
 @alias get_potential_stragglers
 @topic ranks
@@ -21,15 +21,16 @@ the uncertainty that hides it.
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags behind the second last, less inherited.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited for it: in these, less what it inherited, and in later ones.
-@column propagated_wait_ns The part of that in later collectives of any group: their last rank was late because this one had been.
+@column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
+@column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
 @column max_arrival_ns     The largest of these.
+@column undecided_delay_ns Its lags that may be inherited or not: it depends on who came second last (see collective_match).
 @column lag_threshold_ns   Largest lag that would not have been enough to name a rank.
-@column verdict            straggler; late (was last at least once); held up (and mostly inherited it); on time; or: cannot tell.
+@column verdict            straggler; late (was last once); held up (mostly inherited it); late or held up; on time; cannot tell.
 """
 
 from __future__ import annotations
@@ -74,4 +75,7 @@ def _verdict(row: dict[str, Any], delays: list[int]) -> str:
     large = mine * len(delays) >= _SHARE * sum(delays)
     if (most or large) and mine > row["lag_threshold_ns"]:
         return "straggler"
-    return "held up" if row["inherited_delay_ns"] > mine else "late"
+    inherited, undecided = row["inherited_delay_ns"], row["undecided_delay_ns"]
+    if inherited > mine + undecided:
+        return "held up"
+    return "late or held up" if inherited + undecided > mine else "late"

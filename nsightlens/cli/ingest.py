@@ -226,7 +226,7 @@ def count(number: int, what: str) -> str:
 
 
 def say(text: str, severity: str = "") -> None:
-    from nsightlens.names import printable
+    from nsightlens.names.distinct import printable
 
     shown = hint(printable(text))
     click.echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store

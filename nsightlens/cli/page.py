@@ -14,7 +14,7 @@ import click
 from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import hint
 from nsightlens.cli.tables import Column, output_width
-from nsightlens.names import printable
+from nsightlens.names.distinct import printable
 from nsightlens.views.figures import MISSING
 
 _Row = TypeVar("_Row")

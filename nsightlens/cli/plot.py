@@ -14,7 +14,7 @@ from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
 from nsightlens.errors import UsageError
-from nsightlens.names import printable
+from nsightlens.names.distinct import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from collections import defaultdict
 from nsightlens.cli.asked import Page, Row, Section, best
 from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
 from nsightlens.cli.tables import Column
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 from nsightlens.views.figures import duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
@@ -94,6 +94,8 @@ def _delays(shown: list[Row]) -> None:
         Column("delay", [duration(row["caused_delay_ns"]) for row in shown], 8),
         *([Column("held up", [duration(row["inherited_delay_ns"]) for row in shown], 4)]
           if any(row["inherited_delay_ns"] for row in shown) else []),
+        *([Column("late or held up", [duration(row["undecided_delay_ns"]) for row in shown], 1)]
+          if any(row["undecided_delay_ns"] for row in shown) else []),
         Column("others waited", [duration(row["others_wait_ns"]) for row in shown], 6),
         Column("waited itself", [duration(row["wait_ns"]) for row in shown], 5),
         Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),

@@ -16,7 +16,7 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -40,7 +40,7 @@ def command(
 
     from nsightlens.discovery import mixture
     from nsightlens.discovery.files import find
-    from nsightlens.names import printable
+    from nsightlens.names.distinct import printable
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
     rows = [_row(f) for f in found]

@@ -11,7 +11,7 @@ from nsightlens.cli.asked import TIMELINE, Page, Row, Section, best
 from nsightlens.cli.findings_page import sentences
 from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
 from nsightlens.cli.tables import Column
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 from nsightlens.names.process_label import process_label
 from nsightlens.views import finding_cards
 from nsightlens.views.figures import MISSING, duration, number, share, size, spans

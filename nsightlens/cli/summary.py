@@ -49,7 +49,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     from nsightlens.cli.captures import opened as opened_store
     from nsightlens.cli.page import page_width
     from nsightlens.cli.sections import ordered
-    from nsightlens.names import printable
+    from nsightlens.names.distinct import printable
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()

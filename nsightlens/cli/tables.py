@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightlens.cli.colour import painted
-from nsightlens.names import printable, shortened
+from nsightlens.names.distinct import printable, shortened
 from nsightlens.views.figures import MISSING, duration, rate, size
 
 GAP = "   "

@@ -98,6 +98,13 @@ def medians(values: Int, group: npt.NDArray[Any], groups: int) -> Int:
     return found
 
 
+def sums(values: npt.NDArray[Any], start: Int) -> Int:
+    """Return the sum of each stretch of integers from `start` on; MISSING where it has one, or more than 63 bits."""
+    total, rough = (np.add.reduceat(values, start, dtype=kind) for kind in (np.int64, np.float64))
+    fits = np.abs(total - rough) < 2.0**62
+    return np.where(fits & (np.minimum.reduceat(values, start) != MISSING), total, MISSING)
+
+
 def lookup(indices: npt.NDArray[Any], values: Sequence[str | None]) -> pa.DictionaryArray:
     """Return values[indices] as dictionary text; a None value is NULL."""
     known = list(dict.fromkeys(v for v in values if v is not None))

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import names
 from nsightlens.columns.arrays import Hash, Places, hash_rows, integers, lookup
+from nsightlens.names import kernel_names as names
+from nsightlens.names.demangle import demangle
 
 _CONFIGURATION = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
@@ -61,7 +62,7 @@ class KernelNames:
 
 def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -> KernelNames:
     """Return what follows from names as `tool` recorded them: (name, mangled name), the second read where there is no first."""
-    known = [name if name is not None else (names.demangle(m) if m else None) for name, m in recorded]
+    known = [name if name is not None else (demangle(m) if m else None) for name, m in recorded]
     distinct = list(dict.fromkeys(n for n in known if n is not None))
     by_name = dict(zip(distinct, names.kernel_keys(distinct, tool), strict=True))
     keys = [by_name[n] if n is not None else None for n in known]

@@ -25,12 +25,12 @@ def unexported(roots: Iterable[str | Path]) -> list[Found]:
 
 
 def export_reports(
-    reports: list[Found], nsys: str | None = None, jobs: int = 1, on_done: Callable[[int, Done], None] | None = None,
+    reports: list[Found], nsys: str | None, jobs: int, on_done: Callable[[int, Done], None] | None = None,
 ) -> list[Done]:
     """Export reports, each into <stem>.sqlite beside it, and return what became of them, in the order in which they ended.
 
-    nsys: the program [on PATH]. jobs: how many run at a time. Raises NsightlensError where there is no nsys; a report that cannot
-    be exported stops no other.
+    nsys: the program; None: the one on PATH. jobs: how many run at a time. Raises NsightlensError where there is no nsys; a
+    report that cannot be exported stops no other.
     """
     if reports and shutil.which(nsys or "nsys") is None:
         raise NsightlensError(f"{nsys or 'nsys'} is not here, and {len(reports)} reports need it. Load its module, or name it: "

@@ -5,28 +5,56 @@ later. That came from what the last rank of P did (it arrived later than the las
 What the last rank of P arrived later than that of Q, it had in part from the calls that released those two, and so on, call
 by call towards the beginning, until one call released both. What is left of a lag at each stage is at most what was left of
 it at the stage after, so that the shares add up to the lag; each is its share of what all ranks waited in the call.
+
+Where the clocks cannot tell which rank S was, or which was the last of Q, each of those that it may have been is compared with:
+a part is whose it is by all of them, and what is between them is nobody's. A part is also no more than what the call would
+have begun earlier without it, as the other late ranks of that call would still have come when they did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from nsightlens.columns.arrays import MISSING, Int, Mask
+from nsightlens.columns.arrays import MISSING, Int, Mask, sums
 
 _FARTHEST = 1000
 """Calls over which a delay is followed back: what comes from further back belongs to nobody."""
+_AT_ONCE = 1 << 12
+"""Calls that are followed back together."""
+_ENDLESS = np.iinfo(np.int64).max
+_SAFE = 1 << 62
+"""A product below has no more than 63 bits, however its floating-point estimate was rounded."""
 
 
 @dataclass(frozen=True, slots=True)
+class Several:
+    """Some parts of each call: `begin` is where those of a call stand in `parts`, `size` how many they are."""
+
+    parts: Int
+    begin: Int
+    size: Int
+
+    def of(self, calls: Int) -> tuple[Int, Int]:
+        """Return the parts of all `calls`, and before them the place in `calls` of the one that each is of."""
+        size = self.size[calls]
+        owner = np.repeat(np.arange(len(calls)), size)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(size) - size, size)
+        return owner, self.parts[self.begin[calls][owner] + within]
+
+
+@dataclass(frozen=True)
 class Arrivals:
     """The parts of calls, sorted by call: their times on one clock (MISSING: on none); and of each call who came when.
 
     call, start, end: of each part. released: the part that its rank's previous collective is, -1 for none. second, last: of
-    each call, the parts that began so; -1 for none. is_named: whether its last rank is known for certain. group, kind: a
-    number for its communicator, and for its operation, payload and number of ranks; kind is -1 where unknown: like no other.
+    each call, the parts that began so; -1 for none. lag: by how many ns the one began after the other. is_named: whether the
+    last rank is known for certain. group, kind: a number for its communicator, and for its operation, payload and number of
+    ranks; kind is -1 where unknown: like no other. limit: by how many ns the starts of two parts may be misplaced against
+    each other, MISSING where unknown.
     """
 
     call: Int
@@ -35,9 +63,11 @@ class Arrivals:
     released: Int
     second: Int
     last: Int
+    lag: Int
     is_named: Mask
     group: Int
     kind: Int
+    limit: Callable[[Int, Int], Int]
 
     def later(self, one: Int, other: Int) -> Int:
         """Return by how many ns the call before the part `other` ended later than that before `one`; 0 where they are one."""
@@ -45,12 +75,41 @@ class Arrivals:
         apart = after(self.end, second, self.end, first)
         return np.where((apart == MISSING) | (self.call[first] == self.call[second]), 0, np.maximum(apart, 0))
 
-    def released_as_one(self) -> Mask:
-        """Return of each call whether one earlier call released all of its ranks: then it came from there, whoever was last."""
-        begins = np.flatnonzero(np.diff(self.call, prepend=-1))
+    @cached_property
+    def lasts(self) -> Several:
+        """The parts of each call that may have begun last: the clocks cannot tell them from the last."""
+        return self._tied(self.last, np.ones(len(self.call), dtype=np.bool_))
+
+    @cached_property
+    def seconds(self) -> Several:
+        """The parts of each call that may have begun second last, whatever its last was."""
+        return self._tied(self.second, np.arange(len(self.call)) != self.last[self.call])
+
+    def _tied(self, of_call: Int, chosen: Mask) -> Several:
+        every, which = np.arange(len(self.call)), of_call[self.call]
+        earlier = after(self.start, which, self.start, every)
+        chosen = chosen & (earlier != MISSING) & ((every == which) | (earlier <= np.maximum(self.limit(every, which), 0)))
+        size = np.bincount(self.call[chosen], minlength=len(of_call))
+        return Several(np.flatnonzero(chosen), np.cumsum(size) - size, size)
+
+    @cached_property
+    def inherited(self) -> tuple[Int, Int]:
+        """The least and the most, over all ranks that may have come second last, that each lag is due to an earlier call."""
+        owner, seconds = self.seconds.of(np.arange(len(self.last)))
+        apart = self.later(seconds, self.last[owner])
+        least, most = (extreme(apart, owner, len(self.last)) for extreme in (_least, _most))
+        return np.minimum(least, self.lag), np.minimum(most, self.lag)
+
+    @cached_property
+    def held(self) -> Int:
+        """By how many ns each last rank, and all that the same call had released, came later than the others; 0 in doubt."""
+        last = self.last[self.call]
+        behind = after(self.start, last, self.start, np.arange(len(self.call)))
+        doubt = self.limit(np.arange(len(self.call)), last)
+        behind[(doubt == MISSING) | (behind <= np.maximum(doubt, 0))] = 0
         before = np.where(self.released < 0, -1, self.call[self.released])
-        least, most = (ends.reduceat(before, begins) for ends in (np.minimum, np.maximum))
-        return np.asarray((least == most) & (least >= 0))
+        others = np.flatnonzero((before != before[last]) & (self.start != MISSING))
+        return _least(behind[others], self.call[others], len(self.last), _ENDLESS)
 
 
 def after(times: Int, which: Int, others: Int, other: Int) -> Int:
@@ -61,39 +120,94 @@ def after(times: Int, which: Int, others: Int, other: Int) -> Int:
 
 
 def share(waited: Int, part: Int, lag: Int) -> Int:
-    """Return the share of a wait that `part` of a lag causes, in whole ns: all of it for all of the lag, none for none."""
+    """Return the share of a wait that `part` of a lag causes, in whole ns: all of it for all of the lag, none for none.
+
+    A wait that is MISSING has MISSING shares.
+    """
     divisor = np.maximum(lag, 1)
-    fits = waited.astype(np.float64) * lag < np.iinfo(np.int64).max
-    inner = np.where(fits, waited * part // divisor, np.floor(waited * (part / divisor)).astype(np.int64))
-    return np.where(part <= 0, 0, np.where(part >= lag, waited, inner))
+    part = np.clip(part, 0, divisor)
+    whole, rest = waited // divisor, waited % divisor
+    large = rest.astype(np.float64) * part >= _SAFE
+    inner = rest * part // divisor
+    inner[large] = rest[large].astype(object) * part[large] // divisor[large]
+    return np.where(waited == MISSING, MISSING, np.where(lag <= 0, 0, whole * part + inner))
 
 
-def propagated(arrivals: Arrivals, waited: Int, lag: Int, limit: Callable[[Int, Int], Int]) -> Int:
+def propagated(arrivals: Arrivals, waited: Int) -> Int:
     """Return, for each call, what ranks waited in later calls because its last rank came late to it by itself; ns.
 
-    waited: what all ranks together waited in each call. lag: of its last rank. limit: by how many ns the starts of two parts
-    may be misplaced against each other, MISSING where unknown: nothing within it is passed on. Calls are compared only with
-    calls of the same kind in another communicator, and where it is known who was last, or one call released all.
+    waited: what all ranks together waited in each call. Calls are compared only with calls of the same kind in another
+    communicator, and nothing within the uncertainty of the clocks is passed on.
     """
-    found = np.zeros(len(lag), dtype=np.int64)
-    is_known = arrivals.is_named | arrivals.released_as_one()
-    origin = np.flatnonzero(arrivals.is_named)
-    late, early = arrivals.last[origin], arrivals.second[origin]
-    left = np.minimum(lag[origin], arrivals.later(early, late))
+    found = [np.zeros((2, 0), dtype=np.int64)]
+    origins = np.flatnonzero(arrivals.is_named & (arrivals.inherited[0] > 0))
+    for first in range(0, len(origins), _AT_ONCE):
+        found += _followed(arrivals, waited, origins[first : first + _AT_ONCE])
+    call, passed_on = np.concatenate(found, axis=1)
+    order = np.argsort(call, kind="stable")
+    begins = np.flatnonzero(np.diff(call[order], prepend=-1))
+    total = np.zeros(len(waited), dtype=np.int64)
+    total[call[order][begins]] = sums(passed_on[order], begins)
+    return total
+
+
+def _followed(arrivals: Arrivals, waited: Int, origin: Int) -> Iterator[Int]:
+    """Yield, at each stage, calls and what ranks waited in one of the calls `origin` for what the last rank did there.
+
+    other: the call that held up the last rank. owner, one: the place of an origin, and a call that it is compared with.
+    """
+    left = arrivals.inherited[0][origin]
+    other = arrivals.call[arrivals.released[arrivals.last[origin]]]
+    owner, parts = arrivals.seconds.of(origin)
     for _ in range(_FARTHEST):
+        owner, one = _alike(arrivals, other, owner, arrivals.call[arrivals.released[parts]])
+        late, early = arrivals.last[other], arrivals.last[one]
+        doubt = _most(_limits(arrivals, early, late[owner]), owner, len(other))
+        arrived = np.minimum(left, _least(after(arrivals.start, late[owner], arrivals.start, early), owner, len(other)))
+        arrived = np.where(arrived > doubt, arrived, 0)
+        place, parts = arrivals.lasts.of(one)
+        owner = owner[place]
+        apart = arrivals.later(parts, late[owner])
+        least, most = (np.minimum(extreme(apart, owner, len(other)), arrived) for extreme in (_least, _most))
+        own = np.minimum(arrived - most, (arrivals.lag - arrivals.inherited[1])[other])
+        own = np.where(arrivals.is_named[other] & (own > doubt), own, 0)
+        above = (arrivals.lag[origin] - most, arrivals.lag[origin] - most - own)
+        due, rest = (share(waited[origin], part, arrivals.lag[origin]) for part in above)
+        yield np.stack([other, np.where(due == MISSING, MISSING, due - rest)])[:, own > 0]
+        left = np.minimum(least, arrivals.held[other])
         goes_on = left > 0
-        origin, left = origin[goes_on], left[goes_on]
-        if not len(origin):
+        if not goes_on.any():
             break
-        one, other = (arrivals.call[arrivals.released[part[goes_on]]] for part in (early, late))
-        early, late = arrivals.last[one], arrivals.last[other]
-        arrived = np.minimum(after(arrivals.start, late, arrivals.start, early), left)
-        doubt = limit(early, late)
-        is_alike = (arrivals.kind[one] == arrivals.kind[other]) & (arrivals.kind[one] >= 0)
-        is_alike &= (arrivals.group[one] != arrivals.group[other])
-        is_sure = is_known[other] & (doubt != MISSING) & (arrived > np.maximum(doubt, 0))
-        arrived = np.where(is_alike & is_sure, arrived, 0)
-        left = np.minimum(arrived, arrivals.later(early, late))
-        own = share(waited[origin], arrived, lag[origin]) - share(waited[origin], left, lag[origin])
-        np.add.at(found, other, np.where(arrivals.is_named[other] & (arrived - left > np.maximum(doubt, 0)), own, 0))
+        kept = goes_on[owner]
+        owner, parts = (np.cumsum(goes_on) - 1)[owner[kept]], parts[kept]
+        origin, left, other = origin[goes_on], left[goes_on], arrivals.call[arrivals.released[late[goes_on]]]
+
+
+def _alike(arrivals: Arrivals, other: Int, owner: Int, one: Int) -> tuple[Int, Int]:
+    """Return, once each, the pairs of an owner and a call that its `other` may be compared with, sorted by owner."""
+    mine = other[owner]
+    is_alike = (arrivals.kind[one] == arrivals.kind[mine]) & (arrivals.kind[one] >= 0)
+    is_alike &= arrivals.group[one] != arrivals.group[mine]
+    calls = len(arrivals.last)
+    pairs = np.unique(owner[is_alike] * calls + one[is_alike])
+    return pairs // calls, pairs % calls
+
+
+def _limits(arrivals: Arrivals, early: Int, late: Int) -> Int:
+    """Return by how many ns two parts may be misplaced against each other; endless where unknown."""
+    limit = arrivals.limit(early, late)
+    return np.where(limit == MISSING, _ENDLESS, np.maximum(limit, 0))
+
+
+def _least(values: Int, owner: Int, owners: int, of_none: int = 0) -> Int:
+    """Return the least value of each owner; owner is sorted."""
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    found = np.full(owners, of_none)
+    if len(begins):
+        found[owner[begins]] = np.minimum.reduceat(values, begins)
     return found
+
+
+def _most(values: Int, owner: Int, owners: int) -> Int:
+    """Return the largest value of each owner, 0 for none; owner is sorted."""
+    return -_least(-values, owner, owners)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens import names
 from nsightlens.attribution import attribute, launch_correlation, overruns
 from nsightlens.attribution.attribute import CallSearch, PlacedWork
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
@@ -22,6 +21,7 @@ from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, numbere
 from nsightlens.columns.derived import KernelNames, kernel_names
 from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.spilled import LongColumn, SpillFolder, whole
+from nsightlens.names import kernel_names as names
 from nsightlens.pipeline.identified import Identified
 from nsightlens.pipeline.recorded import Recorded
 

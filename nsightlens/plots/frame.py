@@ -17,7 +17,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from nsightlens.errors import NsightlensError
-from nsightlens.names import shortened
+from nsightlens.names.distinct import shortened
 from nsightlens.names.process_label import process_label
 
 Row = dict[str, Any]

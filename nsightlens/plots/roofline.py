@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
-from nsightlens.names import labels as names_of
+from nsightlens.names.kernel_names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times

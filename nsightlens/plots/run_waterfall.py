@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nsightlens.analyses.run_waterfall import called
-from nsightlens.names import shortened
+from nsightlens.names.distinct import shortened
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette

@@ -6,7 +6,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsightlens.names import labels
+from nsightlens.names.kernel_names import labels
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette

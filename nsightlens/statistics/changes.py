@@ -121,11 +121,12 @@ def _of_recordings(
     pairs: Mapping[str, Sequence[Recordings]], absent: Mapping[str, str], limit: float, threshold_pct: float,
 ) -> dict[str, Change]:
     """Return changes that are undecided: one recording of each run shows nothing of how runs vary."""
-    tested = [item for item in pairs if item not in absent and min(side[0].count for side in pairs[item]) >= FEWEST]
+    tested = [item for item, ((base,), (other,)) in pairs.items()
+              if item not in absent and min(base.count, other.count) >= FEWEST]
     found = _tested(tested, *(_samples(pairs[item][side][0] for item in tested) for side in (0, 1)))
     changes = {}
-    for item, (base, other) in pairs.items():
-        before, after = base[0].mean, other[0].mean
+    for item, ((base,), (other,)) in pairs.items():
+        before, after = base.mean, other.mean
         seen = absent.get(item, "no interval")
         if item in found:
             seen = _verdict(before, after, found[item], limit, threshold_pct, ("longer", "shorter"))

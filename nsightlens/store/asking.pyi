@@ -184,6 +184,8 @@ class Asking:
             lag_ns: How much later the last rank came than the second last.
             lag_threshold_ns: Lag above which the last rank is named; NULL where unknown: then no rank is named.
             inherited_ns: Part of lag_ns that the last rank had from its previous collective, which released it later.
+            undecided_ns: Part of lag_ns that it may have had from there: it depends on who came second last, which is
+                not known.
             propagated_wait_ns: Waits of all ranks in later collectives that come from the last rank's own lateness in
                 this one.
             ranks: Ranks whose part of the call is known.
@@ -3172,7 +3174,8 @@ class Asking:
         row with rank NULL holds the collectives whose last rank is unknown. Waiting is the time between a rank's own
         start and the last rank's start of the same call. It is counted once: for the rank that came last, or for
         those that had held that one up, in the step in which they did. The wait_ns of all ranks exceeds
-        others_wait_ns by the waits without a known cause (the last rank is unknown, or slow transfers delayed it).
+        others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or several ranks
+        at once delayed it, or it is undecided what did).
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -3186,17 +3189,19 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags behind the second last, less
-                inherited.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
+                may have.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
-            others_wait_ns: How long the other ranks together waited for it: in these, less what it inherited, and in
+            others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
                 later ones.
-            propagated_wait_ns: The part of that in later collectives of any group: their last rank was late because
-                this one had been.
+            propagated_wait_ns: What ranks waited in later collectives of any group because this one was late in these
+                by itself.
             wait_ns: How long this rank waited for others, over all its collectives.
             median_arrival_ns: Median of its starts after the first rank's start.
             max_arrival_ns: The largest of these.
+            undecided_delay_ns: Its lags that may be inherited or not: it depends on who came second last (see
+                collective_match).
             lag_threshold_ns: Largest lag that would not have been enough to name a rank.
         """
 
@@ -3956,9 +3961,9 @@ class Asking:
     ) -> pa.Table:
         """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a
         verdict. The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that
-        caused it. A straggler is the rank whose caused_delay_ns is the largest, and every other rank that has at
-        least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with rank NULL
-        counts the collectives whose last rank is unknown, with the uncertainty that hides it.
+        caused it, or for nobody. A straggler is the rank whose caused_delay_ns is the largest, and every other rank
+        that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
+        rank NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -3971,19 +3976,21 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags behind the second last, less
-                inherited.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
+                may have.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
-            others_wait_ns: How long the other ranks together waited for it: in these, less what it inherited, and in
+            others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
                 later ones.
-            propagated_wait_ns: The part of that in later collectives of any group: their last rank was late because
-                this one had been.
+            propagated_wait_ns: What ranks waited in later collectives of any group because this one was late in these
+                by itself.
             wait_ns: How long this rank waited for others, over all its collectives.
             median_arrival_ns: Median of its starts after the first rank's start.
             max_arrival_ns: The largest of these.
+            undecided_delay_ns: Its lags that may be inherited or not: it depends on who came second last (see
+                collective_match).
             lag_threshold_ns: Largest lag that would not have been enough to name a rank.
-            verdict: straggler; late (was last at least once); held up (and mostly inherited it); on time; or: cannot
+            verdict: straggler; late (was last once); held up (mostly inherited it); late or held up; on time; cannot
                 tell.
         """
 

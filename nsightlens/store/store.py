@@ -22,7 +22,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
-from nsightlens.names import printable
+from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking

@@ -6,7 +6,7 @@ import html
 
 import pyarrow as pa
 
-from nsightlens.names import printable
+from nsightlens.names.distinct import printable
 from nsightlens.views.figures import MISSING, duration, number, size
 
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns")

@@ -74,7 +74,7 @@ def test_kernels_that_become_slower_say_that_the_gpu_slows_down() -> None:
     assert "clock" not in rules({"kernels": busy({}, [130] * 30 + [100] * 30), "processes": [WHERE_OF_PROCESS]})
 
 
-@pytest.mark.parametrize(("held", "fires"), [(60, True), (40, False)])
+@pytest.mark.parametrize(("held", "fires"), [(60, True), (51, True), (50, False)])
 def test_a_profiler_that_held_up_threads_is_named(held: int, fires: bool) -> None:
     rows = stepped([250] * 4) | {
         "api_calls": [WHERE | {"launch_id": 1, "name": "cudaLaunchKernel", "thread": 1, "start_ns": 0, "duration_ns": 1000}],

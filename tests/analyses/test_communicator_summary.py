@@ -65,6 +65,16 @@ def test_the_finding_counts_the_ranks_that_were_not_captured(ranks: tuple[int, .
     assert ("not captured" in found["what"]) == (said is not None) and (said or "") in found["what"]
 
 
+@pytest.mark.parametrize(("length", "fires"), [(799_999, True), (800_000, False)])
+def test_a_slow_group_that_costs_two_hundredths_of_the_run_is_no_finding(length: int, fires: bool) -> None:
+    """Four calls of 3000 ns for 1000 cost two ranks 16,000 ns."""
+    groups = [group("a", 3000), *(group(name, 1000) for name in "bcd")]
+    table = pa.Table.from_pylist([row for rows in groups for row in rows], schema=_SCHEMA)
+    process = Process({"run": "r", "tool": "kineto"}, length, {})
+    found = list(slow_links(table, [process], Groups(lambda query, values: pa.table({"run": []}))))
+    assert [row["total_ns"] for row in found] == [16_000] * fires
+
+
 def test_slow_groups_come_first() -> None:
     assert list(verdicts(group("a", 1000), group("b", 1000), group("c", 1000), group("d", 1600), group("e", 1700))) == [
         "e", "d", "a", "b", "c"]

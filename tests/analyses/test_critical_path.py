@@ -119,6 +119,17 @@ def test_a_recorded_event_says_which_work_a_stream_awaits(empty: duckdb.DuckDBPy
         ("compute", 10, 40, "first"), ("synchronisation", 50, 45, None), ("compute", 95, 20, "last")]
 
 
+def test_work_that_ends_after_the_stream_went_on_is_not_what_it_awaited(empty: duckdb.DuckDBPyConnection) -> None:
+    """The clocks, or the record, are wrong: no other work takes its place."""
+    tables = _three_streams() | {
+        "kernels": _rows("kernels", KERNELS, """1,g,1,7,10,40,1,gemm,first
+            2,g,1,9,10,10,2,gemm,early
+            3,g,1,8,48,20,6,gemm,last"""),
+        "synchronizations": _rows("synchronizations", WAITS, "1,5,1,8,8,1,stream_wait_event,31,500"),
+        "cuda_events": _rows("cuda_events", RECORDS, "1,3,1,7,31,500")}
+    assert _path(empty, tables)[-2:] == [("launch", 12, 36, None), ("compute", 48, 20, "last")]
+
+
 def test_an_event_without_a_number_is_its_last_record_before_the_wait(empty: duckdb.DuckDBPyConnection) -> None:
     tables = _three_streams() | {
         "synchronizations": _rows("synchronizations", WAITS, "1,5,1,8,8,1,stream_wait_event,31,"),

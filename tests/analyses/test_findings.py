@@ -166,8 +166,9 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
 
 def test_a_late_rank_is_named_in_its_process_group() -> None:
     """Of two groups, rank 1 comes late to the one by itself, if not as often; of one group nothing needs to be said."""
-    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last, "lag_ns": 90, "inherited_ns": had}
-            for group, last, had in (("tp", 1, 20), ("tp", 1, 90), *3 * [("dp", 1, 80)], ("dp", None, None)) for rank in range(2)]
+    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last, "lag_ns": 90, "inherited_ns": had,
+             "undecided_ns": 10 * (group == "dp")}
+            for group, last, had in (("tp", 1, 70), ("tp", 1, 90), *3 * [("dp", 1, 75)], ("dp", None, None)) for rank in range(2)]
     named = Groups(asking(catalog()))
     assert _groups(pa.Table.from_pylist(rows), named) == {("r", "nsys", 1): ", 2 times in process group tp"}
     assert _groups(pa.Table.from_pylist(rows[:4]), named) == {}

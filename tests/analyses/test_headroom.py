@@ -114,6 +114,17 @@ def test_the_gain_is_no_more_than_the_time_on_the_critical_path() -> None:
         ("k0", 50_000 - ROOF, 50_000 - ROOF, 50_000, "critical path"), ("k1", 20_000 - ROOF, 0, 0, "critical path")]
 
 
+def test_kernels_of_a_call_gain_no_more_than_their_time_on_the_critical_path() -> None:
+    """They share the roof of the call by their time; the shorter one runs in the shadow of the longer one."""
+    kernels = [{"op_range_id": 0, "start_ns": 0, "duration_ns": 50_000},
+               {"op_range_id": 0, "start_ns": 0, "duration_ns": 20_000, "stream": 8}]
+    (row,) = answered(kernels, by="op")
+    assert (row["headroom_ns"], row["max_gain_ns"], row["critical_path_ns"]) == (
+        70_000 - ROOF, 50_000 - ROOF * 50_000 // 70_000, 50_000)
+    (row,) = answered([kernel | {"process_id": None} for kernel in kernels], by="op")
+    assert (row["headroom_ns"], row["max_gain_ns"], row["critical_path_ns"]) == (70_000 - ROOF, 70_000 - ROOF, None)
+
+
 def test_without_a_process_there_is_no_path_and_the_gain_is_the_headroom() -> None:
     rows = answered([{"process_id": None}])
     assert [(row["max_gain_ns"], row["critical_path_ns"], row["gain_limit"]) for row in rows] == [

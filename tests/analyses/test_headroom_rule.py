@@ -22,3 +22,7 @@ def test_a_kernel_below_half_of_its_roof_is_named() -> None:
     assert (row["total_ns"], row["of_ns"], row["confidence"]) == (20_000 - 6883, 20_000, "low")
     assert row["what"].startswith("the kernel mm runs at 34 % of its compute roof (1 launches")
     assert "headroom" not in rules(product(13_700))
+
+
+def test_its_share_of_the_roof_is_rounded() -> None:
+    assert "runs at 28 % of its compute roof" in rules(product(24_900))["headroom"]["what"], "27.6 %"

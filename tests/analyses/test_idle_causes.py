@@ -191,6 +191,18 @@ def test_how_long_the_thread_ran_on_no_cpu(empty: duckdb.DuckDBPyConnection, sta
     assert rows == dict(zip(("call", "cpu", "launch", "synchronisation"), off, strict=True)) | {"unlinked": None}
 
 
+def test_a_share_is_rounded_to_a_tenth_and_time_off_the_cpu_counts_from_where_a_part_begins(
+        empty: duckdb.DuckDBPyConnection) -> None:
+    """A gap of 300 ns: 100 in a call that began right behind the first kernel, 200 until the next launch returns."""
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, "1,1,0,5,cudaLaunchKernel\n2,1,10,100,cudaMalloc\n3,1,305,5,cudaLaunchKernel"),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,5,5,1,k1\n2,g,1,7,310,10,3,k2"),
+        "thread_states": _rows("thread_states", STATES, "1,1,0,off_cpu"),
+    }
+    assert [(row["cause"], row["idle_ns"], row["idle_pct"], row["off_cpu_ns"]) for row in _all(empty, tables)] == [
+        ("cpu", 195, 65.0, 195), ("call", 100, 33.3, 100), ("launch", 5, 1.7, 5)]
+
+
 def test_of_threads_some_of_which_are_unknown_nothing_is_summed(empty: duckdb.DuckDBPyConnection) -> None:
     tables = {
         "api_calls": _rows("api_calls", CALLS, "1,1,0,5,cudaLaunchKernel\n2,1,50,5,cudaLaunchKernel\n3,2,90,5,cudaLaunchKernel"),

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import nsightlens as nl
 from benchmarks import job_input
+from nsightlens.analyses import straggler
 from nsightlens.cli.compare import command
 from nsightlens.store.store import Store
 from tests.conftest import Shared
@@ -68,6 +69,12 @@ def test_compare_ranks_names_the_late_rank_with_each_tool(store: Store) -> None:
 
 
 JOB = job_input.job(32, 12)
+
+
+@pytest.mark.parametrize(("delay", "verdict"), [(1000, "late"), (1001, "straggler")])
+def test_a_delay_that_the_clocks_may_have_made_makes_no_straggler(delay: int, verdict: str) -> None:
+    row = {"rank": 1, "times_last": 1, "caused_delay_ns": delay, "lag_threshold_ns": 1000, "inherited_delay_ns": 0}
+    assert straggler._verdict(row, [delay, 0]) == verdict
 
 
 def _simulate(folder: Path) -> None:

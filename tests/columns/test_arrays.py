@@ -1,4 +1,4 @@
-"""Numbers for values, stretches of keys and medians, against plain Python."""
+"""Numbers for values, stretches of keys, medians and sums, against plain Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nsightlens.columns.arrays import MISSING, distinct, medians, numbered, split
+from nsightlens.columns.arrays import MISSING, distinct, medians, numbered, split, sums
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,3 +38,13 @@ def test_places_are_split_by_key_in_their_order() -> None:
     places, keys = np.array([9, 8, 7, 6, 5]), np.array([2, 0, 2, 0, 1])
     assert [(key, part.tolist()) for key, part in split(places, keys)] == [(0, [8, 6]), (1, [5]), (2, [9, 7])]
     assert split(places[:0], keys[:0]) == []
+
+
+@pytest.mark.parametrize("values", [[1 << 62, (1 << 62) - 1], [(1 << 53) + 1, 2], [MISSING + 1, -1], [True, True]])
+def test_sums_are_exact_up_to_63_bits(values: list[int]) -> None:
+    assert sums(np.array([*values, 7]), np.array([0, 2])).tolist() == [sum(values), 7]
+
+
+@pytest.mark.parametrize("values", [[1 << 62, 1 << 62], [MISSING, 5 << 60], [1 << 62] * 4, [MISSING + 1, -2]])
+def test_a_sum_of_more_bits_or_of_what_is_missing_is_missing(values: list[int]) -> None:
+    assert sums(np.array([*values, 7]), np.array([0, len(values)])).tolist() == [MISSING, 7]

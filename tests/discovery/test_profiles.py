@@ -8,6 +8,7 @@ from nsightlens.discovery.files import Found
 from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Grouping, group, profile_id
 from nsightlens.discovery.ranks import Sidecar
+from nsightlens.readers.nsys.identity import PRINTED
 from nsightlens.readers.reader import Probe, ProcessHint
 
 
@@ -95,6 +96,15 @@ def test_two_exports_of_one_report() -> None:
     found = _group([_found("a.parquet", "nsys", "nsys parquetdir", identity=session),
                     _found("b.sqlite", "nsys", "nsys sqlite", identity=session)])
     assert _names(found) == [[["b.sqlite"]]]
+    assert found.duplicates == {("r", Path("/r/a.parquet")): (Path("/r/b.sqlite"), "another export of the same report")}
+
+
+def test_a_table_beside_the_export_that_it_was_printed_of_is_none() -> None:
+    ((report, kind), *_) = PRINTED.items()
+    found = _group([_found(f"a_{report}.csv", "nsys", kind), _found("a.sqlite", "nsys", "nsys sqlite")])
+    assert _names(found) == [[["a.sqlite"]]]
+    assert found.duplicates == {
+        ("r", Path(f"/r/a_{report}.csv")): (Path("/r/a.sqlite"), "printed of a report that is read")}
 
 
 def test_pages_of_one_ncu_report_are_read_together() -> None:

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import pickle
 import sqlite3
 import sys
 import zipfile
@@ -90,6 +91,9 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
                      "nsys cuda_gpu_trace csv", "--type sqlite"),
     "ncu text page": ("page.csv", _text("  k (1, 1, 1)x(32, 1, 1), Context 1\n    Section: GPU Speed Of Light Throughput\n"
                                         "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", ".ncu-rep"),
+    **{f"flight recorder, protocol {protocol}": (
+        f"dump {protocol}.pkl", _bytes(pickle.dumps({"pg_config": {}, "entries": []}, protocol)), "flight recorder pickle",
+        f" 'dump {protocol}.pkl' 'dump {protocol}.pkl.json'") for protocol in (2, 3, 4, 5)},
     "a title in Markdown": ("notes.csv", _text("# What I ran\n\nresnet, 5 steps\n"), "Markdown", "Leave it"),
     "Markdown": ("kernels.csv", _text("| Kernel | Time |\n|---|---|\n| gemm | 5 |\n"), "Markdown", "Leave it"),
 }
@@ -109,6 +113,8 @@ def test_what_is_not_read_is_named_with_what_to_do(case: str, tmp_path: Path) ->
     ("photos.zip", _zip("a.jpg")), ("paper.txt.xz", _bytes(lzma.compress(b"text"))),
     ("weights.parquet", lambda path: pq.write_table(pa.table({"weight": [1.0]}), path)),
     ("NOTES.md", _text("# What I ran\n")), ("notes.txt", _text("\n\x09a list of things\n")),
+    ("install.txt", _text("\npip install nothing: a packet of 112 bytes, if it were one\n")),
+    *((f"model{protocol}.pkl", _bytes(pickle.dumps({"weights": [1.0]}, protocol))) for protocol in (2, 3, 4, 5)),
     ("weights.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64)),
 ])
 def test_what_is_no_capture_is_no_error(name: str, write: Write, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from nsightlens.analyses import collective_match, rank_skew, straggler
+from nsightlens.columns.arrays import MISSING
 from nsightlens.matching.propagation import share
 from tests.analyses.test_rank_skew import kernel, of_ranks
 
@@ -170,9 +171,77 @@ def test_lateness_goes_on_from_group_to_group() -> None:
     assert by_step == [(1, 7, 7 * LATE_NS)]
 
 
-def test_shares_are_whole_and_exact_and_large_ones_nearly() -> None:
-    waited, lag = np.array([10, 10, 10, 1 << 60]), np.array([3, 3, 3, 1 << 40])
-    assert share(waited, np.array([0, 1, 3, 1 << 39]), lag).tolist() == [0, 3, 10, 1 << 59]
+@pytest.mark.parametrize(("two", "three"), [(2, 3), (3, 2)])
+def test_where_two_peers_tie_the_late_rank_has_what_it_has_by_both(two: int, three: int) -> None:
+    """Rank 3 is late by 3,000 to d1, which releases 1 and 3. Ranks 2 and 3 come to t1 at once, rank 1 to t0 5,000 after them.
+
+    Rank 2 waits 5,000 in o for rank 0, which rank 1 held up. Rank 1 took 5,000 longer than rank 3, which the same call had
+    released; but of what it took longer than rank 2, d1 explains 3,000. So 2,000 are its own by both, and the others nobody's.
+    """
+    job = Job([
+        Call("all", dict.fromkeys(range(4), 900), 1_000, 8),
+        Call("d0", {0: 1_010, two: 1_010}, 1_100, 256), Call("d1", {1: 1_010, three: 4_010}, 4_100, 256),
+        Call("t1", {two: 4_150, three: 4_150}, 4_250), Call("t0", {0: 1_150, 1: 9_150}, 9_250),
+        Call("o", {0: 9_300, two: 4_300}, 9_400, 512)])
+    assert job.waits() == {1: (5_000 + 2_000, 2_000), three: (3_000 + 3_000, 3_000)}
+
+
+def three_ranks(late: int) -> Job:
+    """Return a job of ranks 0 to 2, which calls release at 1,000, 3,000 and 4,000: 2 comes late to g, 0 and 1 at once."""
+    return Job([Call("x", {0: 900, 3: 900}, 1_000, 8), Call("y", {1: 900, 4: 900}, 3_000, 16),
+                Call("z", {2: 900, 5: 900}, 4_000, 32), Call("g", {0: 3_100, 1: 3_100, 2: 3_100 + late}, 9_000)])
+
+
+def test_where_two_tie_before_the_last_it_is_undecided_what_it_inherited() -> None:
+    """Behind rank 0, rank 2 inherited 3,000 of 5,000, behind rank 1 1,000: 2,000 are its own by both, 1,000 inherited."""
+    (row,) = (row for row in three_ranks(5_000).ask(collective_match) if (row["group_name"], row["rank"]) == ("g", 2))
+    assert (row["lag_ns"], row["inherited_ns"], row["undecided_ns"]) == (5_000, 1_000, 2_000)
+    (row,) = (row for row in three_ranks(5_000).ask(straggler) if row["rank"] == 2)
+    assert (row["caused_delay_ns"], row["inherited_delay_ns"], row["undecided_delay_ns"]) == (2_000, 1_000, 2_000)
+    assert row["others_wait_ns"] == 2 * 2_000
+
+
+@pytest.mark.parametrize(("late", "verdict"), [(900, "held up"), (3_000, "late or held up"), (5_000, "straggler")])
+def test_a_verdict_that_depends_on_who_was_second_last_is_left_open(late: int, verdict: str) -> None:
+    """Inherited and undecided: 900 and 0; 1,000 and 2,000, which makes all of 3,000; 1,000 and 2,000 of 5,000."""
+    assert [row["verdict"] for row in three_ranks(late).ask(straggler) if row["rank"] == 2] == [verdict]
+
+
+def test_of_two_late_ranks_the_last_passes_on_what_it_came_after_the_other() -> None:
+    """Rank 0 is late, too: without rank 1, which is late by 5,000, its tensor group would have begun 100 earlier."""
+    job = four_ranks()
+    calls = [*job.calls[:2], replace(job.calls[2], starts={0: 6_000, 1: 6_100}), *job.calls[3:]]
+    assert Job(calls).waits(threshold_ns=50) == {1: (100 + 2 * 100, 2 * 100)}
+
+
+@pytest.mark.parametrize(("other", "own", "passed_on"), [
+    (1_100, 300, 4_990), (5_550, 300, 1_000), (6_500, 50, 50), (6_520, 0, 0)])
+def test_what_held_up_several_ranks_is_passed_on_as_far_as_no_other_rank_was_late(
+    other: int, own: int, passed_on: int,
+) -> None:
+    """Rank 1 holds up 0 in t0, so that both come late to p; rank 4, which nothing held up, comes to it early, late, or with 0.
+
+    Of what rank 2 waits in o, 300 are due to rank 0, the last in p, and 4,990 to rank 1: so far as rank 4 was not late, too.
+    Nothing is where the clocks, 40 apart, do not tell which of 0 and 4 was last.
+    """
+    job = Job([*four_ranks().calls[:3], Call("all", dict.fromkeys((4, 5), 1_010), 1_020, 8),
+               Call("q", {2: 1_260, 3: 1_260, 5: 1_100}, 1_360, 32), Call("p", {0: 6_550, 1: 6_250, 4: other}, 6_700, 32),
+               Call("o", {0: 6_750, 2: 1_410}, 6_900, 256)])
+    waits = job.waits(threshold_ns=40)
+    assert (waits.get(0, (0, 0))[1], waits[1][1]) == (own, passed_on)
+
+
+def test_shares_are_whole_and_exact_however_large() -> None:
+    dice = random.Random(1)
+    waited = [10, 10, 10, (1 << 53) + 1, *(dice.randrange(1 << dice.randrange(1, 63)) for _ in range(500))]
+    lag = [3, 3, 3, 1, *(dice.randrange(1, 1 << dice.randrange(1, 63)) for _ in range(500))]
+    part = [0, 1, 3, 1, *(dice.randrange(of + 1) for of in lag[4:])]
+    shares = share(*map(np.array, (waited, part, lag)))
+    assert shares.tolist() == [ns * some // of for ns, some, of in zip(waited, part, lag, strict=True)]
+
+
+def test_a_share_of_an_unknown_wait_is_unknown() -> None:
+    assert share(np.array([MISSING]), np.array([1]), np.array([2])).tolist() == [MISSING]
 
 
 # --- random jobs ---------------------------------------------------------------------------------------------------------
@@ -225,29 +294,53 @@ class Plain:
         """Return the call before this one on a rank of it."""
         return self.before(rank, self.calls[number].starts[rank])
 
+    def lag(self, number: int) -> int:
+        """Return by how much the last rank of a call came later than the second last."""
+        second, last = self.order(number)[-2:]
+        return self.calls[number].starts[last] - self.calls[number].starts[second]
+
+    def tied(self, number: int, place: int) -> list[int]:
+        """Return the ranks of a call that may be the one at this place of their order, from the end."""
+        order, starts = self.order(number), self.calls[number].starts
+        return [rank for rank in order[:len(order) + place + 1] if starts[order[place]] - starts[rank] <= self.threshold]
+
+    def inherited(self, number: int) -> tuple[int, int]:
+        """Return the least and the most that the last rank of a call inherited, by those that may be the second last."""
+        late = self.released(number, self.order(number)[-1])
+        apart = [self.apart(self.released(number, rank), late, self.lag(number)) for rank in self.tied(number, -2)]
+        return min(apart), max(apart)
+
+    def held(self, number: int) -> int:
+        """Return by how much the last rank of a call came later than those that another call had released; 0 in doubt."""
+        last, starts = self.order(number)[-1], self.calls[number].starts
+        behind = [starts[last] - start for rank, start in starts.items()
+                  if self.released(number, rank) != self.released(number, last)]
+        return min((ns if ns > self.threshold else 0 for ns in behind), default=1 << 60)
+
     def shares(self, number: int) -> list[tuple[int, int, int]]:
         """Return (call, its last rank, ns): whose lateness where made all ranks wait in a call how long."""
         last, starts = self.last(number), self.calls[number].starts
         if last is None:
             return []
-        second = self.order(number)[-2]
-        lag, waited = starts[last] - starts[second], sum(starts[last] - start for start in starts.values())
-        late, early = self.released(number, last), self.released(number, second)
-        left = self.apart(early, late, lag)
-        found = [(number, last, waited - waited * left // lag)]
-        while left and late is not None and early is not None:
-            one, other = self.calls[early], self.calls[late]
-            first, then = self.order(early)[-1], self.order(late)[-1]
-            arrived = min(left, other.starts[then] - one.starts[first])
-            causes = {self.released(late, rank) for rank in other.starts}
-            known = self.last(late) is not None or (len(causes) == 1 and None not in causes)
-            alike = (one.message_bytes, len(one.starts)) == (other.message_bytes, len(other.starts)) and one.group != other.group
-            if not known or not alike or arrived <= self.threshold:
+        lag, waited = self.lag(number), sum(starts[last] - start for start in starts.values())
+        left, most = self.inherited(number)
+        found = [(number, last, waited * (lag - most) // lag)]
+        late, compared = self.released(number, last), [self.released(number, rank) for rank in self.tied(number, -2)]
+        while left and late is not None:
+            call, then = self.calls[late], self.order(late)[-1]
+            peers = [peer for peer in compared if peer is not None and self.calls[peer].group != call.group and (
+                self.calls[peer].message_bytes, len(self.calls[peer].starts)) == (call.message_bytes, len(call.starts))]
+            arrived = min([left, *(call.starts[then] - max(self.calls[peer].starts.values()) for peer in peers)])
+            if not peers or arrived <= self.threshold:
                 break
-            call, (early, late) = late, (self.released(early, first), self.released(late, then))
-            left = self.apart(early, late, arrived)
-            if self.last(call) is not None and arrived - left > self.threshold:
-                found.append((call, then, waited * arrived // lag - waited * left // lag))
+            before = self.released(late, then)
+            compared = [self.released(peer, rank) for peer in peers for rank in self.tied(peer, -1)]
+            apart = [self.apart(one, before, arrived) for one in compared]
+            own = min(arrived - max(apart), self.lag(late) - self.inherited(late)[1])
+            if self.last(late) is not None and own > self.threshold:
+                bottom = lag - max(apart)
+                found.append((late, then, waited * bottom // lag - waited * (bottom - own) // lag))
+            left, late = min(min(apart), self.held(late)), before
         return found
 
     def apart(self, early: int | None, late: int | None, most: int) -> int:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.names import demangle, kernel_key
+from nsightlens.names.demangle import demangle
+from nsightlens.names.kernel_names import kernel_key
 from tests.names import corpus
 
 _LAMBDA = ("at::native::rsqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}::"
@@ -79,7 +80,7 @@ OPERATIONS = {
 }
 """As GNU's c++filt prints them, but for the brackets around all that hold a `>`."""
 LEFT_ALONE = ["saxpy", "", "_Z", "_Z1", "_Z99f", "_ZN", "_Z1fI", "_ZTV1A", "_Z1f!", "_Z1fS5_", "_Z1fvE", "_Z1fT_", "_Z\u0663foo",
-              "_Z1fIiEvT0000000000_", "_Z1fIXdlEEvv", "_Z1fIXdaEEvv", "_Z1fIXdlLi0EEEvv", "_Z1fIXdaLi0EEEvv"]
+              "_Z1fIiEvT0000000000_", "_Z1fIiEvT1_", "_Z1fIXdlEEvv", "_Z1fIXdaEEvv", "_Z1fIXdlLi0EEEvv", "_Z1fIXdaLi0EEEvv"]
 
 
 @pytest.mark.parametrize(("symbol", "name"), SYMBOLS)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from nsightlens.names import FAMILIES, OTHER, family, kernel_key
-from nsightlens.names.families import LONGEST
+from nsightlens.names.families import FAMILIES, LONGEST, OTHER
+from nsightlens.names.kernel_names import family, kernel_key
 from nsightlens.names.key import parse
 from tests.names import corpus
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from nsightlens.names import family, kernel_key, kernel_keys, short_name
+from nsightlens.names.kernel_names import family, kernel_key, kernel_keys, short_name
 from nsightlens.names.key import Parsed, parse
 from tests.names import corpus
 
@@ -77,7 +77,7 @@ def test_each_name_of_a_profile_is_read_once(monkeypatch: pytest.MonkeyPatch) ->
         read.append(name)
         return parse(name, repair)
 
-    monkeypatch.setattr("nsightlens.names.parse", counted)
+    monkeypatch.setattr("nsightlens.names.kernel_names.parse", counted)
     names = [f"void of::this_test<only, {number}>(T1)" for number in range(100)]
     for number, name in [*enumerate(names), *enumerate(names)]:
         told = kernel_key(name, "nsys"), short_name(name), family(name)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.names import family, kernel_key, short_name
+from nsightlens.names.kernel_names import family, kernel_key, short_name
 from nsightlens.names.key import parse
 from tests.names import spelling
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightlens.names import kernel_key, labels, shortened
+from nsightlens.names.distinct import shortened
+from nsightlens.names.kernel_names import kernel_key, labels
 from nsightlens.names.label import shorten
 from tests.names.corpus import captures, needed
 

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from nsightlens.names import TENSOR_CORES, demangle, family, tensor_cores
+from nsightlens.names.demangle import demangle
+from nsightlens.names.kernel_names import family, tensor_cores
+from nsightlens.names.tensor_cores import TENSOR_CORES
 
 USE = (
     "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn",

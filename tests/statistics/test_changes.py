@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightlens.statistics.changes import Recording, judged
+from nsightlens.statistics.changes import Recording, _of_steps, judged
 
 
 def recordings(*means: float, steps: int = 10, spread: float = 1.0, seed: int = 0) -> list[Recording]:
@@ -106,3 +106,7 @@ def test_a_recording_is_mean_variance_and_count() -> None:
     assert Recording.of(np.array([1.0, 2.0, 6.0])) == Recording(3.0, 7.0, 3)
     single = Recording.of(np.array([5.0]))
     assert (single.mean, single.count) == (5.0, 1) and np.isnan(single.variance)
+
+
+def test_the_mean_of_a_recording_varies_with_its_steps() -> None:
+    assert _of_steps([Recording(1.0, 8.0, 2), Recording(1.0, 9.0, 1)]) == 2.0, "of one step nothing is known"

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from nsightlens import names
+from nsightlens.names import kernel_names as names
 from nsightlens.views import registry
 from tests.catalogs import asking, catalog
 

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nsightlens.names.demangle import demangle
-from nsightlens.names.distinct import distinct, printable, shortened
-from nsightlens.names.families import FAMILIES, OTHER, classify
+from nsightlens.names.distinct import distinct
+from nsightlens.names.families import classify
 from nsightlens.names.key import Parsed, parse
 from nsightlens.names.label import shorten
-from nsightlens.names.tensor_cores import TENSOR_CORES, used
-
-__all__ = ["FAMILIES", "OTHER", "TENSOR_CORES", "demangle", "family", "kernel_key", "kernel_keys", "labels",
-           "printable", "short_name", "shortened", "tensor_cores"]
+from nsightlens.names.tensor_cores import used
 
 
 @lru_cache(maxsize=1 << 14)
