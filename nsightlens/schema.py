@@ -572,7 +572,7 @@ FRAMES = Table(
     "frames",
     "One row per Python frame and frames around it (Kineto, with_stack=True): a tree per thread, in which all calls of a "
     "function from one place of the stack are one row. Left out are frames in which no operator and no API call began and that "
-    "took less than a thousandth of the time of the outermost one.",
+    "took less than a thousandth of the time of the outermost one. Torch 1.8 to 1.10 say the frames of operators only.",
     (
         _c("frame_id", INT64, "attribution", "Identity of the row, ascending from each frame to those that it called."),
         _RUN, _TOOL, _PROFILE, _PROCESS,
@@ -581,10 +581,10 @@ FRAMES = Table(
         _c("last_id", INT64, "attribution", "The last frame within it: those within it are frame_id + 1 to last_id."),
         _c("depth", INT32, "attribution", "Number of frames around it."),
         _c("name", TEXT, "reader", "Frame as the profiler prints it, without addresses: 'FILE(LINE): FUNCTION' with the "
-           "function's first line, a built-in, or 'nn.Module: NAME'."),
+           "function's first line (of torch 1.8 to 1.10 the line that ran), a built-in, or 'nn.Module: NAME'."),
         _c("recursive", BOOL, "attribution", "A frame of the same name lies around it: its times are a part of that one's."),
-        _c("calls", INT64, "attribution", "Calls."),
-        _c("host_ns", INT64, "attribution", "Sum of the calls' durations.", "ns"),
+        _c("calls", INT64, "attribution", "Calls; NULL where these were not recorded."),
+        _c("host_ns", INT64, "attribution", "Sum of the calls' durations; NULL where these were not recorded.", "ns"),
     ),
 )
 
@@ -597,6 +597,20 @@ FRAME_CALLS = Table(
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
         _c("name", TEXT, "reader", "Frame as the profiler prints it, without addresses."),
+    ),
+    varying=("start_ns", "duration_ns"),
+)
+
+CALL_STACKS = Table(
+    "call_stacks",
+    "One row per operator that carries its Python stack as a text (Kineto of torch 1.8 to 1.10). It is what `frames` are made of "
+    "where no call of a function was recorded, and is not stored.",
+    (
+        _PROCESS,
+        _c("thread", INT64, "reader", "OS thread id, as the profiler gives it."),
+        _c("start_ns", INT64, "reader", "Start of the operator, relative to profiles.origin_epoch_ns.", "ns"),
+        _c("duration_ns", INT64, "reader", "End minus start.", "ns"),
+        _c("name", TEXT, "reader", "The frames, innermost first, joined by ';'."),
     ),
     varying=("start_ns", "duration_ns"),
 )
@@ -877,5 +891,5 @@ TABLES: dict[str, Table] = {
         ADVICE, MATCHES, DEVICES, PROCESSES, PROFILES, FILES, DIAGNOSTICS,
     )
 }
-READ: dict[str, Table] = TABLES | {FRAME_CALLS.name: FRAME_CALLS}
+READ: dict[str, Table] = TABLES | {table.name: table for table in (FRAME_CALLS, CALL_STACKS)}
 """The tables that readers may yield."""

@@ -94,28 +94,30 @@ def tracks(
     """Return whose the rows are. processes: the number of the process of each template, by table."""
     every = 1 + max(int(window.processes.max(initial=0)) for window in windows)
     groups = {name: templates[name].windows() * every + processes[name]
-              for name in ("ranges", "api_calls", "frame_calls", "kernels", "memory_ops")}
-    on_threads = ("ranges", "api_calls", "frame_calls", "allocations")
+              for name in ("ranges", "api_calls", "frame_calls", "call_stacks", "kernels", "memory_ops")}
+    on_threads = ("ranges", "api_calls", "frame_calls", "call_stacks", "allocations")
     owners = groups | {"allocations": _groups_of_allocations(columns, windows, every)}
     found = _tracks([owners[name] for name in on_threads], [columns.take(name, "thread") for name in on_threads])
     return Tracks(every, groups, dict(zip(on_threads, found, strict=True)))
 
 
 def stacked(
-    columns: GatheredColumns, templates: RowTemplates, process: Int, owners: Tracks, windows: Sequence[Window], base: int,
+    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], owners: Tracks,
+    windows: Sequence[Window], base: int,
 ) -> tuple[Stacks, Frames] | None:
-    """Return the calls of Python functions and their frames; None where none were recorded.
+    """Return where Python functions ran, and their frames: as calls of them were recorded, else the stacks of operators.
 
-    templates: those of the calls. process: the number of the process of each. base: the first id of the profile's rows.
+    None where neither were. processes: the number of the process of each template, by table. base: the first id of the
+    profile's rows.
     """
-    if not columns.rows("frame_calls"):
+    table = next((name for name in ("frame_calls", "call_stacks") if columns.rows(name)), None)
+    if table is None:
         return None
-    track = owners.of["frame_calls"]
-    functions, function = stacks.functions(process, (batch for _, _, batch in templates.read()))
-    template = columns.take("frame_calls", "template")
-    start = _shifted(columns, "frame_calls", columns.take("frame_calls", "start_ns"), [window.shift for window in windows])
-    duration = columns.take("frame_calls", "duration_ns")
-    return stacks.stacks(FrameCalls(function[template], track[template], start, duration), functions, base)
+    functions, function = stacks.functions(processes[table], (batch for _, _, batch in templates[table].read()))
+    template = columns.take(table, "template")
+    start = _shifted(columns, table, columns.take(table, "start_ns"), [window.shift for window in windows])
+    calls = FrameCalls(function[template], owners.of[table][template], start, columns.take(table, "duration_ns"))
+    return (stacks.stacks if table == "frame_calls" else stacks.of_operators)(calls, functions, base)
 
 
 def search(

@@ -3,6 +3,9 @@
 A frame is a function in one place of the stack: its calls from there are one frame. What called what follows from time, as it
 does for ranges: a call lies within the innermost one of its thread that was open when it began and ends no sooner. Most frames
 are short calls that launch nothing; they are left out, and their time remains in the frame that called them.
+
+Where a trace has no calls of functions, but the stack of each operator as a text, the frames are those of the texts: who called
+whom stands there, how often and for how long does not.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ class FrameCalls:
 @dataclass(frozen=True, slots=True)
 class Frames:
     """The frames of a profile, depth first. base: the first id of its rows. function: a place in `functions`. parent: -1: none.
-    last: the last frame within each. recursive: whether a frame of the same name lies around it."""
+    last: the last frame within each. recursive: whether a frame of the same name lies around it. calls, host_ns: MISSING where
+    calls were not recorded."""
 
     base: int
     functions: Functions
@@ -70,7 +74,7 @@ class Frames:
             "frame_id": pa.array(rows), "parent_id": pa.array(self.parent.astype(np.int64) + self.base, mask=self.parent < 0),
             "last_id": pa.array(self.last.astype(np.int64) + self.base), "depth": pa.array(self.depth),
             "thread": nullable(self.functions.thread[self.function]), "name": lookup(name.reshape(-1), texts),
-            "recursive": pa.array(self.recursive), "calls": pa.array(self.calls), "host_ns": pa.array(self.host_ns),
+            "recursive": pa.array(self.recursive), "calls": nullable(self.calls), "host_ns": nullable(self.host_ns),
         }
 
     def without_short(self, used: Mask) -> tuple[Frames, Places]:
@@ -79,7 +83,8 @@ class Frames:
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(used)])
         places = np.arange(len(used))
         outermost = np.maximum.accumulate(np.where(self.depth == 0, places, 0))
-        kept = (before[self.last + 1] > before[places]) | (self.host_ns * SHORT >= self.host_ns[outermost])
+        is_long = (self.host_ns != MISSING) & (self.host_ns * SHORT >= self.host_ns[outermost])
+        kept = (before[self.last + 1] > before[places]) | is_long
         upto = np.cumsum(kept, dtype=np.int32)
         number = np.where(kept, upto - 1, -1).astype(np.int32)
         some = Frames(self.base, self.functions, self.function[kept], at(number, self.parent[kept]), upto[self.last[kept]] - 1,
@@ -108,7 +113,10 @@ def functions(process: Int, templates: Iterable[pa.RecordBatch]) -> tuple[Functi
     for batch in templates:
         names += [texts.setdefault(text or "", len(texts)) for text in batch.column("name").to_pylist()]
         threads.append(integers(batch.column("thread")))
-    name, thread = np.array(names, dtype=np.int32), np.concatenate(threads)
+    return _distinct(process, np.concatenate(threads), np.array(names, dtype=np.int32), texts)
+
+
+def _distinct(process: Int, thread: Int, name: Places, texts: Iterable[str]) -> tuple[Functions, Places]:
     number = numbered(process, thread, name)
     _, first = np.unique(number, return_index=True)
     return Functions(process[first].astype(np.int32), thread[first], name[first], tuple(texts)), number
@@ -119,16 +127,42 @@ def stacks(calls: FrameCalls, called: Functions, base: int) -> tuple[Stacks, Fra
     known = (calls.track >= 0) & (calls.start != MISSING) & (calls.duration != MISSING)
     found = nest(np.where(known, calls.track, -1), calls.start, calls.start + np.where(known, calls.duration, 0))
     node, parent, function = _nodes(found, calls.function[found.rows])
+    host_ns: Int = np.zeros(len(parent), dtype=np.int64)
+    np.add.at(host_ns, node, calls.duration[found.rows])  # a sum of integers: bincount would add doubles
+    frames, number = _frames(parent, function, called, base, np.bincount(node, minlength=len(parent)), host_ns)
+    return Stacks(found, at(number, node)), frames
+
+
+def of_operators(operators: FrameCalls, stacked: Functions, base: int) -> tuple[Stacks, Frames]:
+    """Return operators in their nest, and the frames of their stacks. The function of each is a whole stack, innermost first.
+
+    Those without a track or a time are left out. An operator without a duration lasts for 1 ns.
+    """
+    known = (operators.track >= 0) & (operators.start != MISSING) & (operators.duration != MISSING)
+    lasts = np.where(known, np.maximum(operators.duration, 1), 0)
+    found = nest(np.where(known, operators.track, -1), operators.start, operators.start + lasts)
+    node_of: dict[tuple[int, int, str, int], int] = {}
+    innermost = np.full(len(stacked.name), -1, dtype=np.int32)
+    for stack, (process, thread) in enumerate(zip(stacked.process.tolist(), stacked.thread.tolist(), strict=True)):
+        node = -1
+        for name in reversed(stacked.texts[stacked.name[stack]].split(";")):
+            node = node_of.setdefault((process, thread, name, node), len(node_of))
+        innermost[stack] = node
+    texts = {name: number for number, name in enumerate(dict.fromkeys(name for _, _, name, _ in node_of))}
+    each = np.array([(process, thread, texts[name], outer) for process, thread, name, outer in node_of]).reshape(-1, 4)
+    called, function = _distinct(each[:, 0], each[:, 1], each[:, 2].astype(np.int32), texts)
+    unknown = np.full(len(each), MISSING)
+    frames, number = _frames(each[:, 3].astype(np.int32), function, called, base, unknown, unknown)
+    return Stacks(found, at(number, innermost[operators.function[found.rows]])), frames
+
+
+def _frames(parent: Places, function: Places, called: Functions, base: int, calls: Int, host_ns: Int) -> tuple[Frames, Places]:
+    """Return the nodes of a tree as frames, and the number that each has among these. parent: comes before."""
     number, last, depth = _depth_first(parent)
-    frame = at(number, node)
     order = np.argsort(number)
-    parent = at(number, parent[order])
-    host_ns: Int = np.zeros(len(order), dtype=np.int64)
-    np.add.at(host_ns, frame, calls.duration[found.rows])  # a sum of integers: bincount would add doubles
-    function = function[order]
-    recursive = _recursive(parent, depth[order], called.name[function])
-    return Stacks(found, frame), Frames(base, called, function, parent, last[order], depth[order], recursive,
-                                        np.bincount(frame, minlength=len(order)), host_ns)
+    outer, function = at(number, parent[order]), function[order]
+    recursive = _recursive(outer, depth[order], called.name[function])
+    return Frames(base, called, function, outer, last[order], depth[order], recursive, calls[order], host_ns[order]), number
 
 
 def _nodes(found: Nest, function: Places) -> tuple[Places, Places, Places]:

@@ -110,6 +110,8 @@ def flamegraph(
 
 def _without_stacks(weight: str, rows: int) -> str:
     """Return why there is nothing to draw, and what to do. rows: those of the view that a weight is of."""
+    if weight == "host" and rows:
+        return "these stacks tell no host time (torch 1.8 to 1.10 recorded no calls of functions): take --weight gpu"
     if not weight.startswith("cpu_samples"):
         return "no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True"
     if rows:

@@ -27,6 +27,7 @@ _PER_ROW = {
     "overheads": ("correlation_id",),
     "ranges": ("start_ns", "duration_ns", "sequence", "step", "external_id"),
     "frame_calls": ("start_ns", "duration_ns"),
+    "call_stacks": ("start_ns", "duration_ns"),
     "allocations": ("process_index", "thread", "at_ns"),
 }
 _STREAM = ("device", "context", "stream")

@@ -146,8 +146,7 @@ def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
     if columns.rows("ranges"):
         windows = [attribute.Window(*both) for both in zip(identified.local_processes, identified.shifts, strict=True)]
         owners = attribute.tracks(columns, recorded.templates, identified.process_of, windows)
-        process = identified.process_of["frame_calls"]
-        stacked = attribute.stacked(columns, recorded.templates["frame_calls"], process, owners, windows, base)
+        stacked = attribute.stacked(columns, recorded.templates, identified.process_of, owners, windows, base)
         stacks, frames = stacked or (None, None)
         found = attribute.search(columns, recorded.templates["ranges"], owners, stacks, windows, tool, base)
     work = _work(recorded, identified, "api_calls")

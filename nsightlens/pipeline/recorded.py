@@ -18,7 +18,7 @@ from nsightlens.discovery.ranks import Sidecar
 from nsightlens.discovery.remote import on_disk
 from nsightlens.readers.batches import Batch, conform
 from nsightlens.readers.formats import READERS
-from nsightlens.schema import FRAME_CALLS, READ, TEMPLATE, Table
+from nsightlens.schema import READ, TABLES, TEMPLATE, Table
 
 SMALL = ("profiles", "processes", "devices", "diagnostics")
 
@@ -95,7 +95,7 @@ def _window(
         if table.varying:
             codes, new = builders[name].encode(conformed, index)
             columns.add_templates(name, codes, new)
-            if table is FRAME_CALLS:
+            if name not in TABLES:
                 continue  # what is gathered of them is all that is kept
             conformed = _facts(conformed, table, codes)
         if name not in spools:

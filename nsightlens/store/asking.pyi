@@ -3769,7 +3769,7 @@ class Asking:
             name: Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its
                 launching call is not known.
             file: File of the function; NULL for built-ins and modules.
-            line: First line of the function, not the line that runs.
+            line: First line of the function, not the line that runs (but of torch 1.8 to 1.10).
             function: Name of the function; NULL for built-ins and modules.
             calls: Calls.
             launches: Kernels and memory operations that it launched itself.

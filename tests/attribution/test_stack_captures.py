@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,3 +138,25 @@ def test_frames_lie_where_the_profiler_says_that_they_were_called(captured: tupl
     stored = sum(row["calls"] for row in ours)
     known = sum(count for (outer, _), count in told.items() if outer) > len(calls) * 0.9
     assert same >= 0.98 * stored or not known
+
+
+OLD = ("pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz",
+       "pytorch__kineto__tb_plugin__resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz")
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_each_operator_of_an_old_trace_has_the_stack_that_it_carries(name: str, tmp_path: Path) -> None:
+    told = Counter((event["name"], event["args"]["Call stack"]) for event in _events(name)
+                   if event.get("cat") == "Operator" and event["args"].get("Call stack") and "ProfilerStep" not in event["name"])
+    store = nl.ingest(KINETO / name, store=tmp_path / "store", jobs=1)
+    ours = store.sql("""
+        WITH RECURSIVE stacks AS (
+            SELECT frame_id, name AS stack FROM frames WHERE parent_id IS NULL
+            UNION ALL SELECT f.frame_id, f.name || ';' || s.stack FROM frames AS f JOIN stacks AS s ON f.parent_id = s.frame_id)
+        SELECT r.name, s.stack, count(*) AS n FROM ranges AS r JOIN stacks AS s USING (frame_id)
+        WHERE r.kind = 'operator' AND r.thread IN (SELECT thread FROM frames) GROUP BY ALL""").to_pylist()
+    assert {(row["name"], row["stack"]): row["n"] for row in ours} == dict(told) and told.total() > 10_000
+    rows = store.view("stack_summary").to_pylist()
+    assert {row["process_gpu_ns"] for row in rows} == {sum(row["gpu_self_ns"] for row in rows)}
+    forward = sum(row["gpu_self_ns"] for row in rows if row["function"] == "_conv_forward")
+    assert forward > 0.6 * rows[0]["process_gpu_ns"], "convolutions, their backward kernels included"

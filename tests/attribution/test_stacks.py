@@ -136,3 +136,46 @@ def test_a_trace_without_stacks_has_no_frames(tmp_path: Path) -> None:
     store = _store(tmp_path, [_event("cpu_op", "aten::mm", 1, 9), *_launch(1, 2)])
     assert not (store.path / "parts" / "frames").exists()
     assert not store.view("stack_summary").num_rows and not store.view("operator_call_sites").num_rows
+
+
+# --- torch 1.8 to 1.10: no calls of functions, but the stack of each operator ---------------------------------------------------
+
+
+def _operator(name: str, start: float, duration: float, stack: str = "", thread: int = 1, **args: Any) -> dict[str, Any]:
+    return _event("Operator", name, start, duration, thread, **args | {"Call stack": stack} if stack else args)
+
+
+def test_stacks_of_operators_are_a_tree_per_thread(tmp_path: Path) -> None:
+    """Without calls of functions, nothing is known of how often and for how long the frames ran."""
+    main, forward = "train.py(9): main", "model.py(3): forward;train.py(9): main"
+    store = _store(tmp_path, [
+        _operator("ProfilerStep#1", 0, 250, "profiler.py(7): step;train.py(9): main"),
+        _operator("aten::linear", 10, 80, forward, **{"Sequence number": 5}), _operator("aten::mm", 12, 6), *_launch(1, 13),
+        *_launch(2, 22), *_launch(4, 150), _operator("aten::zero_", 160, 0, main), _operator("aten::add", 200, 50, main),
+        *_launch(8, 210), _operator("aten::relu", 300, 50, "f.py(1): f;f.py(1): f", thread=3), *_launch(16, 310, thread=3),
+        _operator("MmBackward0", 400, 50, "", 2, **{"Sequence number": 5, "Fwd thread id": 1}), *_launch(32, 410, thread=2)])
+    frames = store.sql("SELECT f.thread, p.name AS outer_name, f.name, f.depth, f.recursive, f.calls, f.host_ns FROM frames AS f "
+                       "LEFT JOIN frames AS p ON p.frame_id = f.parent_id ORDER BY f.frame_id").to_pylist()
+    assert [tuple(row.values()) for row in frames] == [
+        (1, None, "train.py(9): main", 0, False, None, None),
+        (1, "train.py(9): main", "model.py(3): forward", 1, False, None, None),
+        (3, None, "f.py(1): f", 0, False, None, None), (3, "f.py(1): f", "f.py(1): f", 1, True, None, None)]
+    gpu = {row["name"]: (row["gpu_self_ns"], row["gpu_total_ns"], row["calls"], row["host_total_ns"])
+           for row in store.view("stack_summary").to_pylist()}
+    assert gpu == {"model.py(3): forward": (35_000, 35_000, None, None), "train.py(9): main": (8_000, 43_000, None, None),
+                   "f.py(1): f": (16_000, 16_000, None, None), "(no stack)": (4_000, 4_000, None, None)}
+    sites = {row["op"]: (row["call_stack"], row["calls"], row["device_total_ns"]) for row in
+             store.view("operator_call_sites").to_pylist()}
+    assert sites == {"aten::linear": (forward, 1, 3_000), "aten::add": (main, 1, 8_000), "aten::zero_": (main, 1, 0),
+                     "MmBackward0": (forward, 1, 32_000), "aten::relu": ("f.py(1): f;f.py(1): f", 1, 16_000)}
+
+
+def test_calls_of_functions_go_before_the_stacks_of_operators(tmp_path: Path) -> None:
+    store = _store(tmp_path, [_frame("called.py(1): f", 0, 100), _operator("aten::mm", 1, 9, "told.py(1): f"), *_launch(1, 2)])
+    assert store.sql("SELECT name, calls FROM frames").to_pylist() == [{"name": "called.py(1): f", "calls": 1}]
+
+
+def test_stacks_are_stored_once_however_many_operators_have_them(tmp_path: Path) -> None:
+    stacks_ = [f"inner.py({number % 3}): f;outer.py(1): g" for number in range(3_000)]
+    store = _store(tmp_path, [_operator("aten::mm", 10 * at, 5, stack) for at, stack in enumerate(stacks_)])
+    assert store.sql("SELECT count(*) AS n FROM frames").to_pylist() == [{"n": 4}]

@@ -66,6 +66,16 @@ def test_flame_graphs_are_printed_or_written(tmp_path: Path) -> None:
     assert refused.returncode == 1 and "cannot be written (No such file or directory)" in refused.stderr
 
 
+def test_stacks_of_operators_tell_no_host_time(tmp_path: Path) -> None:
+    """Torch 1.8 to 1.10 wrote the stack of each operator, and no call of a function."""
+    where = {"ph": "X", "pid": 7, "tid": 1, "ts": 1.0, "dur": 90.0}
+    operator = where | {"cat": "Operator", "name": "aten::mm", "args": {"Call stack": "train.py(9): main"}}
+    (tmp_path / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [operator]}))
+    run("ingest", tmp_path / "t.json", "--store", tmp_path / "store")
+    done = run("export", "flamegraph", "--store", tmp_path / "store", "--weight", "host")
+    assert (done.returncode, done.stdout) == (2, "") and "--weight gpu" in done.stderr
+
+
 def test_a_store_without_stacks_has_no_flame_graph(store: Path) -> None:
     done = run("export", "flamegraph", "--store", store)
     assert (done.returncode, done.stdout) == (2, "") and "with_stack=True" in done.stderr

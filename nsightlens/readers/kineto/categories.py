@@ -64,7 +64,10 @@ OVERHEAD_OF = {
 """Name of an overhead -> its source and kind. Any other says neither."""
 DEVICE_TYPES = {0: "cpu", 1: "cuda"}
 
+LONGEST_STACK, MOST_FRAMES = 1 << 16, 1000
+"""Characters and frames of a stack that Python, which stops at 1,000 calls within each other, may have written."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_FRAME_END = re.compile(r"[;\n]")
 _GPU = re.compile(r"GPU (\d{1,9})\b.*", re.DOTALL)
 _UNIT = re.compile(r"(.*\S)\s*\(([^()]+)\)", re.DOTALL)
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})")
@@ -88,6 +91,12 @@ def step_number(name: str) -> int | None:
 def frame_name(name: str | None) -> str | None:
     """Return the name of a frame without addresses, of which each object has one: <built-in method size of Tensor object>."""
     return None if name is None else _ADDRESS.sub("", name)
+
+
+def call_stack(text: str) -> str | None:
+    """Return the frames of a stack that an operator carries, joined by ';'; None for none, and for more than Python allows."""
+    frames = [frame for frame in map(str.strip, _FRAME_END.split(_ADDRESS.sub("", text))) if frame]
+    return ";".join(frames) if frames and len(text) <= LONGEST_STACK and len(frames) <= MOST_FRAMES else None
 
 
 def gpu_number(label: object) -> int | None:

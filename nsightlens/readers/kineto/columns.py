@@ -39,6 +39,8 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
     found = [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
     if "synchronizations" in tables:
         found.append(("cuda_events", pa.RecordBatch.from_pydict(builder.awaited_records(tables["synchronizations"]))))
+    if "ranges" in tables and any(tables["ranges"]["call_stack"]):
+        found.append(("call_stacks", pa.RecordBatch.from_pydict(builder.call_stacks(tables["ranges"]))))
     return found
 
 
@@ -121,6 +123,21 @@ class Builder:
             "name": values.mapped(name, categories.frame_name),
             "process_index": pa.array(self._process(parsed["pid"])), "thread": times.column(parsed["tid"]),
             **self._times(parsed, others),
+        }
+
+    def call_stacks(self, ranges: Parsed) -> Columns:
+        """Return the columns of operators that carry their Python stack. A step's own is that of the profiler which begins it."""
+        texts = [text if isinstance(text, str) and categories.KIND_OF[cat] == "operator" and not _is_step(name) else None
+                 for text, cat, name in zip(ranges["call_stack"], ranges["cat"], ranges["name"], strict=True)]
+        stack = values.mapped(values.texts(texts), categories.call_stack)
+        known = pc.is_valid(stack).to_numpy(zero_copy_only=False)
+        kept = np.flatnonzero(known)
+        self._tally.odd_stacks += sum(bool(texts[row]) for row in np.flatnonzero(~known).tolist())
+        start, duration = (ranges[name][kept] for name in ("start", "duration"))
+        return {
+            "process_index": pa.array(self._process(ranges["pid"][kept])), "thread": times.column(ranges["tid"][kept]),
+            "start_ns": times.column(times.since(start, self._origin_ns)), "duration_ns": times.column(times.possible(duration)),
+            "name": stack.take(pa.array(kept)),
         }
 
     def allocations(self, parsed: Parsed) -> Columns:
@@ -231,6 +248,10 @@ class Builder:
         return {"process_index": pa.array(np.where(on_gpu, np.int32(-1), process)),
                 "thread": times.column(np.where(on_gpu, UNKNOWN, thread)),
                 "device": _int32(parsed["device"]), "stream": times.column(parsed["stream"])}
+
+
+def _is_step(name: Any) -> bool:
+    return isinstance(name, str) and categories.step_number(name) is not None
 
 
 def _int32(numbers: Ns) -> pa.Array:

@@ -48,9 +48,10 @@ class Tally:
 
     complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by category
     (flows) or name. replaced: bytes that are no UTF-8. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
-    repeats the correlation id. samples: values of counters. pids: of CPU-side rows. cpu_pids: those labelled CPU. ended: the
-    last event was the marker that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels, which
-    are one number in what Kineto writes. labels: the text before the number in pids that are text, where Kineto writes numbers.
+    repeats the correlation id. samples: values of counters. odd_stacks: stacks of operators that are left out. pids: of CPU-side
+    rows. cpu_pids: those labelled CPU. ended: the last event was the marker that Kineto writes last; None where there was no
+    event. tracks: (device, pid) of kernels, which are one number in what Kineto writes. labels: the text before the number in
+    pids that are text, where Kineto writes numbers.
     """
 
     complete: int = 0
@@ -66,6 +67,7 @@ class Tally:
     gpu_rows: int = 0
     operators: int = 0
     samples: int = 0
+    odd_stacks: int = 0
     pids: dict[int, None] = field(default_factory=dict)
     cpu_pids: dict[int, None] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
@@ -79,7 +81,8 @@ class Tally:
         """Add the counts of the events that follow."""
         self.unstored = _bounded(self.unstored + later.unstored)
         self.passed = _bounded(self.passed + later.passed)
-        for name in ("complete", "impossible", "untimed", "own_ids", "borrowed_ids", "gpu_rows", "operators", "samples"):
+        for name in ("complete", "impossible", "untimed", "own_ids", "borrowed_ids", "gpu_rows", "operators", "samples",
+                     "odd_stacks"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("malformed", "replaced", "lost"):
             getattr(self, name).add(getattr(later, name))

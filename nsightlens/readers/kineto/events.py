@@ -61,6 +61,7 @@ class Args(Struct, gc=False):
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
     types: Raw = field(default=_ABSENT, name="Input type")
     concrete_inputs: Raw = field(default=_ABSENT, name="Concrete Inputs")
+    call_stack: Any = field(default=None, name="Call stack")
     sequence: Any = field(default=None, name="Sequence number")
     forward_thread: Any = field(default=None, name="Fwd thread id")
     allocated: Any = field(default=None, name="Bytes")

@@ -78,6 +78,7 @@ class RangeArgs(Struct, gc=False):
     shapes_old: Raw = field(default=_ABSENT, name="Input dims")
     types: Raw = field(default=_ABSENT, name="Input type")
     concrete_inputs: Raw = field(default=_ABSENT, name="Concrete Inputs")
+    call_stack: Any = field(default=None, name="Call stack")
     device: int | None = UNKNOWN
     stream: int | None = UNKNOWN
 

@@ -187,7 +187,7 @@ def _ranges(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {
         **_spans(events, are_typed), "cat": cats, **_gpu_tracks(events, args, cats, are_typed),
         "shapes": [a.shapes for a in args], "shapes_old": [a.shapes_old for a in args], "types": [a.types for a in args],
-        "concrete_inputs": [a.concrete_inputs for a in args],
+        "concrete_inputs": [a.concrete_inputs for a in args], "call_stack": [a.call_stack for a in args],
         "sequence": values.numbers([a.sequence for a in args], are_typed),
         "forward_thread": values.numbers([a.forward_thread for a in args], are_typed),
         "external_id": values.numbers([a.external_id for a in args], are_typed),

@@ -135,6 +135,9 @@ class Trace:
         if tally.untimed:
             yield diagnostic("warning", "missing_time", "Events without a readable start or duration have NULL there.",
                              tally.untimed)
+        if tally.odd_stacks:
+            yield diagnostic("warning", "odd_stacks", "Stacks of operators are left out that have no frame, or more than "
+                             f"{categories.MOST_FRAMES:,} frames or {categories.LONGEST_STACK:,} characters.", tally.odd_stacks)
         if len(tally.pids) > 1 and tally.gpu_rows:
             yield diagnostic("warning", "several_processes", "The trace holds several processes, and its GPU work does not name "
                              "its process: it is assigned to the one that calls the GPU API first. Where several processes have "

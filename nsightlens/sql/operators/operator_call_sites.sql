@@ -3,7 +3,7 @@
 -- @scope run
 -- @needs frames
 -- @requires _operators, ranges, frames, processes
--- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
+-- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
 -- @assumes A backward operator belongs to the call site of the forward operator with its sequence number.
 -- @first op, call_site, calls, device_total_ns, host_total_ns
 -- @column run              Run (one workload in one configuration).

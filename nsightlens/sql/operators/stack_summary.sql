@@ -5,9 +5,9 @@
 -- @scope profile
 -- @needs frames
 -- @requires frames, stack_tree
--- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
--- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the
---     forward operator with its sequence number.
+-- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
+-- @assumes Torch 1.8 to 1.10 recorded the stacks of operators, no calls of functions: calls and host times are NULL, lines those that ran, and work outside of operators has no stack.
+-- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
 -- @assumes Python runs more slowly while its frames are recorded: host times are those of that recording.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id
 -- @first name, gpu_total_ns, gpu_self_ns, calls, host_total_ns
@@ -19,7 +19,7 @@
 -- @column name            Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its
 --                         launching call is not known.
 -- @column file            File of the function; NULL for built-ins and modules.
--- @column line            First line of the function, not the line that runs.
+-- @column line            First line of the function, not the line that runs (but of torch 1.8 to 1.10).
 -- @column function        Name of the function; NULL for built-ins and modules.
 -- @column calls           Calls.
 -- @column launches        Kernels and memory operations that it launched itself.

@@ -5,9 +5,9 @@
 -- @scope profile
 -- @needs frames
 -- @requires frames, processes, _stack_work
--- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True, since torch 1.11. Other captures have no row.
--- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the
---     forward operator with its sequence number.
+-- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
+-- @assumes Torch 1.8 to 1.10 recorded the stacks of operators, no calls of functions: calls and host times are NULL, lines those that ran, and work outside of operators has no stack.
+-- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
 -- @assumes Threads with the same id are one tree.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id
 -- @balance process_gpu_ns = outermost_ns per run, tool, profile_id, process_id
