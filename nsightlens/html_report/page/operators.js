@@ -34,8 +34,8 @@ async function operatorDetail(op, tool) {
     first: ["shapes", "calls", "device_self_ns"], skip: ["name"], order: BEST.operators, shown: DETAILS });
   const stacks = await gridOf("operator_call_sites", `Stacks of ${clean(op)}`,
     { keep: (row) => row.op === op, sort: "-device_total_ns",
-    first: ["call_site", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns", "call_stack"], skip: ["op"],
-    order: BEST.operators, shown: DETAILS });
+    first: ["call_site", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns", "call_stack"],
+    skip: ["op"], order: BEST.operators, shown: DETAILS });
   return el("div", { class: "detail", id: "detail" }, el("p", { class: "tools" }, el("b", {}, clean(op)),
     FACTS.steps.some((step) => step.tool === tool) ? button("Show in timeline",
       () => change({ tab: "timeline", find: op, tool })) : null,

@@ -54,7 +54,7 @@ class Grid {
       button(this.heading(name) + mark, () => { this.sort = next; this.draw(); this.focus(name); }, { "data-column": name }));
   }
 
-  // A count and a time of one name are told apart: steps, steps time.
+  // A count and a time of one name have two headings: steps, steps time.
   heading(name) {
     const alike = this.columns.some((other) => other !== name && heading(other) === heading(name));
     return heading(name) + (alike && name.endsWith("_ns") ? " time" : "");
