@@ -42,6 +42,7 @@ $(VENV)/.browser: $(VENV)/.test
 
 $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[docs]' --config-settings editable_mode=compat
+	@$(BIN)/python -m pip install --quiet --editable '.[browser]' --config-settings editable_mode=compat || echo "playwright could not be installed: the gallery has no pictures of the report's tabs"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
@@ -143,7 +144,8 @@ docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.views.registry > docs/views.md
 	$(BIN)/python -m nsightlens.views.stubs > nsightlens/store/asking.pyi
 
-## Build the documentation site in site-output/site: docs/, the notebooks, a page per view. A dead link stops it.
+## Build the documentation site in site-output/site: docs/, the notebooks, a page per view, a gallery (of the report where chromium is).
+## A dead link stops it.
 docs-site: $(VENV)/.docs
 	$(BIN)/python -m docs.site.build site-output
 

@@ -7,7 +7,7 @@ from importlib import metadata
 
 
 def weights(name: str = "nsightlens") -> dict[str, int]:
-    """Return {distribution: bytes of its files} of a distribution and of all that it needs and that is installed."""
+    """Return {distribution: bytes of its files} of a distribution, of its extras and of what these need, as far as installed."""
     found: dict[str, int] = {}
     waiting = [name]
     while waiting:
@@ -17,7 +17,8 @@ def weights(name: str = "nsightlens") -> dict[str, int]:
             continue
         if one.name not in found:
             found[one.name] = sum(path.stat().st_size for file in one.files or () if (path := file.locate()).is_file())  # type: ignore[attr-defined]
-            waiting += [match[0] for line in one.requires or () if (match := re.match(r"[\w.-]+", line))]
+            needed = [line for line in one.requires or () if one.name == name or "extra ==" not in line]
+            waiting += [match[0] for line in needed if (match := re.match(r"[\w.-]+", line))]
     return found
 
 

@@ -83,13 +83,12 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None, in
 
         place = _ingest([store]).store
     elif holds_captures(place):
-        raise UsageError(f"{place} holds captures and is no store: nsightlens ingest {place} reads them into one; in Python, "
-                         f"nl.open({str(place)!r}, ingest=True)")
+        raise UsageError(f"{place} holds captures and is not a store: nsightlens ingest {place} reads them into one; in Python, "
+                         f"nl.open({str(place)!r}, ingest=True)", subject="store", value=str(place))
     opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:
-        warnings.warn(f"{older} {'profile is' if older == 1 else 'profiles are'} older than the rules of this version; to read "
-                      f"what they changed again: nsightlens refresh --store {opened.path}", OldRulesWarning, stacklevel=2)
+        warnings.warn(OldRulesWarning(str(opened.path), older), stacklevel=2)
     return opened
 
 

@@ -1,7 +1,11 @@
-"""Every exception that nsightlens raises on purpose, each with the exit code that the command line gives it."""
+"""Every exception that nsightlens raises on purpose, each with the exit code that the command line gives it.
+
+What a caller may need of a message stands in attributes as well: docs/python.md lists them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from os import PathLike
 
 
@@ -12,13 +16,36 @@ class NsightlensError(Exception):
 
 
 class UsageError(NsightlensError):
-    """The request itself was wrong (an unknown view, a bad parameter); the message names the choices."""
+    """The request itself was wrong (an unknown view, a bad parameter); the message names the choices.
+
+    subject: what was wrong: view, run, plot, or the parameter, option or column by its name. value: what was given for it.
+    choices: all that could have been given; empty where they are not a list. view: the view that was asked. None: not known.
+    """
 
     exit_code = 2
 
+    def __init__(self, message: str, *, subject: str | None = None, value: object = None, choices: Sequence[object] = (),
+                 view: str | None = None) -> None:
+        super().__init__(message)
+        self.subject = subject
+        self.value = value
+        self.choices = tuple(choices)
+        self.view = view
+
+
+def not_a_choice(view: str | None, parameter: str, value: object, choices: Iterable[str]) -> UsageError:
+    """Return the error for a value that a parameter of a view (None: of several) does not take."""
+    known = tuple(choices)
+    where = f"{view}: " if view else ""
+    return UsageError(f"{where}{parameter} is one of {', '.join(known)}, not {value!r}", subject=parameter, value=value,
+                      choices=known, view=view)
+
 
 class ReadError(NsightlensError):
-    """One input file could not be read. `code` is the diagnostic code it is recorded under."""
+    """One input file could not be read.
+
+    path: the file. reason: why. what_to_do: the next step. code: the diagnostic code it is recorded under.
+    """
 
     def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable") -> None:
         super().__init__(f"{path}: {reason}. {what_to_do}")
@@ -43,35 +70,96 @@ class OverlapError(NsightlensError):
 
 
 class SchemaError(NsightlensError):
-    """A table does not have the columns that schema.py defines: a defect of ours, not of the input."""
+    """A table does not have the columns that schema.py defines: a defect of ours, not of the input. table: its name."""
+
+    def __init__(self, message: str, table: str) -> None:
+        super().__init__(message)
+        self.table = table
+
+    def __reduce__(self) -> tuple[type[SchemaError], tuple[str, str]]:
+        return type(self), (str(self), self.table)
 
 
 class ViewError(NsightlensError):
-    """The file of a view is wrong, one of ours or of the user's own folder; the message begins with FILE:LINE."""
+    """The file of a view is wrong, one of ours or of the user's own folder; the message begins with FILE:LINE.
 
-    def __init__(self, file: str | PathLike[str], line: int, what: str) -> None:
-        super().__init__(f"{file}:{line}: {what}")
+    file, line: where. reason: what is wrong there.
+    """
+
+    def __init__(self, file: str | PathLike[str], line: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}")
+        self.file = str(file)
+        self.line = line
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[ViewError], tuple[str, int, str]]:
+        return type(self), (self.file, self.line, self.reason)
 
 
 class MissingExtraError(NsightlensError):
-    """A package that only an extra of nsightlens installs is missing; the message has the command that installs it."""
+    """A package that only an extra of nsightlens installs is missing: package, extra. what_to_do: the command to install it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'nsightlens[{extra}]'")
         self.package = package
         self.extra = extra
+        self.what_to_do = f"pip install 'nsightlens[{extra}]'"
+        super().__init__(f"{package} is not installed: {self.what_to_do}")
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)
 
 
 class StoreError(NsightlensError):
-    """The store cannot be opened or written; the message says what to do."""
+    """The store cannot be opened or written; the message says what to do.
+
+    path: the store. what_to_do: the next step, where it is a command or a sentence of its own, else None.
+    """
+
+    def __init__(self, message: str, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
+        super().__init__(f"{message}. {what_to_do}" if what_to_do else message)
+        self.path = None if path is None else str(path)
+        self.what_to_do = what_to_do
+
+    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None, str | None]]:
+        message = str(self).removesuffix(f". {self.what_to_do}") if self.what_to_do else str(self)
+        return type(self), (message, self.path, self.what_to_do)
+
+
+def no_store(path: str | PathLike[str]) -> StoreError:
+    """Return the error for a path at which there is no store."""
+    return StoreError(f"{path}: no store here", path, f"Make one with: nsightlens ingest RUN_DIR --store {path}")
+
+
+def other_schema(path: str | PathLike[str], its: int, ours: int) -> StoreError:
+    """Return the error for a store of an older schema than this version writes."""
+    return StoreError(f"{path}: written with schema {its}, this nsightlens has {ours}", path,
+                      f"Rebuild it from its captures first: nsightlens refresh --store {path}")
 
 
 class BalanceWarning(UserWarning):
-    """The parts of a breakdown do not sum to its total; the message says where and by how much."""
+    """The parts of a breakdown do not sum to its total. view: the view. reason: where, and by how much."""
+
+    def __init__(self, view: str, reason: str) -> None:
+        super().__init__(f"{view}: {reason}")
+        self.view = view
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[BalanceWarning], tuple[str, str]]:
+        return type(self), (self.view, self.reason)
 
 
 class OldRulesWarning(UserWarning):
-    """Profiles of a store were read by older rules than those of this nsightlens; the message says how many, and what to run."""
+    """Profiles of a store were read by older rules than those of this nsightlens.
+
+    path: the store. profiles: how many. what_to_do: the command that reads again what the rules changed.
+    """
+
+    def __init__(self, path: str, profiles: int) -> None:
+        self.path = path
+        self.profiles = profiles
+        self.what_to_do = f"nsightlens refresh --store {path}"
+        super().__init__(f"{profiles} {'profile is' if profiles == 1 else 'profiles are'} older than the rules of this version; "
+                         f"to read what they changed again: {self.what_to_do}")
+
+    def __reduce__(self) -> tuple[type[OldRulesWarning], tuple[str, int]]:
+        return type(self), (self.path, self.profiles)

@@ -290,8 +290,8 @@ _CALL = _c("launch_id", INT64, "normalise", "The API call that it belongs to, by
 
 SYNCHRONIZATIONS = Table(
     "synchronizations",
-    "One row per wait that CUPTI recorded: a call of the host that waited for the GPU, or a stream that was told to wait for an "
-    "event. It is part of the API call's time, and no work of the GPU.",
+    "One row per wait that CUPTI recorded: a call of the host that waited for the GPU, or a stream that waited for an "
+    "event. It is part of the API call's time, and not GPU work.",
     (
         _c("synchronization_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,
@@ -331,7 +331,7 @@ CUDA_EVENTS = Table(
 HOST_FUNCTIONS = Table(
     "host_functions",
     "One row per function of the host that a stream ran in its order (cudaLaunchHostFunc, host nodes of CUDA graphs): what comes "
-    "after it in the stream waits for it. It is no work of the GPU.",
+    "after it in the stream waits for it. It is not GPU work.",
     (
         _c("host_function_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,
@@ -369,7 +369,7 @@ OS_CALLS = Table(
 
 OVERHEADS = Table(
     "overheads",
-    "One row per stretch of a thread that the profiler took for itself, or CUDA for a thing that is no call: loading of modules "
+    "One row per interval that the profiler, or CUDA outside its API calls, took from a thread: loading of modules "
     "and functions, compilation, waiting for room in the command buffer.",
     (
         _c("overhead_id", INT64, "ingest", "Identity of the row."),
@@ -642,7 +642,7 @@ STEP_TIMES = Table(
         *_WHERE_FROM,
         _RANK,
         _c("profiler", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
-        _c("workload", TEXT, "reader", "The workload's name for itself."),
+        _c("workload", TEXT, "reader", "What the workload calls itself."),
         _c("segment_number", INT32, "reader", "Position of the segment (consecutive steps) in its file, from 0."),
         _c("segment_name", TEXT, "reader", "The workload's name for the segment, such as warmup or measure."),
         _c("segment_start_ns", INT64, "reader", "Start of the segment, with the device idle, relative to the origin.", "ns"),
@@ -656,7 +656,7 @@ STEP_TIMES = Table(
 COLLECTIVE_RECORDS = Table(
     "collective_records",
     "One row per collective that a communication library wrote down itself on a rank: a line of NCCL's or RCCL's Inspector, an "
-    "entry of PyTorch's flight recorder. They are small enough to be kept of all ranks of a large job, and are no kernels: rows "
+    "entry of PyTorch's flight recorder. They are small enough to be kept of all ranks of a large job, and are not kernels: rows "
     "of two tools saw the same collectives.",
     (
         *_WHERE_FROM,

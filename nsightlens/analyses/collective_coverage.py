@@ -1,13 +1,13 @@
 """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no part and why.
 
-What is not matched counts as communication everywhere, but says nothing of who waited for whom: point-to-point calls, sends
+What is not matched counts as communication everywhere, but does not show who waited for whom: point-to-point calls, sends
 and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is not certain.
-The row with rank NULL holds the kernels of processes whose rank is not known.
+The row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks
 @needs collectives
 @requires _collective_kernels, profiles
-@assumes Captures that name no execution are of the only one of run and tool.
+@assumes Captures without an execution_id belong to one execution per run and tool.
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job, from a sidecar; NULL without one.

@@ -1,6 +1,6 @@
 """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long the transfer
 took.
-A row is one collective on one rank of one execution. Ranks need a known rank number; point-to-point calls (send, recv)
+A row is one collective on one rank of one execution. Only ranks with known numbers take part; point-to-point calls (send, recv)
 are no collectives, but sends and receives that nothing names and that end together on all ranks are: an all-to-all.
 collective_coverage says what could not be matched. Times of different ranks are compared on the clock of the lowest rank
 (see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
@@ -14,7 +14,7 @@ is named only where it came later than the second last by more than the clocks c
 @assumes Of ranks that the clocks cannot tell apart each may be the second last: what they differ by is undecided.
 @assumes Such lateness is followed back over calls of one kind (operation, payload, ranks; known) of two groups, 1,000 at most.
 @assumes Of it a rank has what the call would have begun earlier without it; what is within the clocks, or left, is nobody's.
-@assumes Captures that name no execution are of the only one of run and tool. A rank that two processes claim is left out.
+@assumes Captures without an execution_id belong to one execution per run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -57,7 +57,7 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask, once
 from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split, sums
-from nsightlens.errors import UsageError
+from nsightlens.errors import not_a_choice
 from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
 from nsightlens.matching.propagation import Arrivals, after, propagated
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
@@ -240,7 +240,7 @@ def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per collective and rank."""
     if clock not in ("fitted", "recorded"):
-        raise UsageError(f"clock is fitted or recorded, not {clock!r}")
+        raise not_a_choice("collective_match", "clock", clock, ("fitted", "recorded"))
     tables = [_table(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
     return pa.concat_tables([_SCHEMA.empty_table(), *tables])
 

@@ -5,7 +5,7 @@
 @needs gpu_work
 @requires _gpu_work, _waits, api_calls, processes, ranges
 @assumes The path is what critical_path assumes it to be: which work a call awaits is inferred, unless nsys recorded it.
-@assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical before it is gone.
+@assumes A kind's time is an upper bound of what shortening it can give: another chain becomes critical first.
 @param  which_step  Only this training step; NULL: the whole window.
 @param  range_text  Only the first range whose name contains this text, such as an annotation; NULL: the whole window.
 @column run            Run (one workload in one configuration).

@@ -1,5 +1,4 @@
-"""What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then the largest
-share.
+"""What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then the largest share.
 
 Time is that of execution_summary: exclusive categories that sum to the steps (without steps, to what was captured), so that each
 moment has one cause, and a GPU that is busy with copies is busy. Rules, each with its limit as a share of that time:
@@ -26,8 +25,8 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
 @requires kernels, diagnostics, _process_groups, pipeline_bubbles
 @optional headroom
-@assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
-@assumes The limits are rules of thumb; nothing says only that no limit is exceeded, and what kernels could gain is in headroom.
+@assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
+@assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom has what kernels could gain.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
 @assumes Rules of single kernels (tiny_kernels, fusion, tensor_cores, headroom, clock) judge runs of at most 200,000 kernels.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other (straggler).
@@ -37,8 +36,8 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @column rule          The rule, by the names above, or nothing.
 @column rank          Rank of the process; NULL where unknown, or for the run as a whole.
 @column profile_id    Profile; NULL for a straggler, a process group and the run as a whole.
-@column process_id    OS process; likewise.
-@column window_index  Capture window of the process; likewise.
+@column process_id    OS process, as above.
+@column window_index  Capture window of the process, as above.
 @column who           The rank, process group, process or GPU, as people call it.
 @column what          What was seen: the cause.
 @column why           What it comes from, and what can be done.

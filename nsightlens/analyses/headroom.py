@@ -15,7 +15,7 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _kineto_known, _ncu_by_config, _ncu_known
 @requires _roofline_point, _steps, _timeline_tools, _waits, timeline_kernels, api_calls, devices, gpu_peaks
 @requires graph_executions, kernels, memory_ops, processes, ranges, recordings
-@assumes The GPU ran at its boost clock, which the datasheet's dense peaks are of: headroom is an upper bound.
+@assumes The GPU ran at its boost clock, as the datasheet's dense peaks assume: headroom is an upper bound.
 @assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
 @param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
@@ -58,7 +58,7 @@ from nsightlens.analyses._on_path import WINDOW, OnPath
 from nsightlens.analyses._roofs import Roof, Roofs
 from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.columns.arrays import MISSING, Int, integers
-from nsightlens.errors import UsageError
+from nsightlens.errors import UsageError, not_a_choice
 
 _ITEMS = {
     "kernel": ITEMS["kernel"], "key": "kernel_key", "family": "family", "op": "known", "module": "known", "phase": "known",
@@ -132,7 +132,7 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None, forc
     Raises UsageError for another `by`, for a GPU that no datasheet is known of, and for force_gpu without one.
     """
     if by not in _ITEMS:
-        raise UsageError(f"headroom: by is one of {', '.join(_ITEMS)}, not {by!r}")
+        raise not_a_choice("headroom", "by", by, _ITEMS)
     if force_gpu and assume_gpu is None:
         raise UsageError("headroom: force_gpu needs assume_gpu")
     groups: dict[tuple[Any, ...], Group] = defaultdict(Group)

@@ -18,8 +18,8 @@ spins; one that should launch, and could not, was blocked or had to let others r
 @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
 @assumes Host functions of nsys 2026.4 and later; without them, of Kineto too, theirs is time of the other causes. No real report
-    with any was seen: they are read after the documented schema. What waits for one of another stream, by an event, is event.
-@assumes Before its first scheduling event a thread was in the other state than after it, and it stays in the last.
+    with any was seen: they are read by the documented schema. What waits for one of another stream, by an event, is event.
+@assumes A thread was in the opposite state before its first scheduling event, and keeps its state after the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
 @first rank, cause, name, idle_ns, idle_pct, began_in
 @column run           Run (one workload in one configuration).
@@ -58,7 +58,7 @@ from nsightlens.analyses import Ask
 from nsightlens.analyses._activity import outermost
 from nsightlens.analyses._host_functions import FUNCTIONS, LANES, Gaps, functions, without_functions
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, stretches
-from nsightlens.errors import UsageError
+from nsightlens.errors import not_a_choice
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("window_index", pa.int32()),
@@ -196,7 +196,7 @@ class _Calls:
 def analyse(ask: Ask, *, per: str = "device") -> pa.Table:
     """Return the causes of each device's or stream's idle time, the largest first. Raises UsageError for another `per`."""
     if per not in _PARTS:
-        raise UsageError("per is device or stream")
+        raise not_a_choice("idle_causes", "per", per, ("device", "stream"))
     found = [_of_profile(ask, row["profile_id"], _PARTS[per]) for row in ask(_PROFILES, []).to_pylist()]
     rows = [row for rows in found for row in rows]
     rows.sort(key=lambda row: (

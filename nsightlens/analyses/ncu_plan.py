@@ -6,17 +6,17 @@ alone, and a collective waits for the others. The warm-up is passed over: the fi
 fifth of the launches; a configuration that comes in it only is measured there. Launches of one kernel that lie near each other
 are measured in one start where that is cheaper than another start. An nsys capture is taken to begin with the program. A Kineto
 trace begins later, so that as many launches are passed over as the steps before it had if they were like its own, and a whole
-step of the kernel is measured. The same launches come again only if the program does the same work again.
-The estimate is rough, and nothing of it was measured here: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed),
+step of the kernel is measured. The same launches recur only if the program repeats the same work.
+The estimate is rough, and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed),
 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
 last launch.
 @scope run
 @topic roofline
 @needs gpu_work
 @requires timeline_kernels, kernels
-@assumes The program does the same work again, in the same order: else other launches are measured than those that were chosen.
+@assumes The program repeats the same work in the same order; otherwise ncu measures other launches than those chosen.
 @assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.
-@assumes The passes of a set, and the time of a pass and of a start, are guesses: nothing of the estimate was measured here.
+@assumes The passes of a set, and the time of a pass and of a start, are guesses: none of the estimate was measured.
 @param  cover            Share of the GPU time of what can be measured, in percent, that the chosen configurations have together.
 @param  which_run        Only this run.
 @param  which_rank       The rank to plan for; NULL: the lowest.
@@ -48,7 +48,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.errors import UsageError
+from nsightlens.errors import UsageError, not_a_choice
 
 PASSES = {"minimal": 12, "basic": 10, "roofline": 16, "detailed": 30, "full": 42}
 """Passes per launch and set: rough, as they differ by GPU and version."""
@@ -114,7 +114,7 @@ def analyse(
 ) -> pa.Table:
     """Return a row per start of the program, by run, most GPU time first. Raises UsageError for impossible parameters."""
     if metric_set not in PASSES:
-        raise UsageError(f"metric_set is one of {', '.join(PASSES)}, not {metric_set}")
+        raise not_a_choice("ncu_plan", "metric_set", metric_set, PASSES)
     if not 0 < cover <= 100:
         raise UsageError(f"cover is a share in percent, above 0 and up to 100, not {cover}")
     found = ask(_CONFIGURATIONS, [which_run, which_run, which_rank, which_rank]).to_pylist()

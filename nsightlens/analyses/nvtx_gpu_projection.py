@@ -1,6 +1,6 @@
 """GPU time of CPU ranges by name, per run and tool: the numbers of `nsys stats nvtx_gpu_proj_sum`, plus percentiles.
 A range is projected on the GPU from the first start to the last end of the work launched within it, nested ranges included;
-what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks, processes and threads of a run are pooled.
+nvtx_gpu_projection_trace says what counts and what is left out. All ranks, processes and threads of a run are pooled.
 Ranges nest and threads run side by side: the totals are not wall time. nsys prints the range as domain:name. Names are without
 the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
 @scope run
@@ -23,7 +23,7 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 @column max_ns      Longest projected duration.
 @column stddev_ns   Sample standard deviation (n - 1), to one decimal; 0 for a single range.
 @column p5_ns       5th percentile, interpolated linearly between the two nearest ranges.
-@column p95_ns      95th percentile, interpolated likewise.
+@column p95_ns      95th percentile, interpolated the same way.
 @column launches    Launching calls: what nsys counts as GPU operations.
 @column operations  Kernels, copies and sets: a graph launch has one launch and many of them. NULL as gpu_ns is.
 @column avg_depth   Mean number of ranges around it, to one decimal.

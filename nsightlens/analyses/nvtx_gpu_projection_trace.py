@@ -1,9 +1,9 @@
 """CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats nvtx_gpu_proj_trace`.
 The projection reaches from the first start to the last end of the kernels, copies and sets whose launching call lies within
-the range, on the thread of the range. Work counts for every range around its launch, so projections are no wall time.
-On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. Left out are, as there:
-ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
-Of a profile that is nothing but the table of nsys stats (`range_projections`) the rows are those that nsys printed.
+the range, on the thread of the range. Work counts for every range around its launch, so projections do not sum to wall time.
+On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. As in nsys, it leaves
+out ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
+For a profile read from the table of nsys stats (`range_projections`), the rows are those that nsys printed.
 @scope rows
 @topic nvtx
 @needs ranges

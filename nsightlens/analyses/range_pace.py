@@ -11,7 +11,7 @@ every rank where all of them run the same code.
 @alias nvtx_gpu_proj_pace projected=true
 @requires api_calls, kernels, memory_ops, processes, range_projections, ranges
 @param  projected    Whether starts and durations are those of the projections on the GPU.
-@assumes Ranges of equal name, kind and domain in a process are iterations of one thing, whatever the thread.
+@assumes Ranges of equal name, kind and domain in a process are iterations of the same code, whatever the thread.
 @first name, nth, duration_ns, period_ns, start_ns
 @column run          Run (one workload in one configuration).
 @column tool         nsys or kineto. Never add them up: they saw the same work.

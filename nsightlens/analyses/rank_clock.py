@@ -1,18 +1,18 @@
 """The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives.
 All ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
-their starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
+their starts. Offset and drift are medians (Theil-Sen), so outliers do not matter; the uncertainty is two robust
 standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
-order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and it is never less than
-what the times are multiples of (1 µs in older PyTorch traces). Ranks that share no communicator with the lowest rank are
+order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and it is never below the
+resolution of the times (1 µs in older PyTorch traces). Ranks that share no communicator with the lowest rank are
 tied to it over others, and the uncertainties add up.
-Where fewer than three calls could be matched there is no row.
+A rank with fewer than three matched calls has no row.
 @scope run
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
-@assumes Captures that name no execution are of the only one that their run and tool have.
+@assumes Captures without an execution_id belong to one execution per run and tool.
 @first rank, offset_ns, uncertainty_ns, same_host
 @column run               Run.
 @column tool              nsys or kineto.

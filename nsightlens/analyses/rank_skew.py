@@ -3,16 +3,16 @@
 A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
 where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
 whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
-It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. What
-is nobody's (the last rank is unknown, was held up by slow transfers or by several ranks at once, or it is undecided what had
-held it up) is what wait_ns of all ranks exceed others_wait_ns by.
+It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. The
+wait_ns of all ranks exceeds others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or
+several ranks at once delayed it, or it is undecided what did).
 @scope run
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A step of a collective is that of its lowest rank; steps are numbered alike on all ranks.
-@assumes Lateness shows in collectives only: a slow rank that others never wait for has no figure.
+@assumes Only collectives show lateness: a slow rank that others never wait for does not appear.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
 @param  lag_threshold_ns  Lag in ns above which the last rank is named; NULL: the uncertainty of the two clocks.
 @first step, rank, caused_delay_ns, times_last, others_wait_ns, wait_ns
@@ -22,7 +22,7 @@ held it up) is what wait_ns of all ranks exceed others_wait_ns by.
 @column step               Training step; NULL outside of steps.
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
-@column times_last         Collectives that all others waited for this rank.
+@column times_last         Collectives in which all others waited for this rank.
 @column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
 @column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.

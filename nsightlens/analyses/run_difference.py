@@ -6,8 +6,8 @@ included. Runs without steps are cut into ten blocks of consecutive launches eac
 (unit says). Differences are of the means over recordings, and the interval is that of Welch's test (of Student's, where a run
 has one recording). An item is called slower or faster where the interval excludes 0, the change is beyond the threshold, and
 the false-discovery rate over all items allows it; the step time is the one planned test and stands alone. No change means that
-the whole interval lies within the threshold. All else is undecided, and always what one recording of each run shows: the
-steps of a recording are no replicates of its run. `needed` says how many recordings would do.
+the whole interval lies within the threshold. All else is undecided, and so is every item with one recording of each
+run: the steps of one recording are not replicates of its run. `needed` says how many recordings would suffice.
 With one recording of each run, in_recordings says how far these two differ, judged by their steps (five or more of each): true
 of the recordings, and of the runs only where runs vary less than that. Times that belong to no operator, module or phase are
 the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
@@ -66,7 +66,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.errors import UsageError
+from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.statistics.changes import Change, Recording, judged
 
 BLOCKS = 10
@@ -173,7 +173,7 @@ def analyse(
 ) -> pa.Table:
     """Return a row per item, the largest difference first."""
     if by not in ITEMS:
-        raise UsageError(f"by is one of {', '.join(ITEMS)}, not {by!r}")
+        raise not_a_choice("run_difference", "by", by, ITEMS)
     check(fdr, threshold_pct, skip_steps)
     runs = named(ask, base, other)
     tool, stepped = common_tool(ask, *runs, time)
@@ -233,7 +233,7 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
 def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tuple[str, bool]:
     """Return the tool that is compared, and whether both runs have steps under it. Raises UsageError where there is none."""
     if time not in (None, "nsys", "kineto"):
-        raise UsageError(f"time is nsys or kineto, not {time!r}")
+        raise not_a_choice(None, "time", time, ("nsys", "kineto"))
     found = ask(_TOOLS, [base, other, time]).to_pylist()
     if not found:
         raise UsageError(f"{base} and {other} have no timeline of one tool in common ({time or 'nsys or Kineto'})")

@@ -3,11 +3,12 @@
 For captures of different tools that lie in different runs (nsys in one, ncu in another), or of one tool before and after a
 change. As in matches: the same kernel key, grid and block, registers and shared memory where both have them, and a certain place
 in the order of launches. Runs that were ingested as one (`ingest --run NAME`) have all of this in matches and in the views on it.
-What is not certain is not here: run_difference compares the kinds of launches.
+Uncertain pairs are left out: run_difference compares kinds of launches instead.
 @scope rows
 @topic runs
 @requires api_calls, kernels, profiles, ranges
-@assumes Both runs launch the same kernels in the same order, but for what one lacks. Ranks and steps mean the same in both.
+@assumes Both runs launch the same kernels in the same order, except for launches that one lacks. Ranks and steps mean the same
+    in both.
 @param  base              Run of the first side; NULL: the first of the store's two runs.
 @param  other             Run of the second; NULL: the second.
 @column rank              Rank; NULL where unknown.
@@ -41,6 +42,6 @@ def analyse(ask: Ask, *, base: str | None = None, other: str | None = None) -> p
             what = "name two runs with base= and other=" if run is None else f"no run {run}"
             raise UsageError(f"{what}; there are {', '.join(runs) or 'none'}")
     if base == other:
-        raise UsageError("base and other are one run; what its tools have in common stands in matches")
+        raise UsageError("base and other are the same run; for its tools, ask the table matches")
     found = cross_tool.between(ask, str(base), str(other)).select(_COLUMNS)
     return found.sort_by([(name, "ascending") for name in ("tool", "other_tool", "kernel_id", "other_kernel_id")])

@@ -3,7 +3,7 @@
 Each moment of a step belongs to one item, the first of: a kernel that computes (CUDA graphs whose kernels are unknown after
 the known ones); a memory operation; a kernel that communicates; and where the GPU idles, what the host did: a communication
 call, a call of the runtime, the data loader, an operator, nothing that was recorded. So a collective that a kernel hides is
-not there. Of two of one kind that run at once, the one that began first has the time until it ends.
+not there. Of two concurrent items of one kind, the one that began first has the time until it ends.
 A step is that of step_breakdown: from the end of the step before it (the first: from its range's start) to the end of its
 range and of the GPU work that was launched in it. The host's range alone would hold the GPU work of the step before.
 Times are the mean of a rank's steps in a recording, of that the mean over its ranks, and of that the mean over the recordings:
@@ -21,7 +21,7 @@ said but how the two recordings differ (in_recordings: over the steps; no interv
 @assumes Both runs do the same work per step (comparability: what differs), and a rank is the same part of it in both.
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 @assumes GPU work belongs to the step that launched it, and time with no GPU work on record is idle: what a tool lost shows there.
-@assumes A process has the GPU for itself: where several share one, the work of the others counts as idle time.
+@assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
 @param  base            Baseline run; NULL: the first of the store's two runs.
 @param  other           Run that is compared with it; NULL: the second.
 @param  by              family, kernel (key and launch configuration), key, op, module or phase: what the items of GPU work are.
@@ -77,7 +77,7 @@ import pyarrow as pa
 from nsightlens.analyses import Ask
 from nsightlens.analyses.run_difference import check, common_tool, judgement, named
 from nsightlens.columns.arrays import Float, Int
-from nsightlens.errors import UsageError
+from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.statistics.changes import Recording, judged
 
 Key = tuple[str, str]
@@ -163,7 +163,7 @@ def analyse(
 ) -> pa.Table:
     """Return a row per item (and rank), the largest change first; none where a run has no timeline. Raises UsageError."""
     if per not in ("run", "rank"):
-        raise UsageError(f"per is run or rank, not {per!r}")
+        raise not_a_choice("run_waterfall", "per", per, ("run", "rank"))
     check(fdr, threshold_pct, skip_steps)
     runs = named(ask, base, other)
     tool, _ = common_tool(ask, *runs, time)

@@ -6,7 +6,7 @@ Of products, convolutions and attention the innermost operator counts, so that l
 work goes to the one kernel of that kind among all that it launched, transposes, split-K sums and other helpers set aside. A
 backward convolution has two products of equal work: each of two kernels has one. Every other operator counts where it launched
 exactly one kernel itself.
-2 operations per multiply-add, as torch.utils.flop_counter counts (backward grouped convolutions: without its factor of groups;
+A multiply-add is 2 operations, as in torch.utils.flop_counter (backward grouped convolutions: without its factor of groups;
 causal attention: only the pairs on and below the diagonal, about half of its count). Convolutions count as the direct algorithm:
 Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both are of the operator, not of what the
 kernel did: padding of tiles, split-K and repeated reads make it more, caches make the traffic less.
@@ -14,8 +14,8 @@ kernel did: padding of tiles, split-K and repeated reads make it more, caches ma
 @topic roofline
 @needs shapes
 @requires kernels, ranges
-@assumes A recording that holds one launch of an operator holds all of them.
-@assumes An operand is as large in memory as it is seen: no strides are stored, so that an expanded one counts too much.
+@assumes A recording that has one launch of an operator has all of its launches.
+@assumes An operand takes as much memory as its shape says: strides are not stored, so an expanded operand counts too much.
 @first op, work_flop, minimal_bytes, precision, reason
 @column run              Run (one workload in one configuration).
 @column tool             nsys or kineto. Never add them up: they saw the same launches.
@@ -33,7 +33,7 @@ kernel did: padding of tiles, split-K and repeated reads make it more, caches ma
 @column peak_key         Peak of the GPU that bounds it, in the words of roofline: tensor_bf16, fp32, ...; NULL where not known.
 @column work_definition  How the operations were counted.
 @column call_flop        Operations of the whole call; the same for all of its launches, to be counted once per op_range_id.
-@column call_bytes       Least bytes of the whole call, likewise.
+@column call_bytes       Least bytes of the whole call, as above.
 @column call_launches    Launches of the call.
 @column reason           Why work_flop or minimal_bytes is NULL; NULL where both are known.
 """

@@ -63,7 +63,7 @@ unless each is asked for.
 @column min_duration_ns             Shortest.
 @column max_duration_ns             Longest.
 @column p5_duration_ns              5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
-@column p95_duration_ns             95th percentile, likewise.
+@column p95_duration_ns             95th percentile, interpolated the same way.
 @column work_source                 counters, or shapes: from those of the operator, where nothing counted.
 @column work_flop                   Operations of one launch (integer operations for integer paths).
 @column work_definition             How they were counted.
@@ -100,7 +100,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, _roofline_shapes
-from nsightlens.errors import UsageError
+from nsightlens.errors import not_a_choice
 
 TOOLS = ("nsys", "kineto")
 GRADES = ("configuration", "key", "short_name")
@@ -124,7 +124,7 @@ def analyse(
     for name, value, choices in (("time", time or "nsys", TOOLS), ("grade", grade, GRADES), ("ranks", ranks, RANKS),
                                  ("launches", launches, LAUNCHES), ("work", work, WORK)):
         if value not in choices:
-            raise UsageError(f"true_roofline: {name} {value!r}: there are {', '.join(choices)}")
+            raise not_a_choice("true_roofline", name, value, choices)
     counted_rows = _COUNTED if ask(_HAS_COUNTERS, []).num_rows else f"{_COUNTED} LIMIT 0"  # else it would read all launches
     counted = ask(counted_rows, [kernel, kernel_regex, assume_gpu, force_gpu, time, GRADES.index(grade) + 1, ranks, launches])
     if work == "counters":

@@ -22,13 +22,13 @@ def command(store: Path | None) -> None:
     nsightlens compact
     nsightlens compact --store nsightlens-store
     """
-    from nsightlens.errors import StoreError
+    from nsightlens.errors import no_store
     from nsightlens.store.store import is_store, locate
     from nsightlens.store.writer import Writing
 
     path = locate(store)
     if not is_store(path):
-        raise StoreError(f"{path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {path}")
+        raise no_store(path)
     before = _sizes(path)
     with Writing(path, on_wait=wait) as writing:
         writing.compact()

@@ -61,7 +61,8 @@ def confirm(store: Store, filters: Mapping[str, object]) -> None:
         known = sorted(store.sql(VALUES[column]).column(0).to_pylist())
         unknown = [value for value in wanted if str(value) not in map(str, known)]
         if unknown and (column != "step" or len(unknown) == len(wanted)):
-            raise UsageError(f"--{column} {unknown[0]}: the store has {_listed(column, known)}")
+            raise UsageError(f"--{column} {unknown[0]}: the store has {_listed(column, known)}", subject=column, value=unknown[0],
+                             choices=known)
 
 
 def _listed(column: str, known: list[object]) -> str:
@@ -116,7 +117,8 @@ def _check(name: str, views: Mapping[str, View], key: str) -> None:
     others = nearest_with(column, name, views)
     if others:
         raise UsageError(f"{name} has no column {column}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it: "
-                         f"nsightlens show {others[0]}")
+                         f"nsightlens show {others[0]}", subject="column", value=column,
+                         choices=[column for column, _ in view.columns], view=name)
 
 
 def nearest_with(column: str, name: str, views: Mapping[str, View], how_many: int = 2) -> list[str]:

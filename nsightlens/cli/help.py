@@ -104,8 +104,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
 def _of_command(words: tuple[str, ...]) -> None:
     """Print what --help prints of a command. Raises UsageError for a part that it does not have."""
     from nsightlens.cli import root
-    from nsightlens.errors import UsageError
-    from nsightlens.views.registry import did_you_mean
+    from nsightlens.views.registry import unknown
 
     context = click.Context(root, info_name="nsightlens")
     found: click.Command = root
@@ -113,6 +112,6 @@ def _of_command(words: tuple[str, ...]) -> None:
         inner = found.get_command(context, word) if isinstance(found, click.Group) else None
         if inner is None:
             known = found.list_commands(context) if isinstance(found, click.Group) else []
-            raise UsageError(did_you_mean(f"topic {context.command_path}", word, known))
+            raise unknown(f"topic {context.command_path}", word, known)
         found, context = inner, click.Context(inner, info_name=word, parent=context)
     click.echo(found.get_help(context))

@@ -79,7 +79,7 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
         files[rank] = row["path"]
     far = [path for path in files.values() if is_url(path)]
     if far:
-        raise NsightlensError(f"{far[0]}: HTA wants files: copy the run to a disk, and ingest it from there")
+        raise NsightlensError(f"{far[0]}: HTA reads local files only: copy the run to a disk, and ingest it from there")
     gone = [path for path in files.values() if not Path(path).is_file()]
     if gone:
         more = f" and {len(gone) - 1} more" if gone[1:] else ""

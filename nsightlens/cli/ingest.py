@@ -110,8 +110,8 @@ def _copied(report: Report) -> list[str]:
 
     copied = [path for outcome in report.outcomes if outcome.tool == "nsys" and outcome.state in ("new", "replaced")
               for path in outcome.paths if isinstance(path, RemotePath)]
-    return [f"  {count(len(copied), 'nsys report')} copied to a temporary folder while read (SQLite wants a file), and deleted "
-            f"again: {_some([path.name for path in copied])}"] if copied else []
+    return [f"  {count(len(copied), 'nsys report')} copied to a temporary folder (SQLite reads local files only) and deleted "
+            f"after reading: {_some([path.name for path in copied])}"] if copied else []
 
 
 def _kept(report: Report) -> list[str]:

@@ -94,7 +94,7 @@ def _checked(text: str) -> str:
     try:
         re.compile(text)
     except re.error as exc:
-        raise UsageError(f"--kernel {text}: no regular expression: {exc}") from exc
+        raise UsageError(f"--kernel {text}: not a regular expression: {exc}") from exc
     return text
 
 

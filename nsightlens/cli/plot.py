@@ -50,7 +50,7 @@ def command(
     nsightlens plot top_kernels --top 10 --tool nsys --size 10 4 -o top.pdf
     """
     import nsightlens as nl
-    from nsightlens.views.registry import did_you_mean
+    from nsightlens.views.registry import unknown
 
     plots = nl.plots
     if name is None:
@@ -60,7 +60,7 @@ def command(
             click.echo(f"{known:<{width}}  {about.partition(' -> ')[2]}")
         return
     if name not in plots.PLOTS:
-        raise UsageError(did_you_mean("plot", name, plots.PLOTS))
+        raise unknown("plot", name, plots.PLOTS)
     if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
     check_ending(output, PICTURES)

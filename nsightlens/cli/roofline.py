@@ -304,6 +304,8 @@ def _report_problems(table: pa.Table) -> None:
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
+            if reason.endswith("recorded no kernel of this name"):
+                click.echo("if the captures are of different programs, ingest each with a --run NAME of its own", err=True)
 
 
 def _report_roofs(table: pa.Table, roofs: str) -> None:

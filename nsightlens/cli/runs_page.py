@@ -63,8 +63,8 @@ def _counted(row: Row) -> str:
 def _of_runs(row: Row, threshold_pct: float) -> str:
     """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
     if row["low_ns"] is None:
-        return ("undecided. One recording of each shows nothing of how the runs vary, so that no change could be told from "
-                f"that, however large. At least {row['needed']} recordings of each run would do.")
+        return ("undecided. One recording of each shows nothing of how the runs vary, so no change can be told from "
+                f"that, however large. It takes at least {row['needed']} recordings of each run.")
     interval = f"95 % interval {_interval(row)}"
     if row["verdict"] != "undecided":
         bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""

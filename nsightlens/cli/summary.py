@@ -1,4 +1,4 @@
-"""nsightlens summary: the one page that a person wants first."""
+"""nsightlens summary: the page to read first."""
 
 from __future__ import annotations
 

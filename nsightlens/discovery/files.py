@@ -182,7 +182,7 @@ def find(
         if isinstance(root, RemotePath):
             remote.list_below(root)
         elif not root.exists():
-            raise UsageError(f"{root}: no such file or directory")
+            raise UsageError(f"{root}: no such file or directory", subject="path", value=path_text(root))
     try:
         pattern = re.compile(rank_pattern) if rank_pattern else None
     except re.error as exc:

@@ -250,7 +250,7 @@ def system_of(path: RemotePath) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as exc:
-        raise UsageError(f"{path}: files at URLs want fsspec: pip install 'nsightlens[remote]'") from exc
+        raise UsageError(f"{path}: files at URLs need fsspec: pip install 'nsightlens[remote]'") from exc
     try:
         system, name = fsspec.core.url_to_fs(str(path))
     except (ImportError, ValueError) as exc:

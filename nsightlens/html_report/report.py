@@ -13,7 +13,7 @@ from nsightlens.html_report.assets import render, script, style
 from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, comparison
-from nsightlens.views.registry import did_you_mean
+from nsightlens.views.registry import unknown
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -52,7 +52,7 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     there = [name for name in dict.fromkeys(store.view("profile_overview")["run"].to_pylist()) if name is not None]
     for name in [*runs, *([base] if base else [])]:
         if name not in there:
-            raise UsageError(did_you_mean("run", name, there))
+            raise unknown("run", name, there)
     if not there:
         raise UsageError("nothing to report: the store is empty")
     if base is not None and len(runs) != 1:

@@ -48,11 +48,11 @@ def executor(kind: Kind, scheduler: str | None = None, scheduler_file: Path | No
 @contextmanager
 def _dask(scheduler: str | None, scheduler_file: Path | None) -> Iterator[Executor]:
     if bool(scheduler) == bool(scheduler_file):
-        raise UsageError("--executor dask wants --scheduler tcp://HOST:PORT, or the --scheduler-file that dask scheduler wrote")
+        raise UsageError("--executor dask needs --scheduler tcp://HOST:PORT, or the --scheduler-file that dask scheduler wrote")
     try:
         from distributed import Client
     except ImportError as exc:
-        raise UsageError("--executor dask wants Dask's scheduler: pip install 'nsightlens[dask]'") from exc
+        raise UsageError("--executor dask needs Dask's scheduler: pip install 'nsightlens[dask]'") from exc
     if scheduler_file is not None and not scheduler_file.is_file():  # Dask would wait for it
         raise UsageError(f"{scheduler_file}: no such file; dask scheduler --scheduler-file {scheduler_file} writes it")
     where = str(scheduler or scheduler_file)
@@ -70,7 +70,7 @@ def _mpi() -> Iterator[Executor]:
         from mpi4py import MPI
         from mpi4py.futures import MPIPoolExecutor
     except (ImportError, RuntimeError) as exc:
-        raise UsageError(f"--executor mpi wants mpi4py and an MPI library: pip install 'nsightlens[mpi]' ({exc})") from exc
+        raise UsageError(f"--executor mpi needs mpi4py and an MPI library: pip install 'nsightlens[mpi]' ({exc})") from exc
     if MPI.COMM_WORLD.Get_size() < 2:
         raise UsageError(f"--executor mpi runs on the ranks of an MPI job, and there is one: start it with {_MPI}")
     with MPIPoolExecutor() as found:

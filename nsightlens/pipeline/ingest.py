@@ -20,7 +20,7 @@ from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.discovery.remote import path_of
-from nsightlens.errors import ReadError, StoreError, UnknownFormatError
+from nsightlens.errors import ReadError, UnknownFormatError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
@@ -84,8 +84,7 @@ def ingest(
     with Writing(locate(store), materialise=materialise, on_wait=on_wait) as writing:
         known = writing.known()
         if known.older_schema is not None:
-            raise StoreError(f"{writing.store}: written with schema {known.older_schema}, this nsightlens has {SCHEMA_VERSION}. "
-                             f"Rebuild it from its captures first: nsightlens refresh --store {writing.store}")
+            raise other_schema(writing.store, known.older_schema, SCHEMA_VERSION)
         looks = Looks(writing.path)
         found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
         _LOG.info("%d files found; %d of them are captures", len(found), sum(f.tool is not None for f in found))

@@ -154,7 +154,8 @@ class Plan:
         except Exception as exc:  # a defect of ours in one file must not cost the user the others
             if isinstance(exc, OSError) and exc.errno in _FULL:
                 raise StoreError(f"{self.writing.store}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
-                                 "was before. Free space there, or choose another place with --store") from exc
+                                 "was before", self.writing.store,
+                                 "Free space there, or choose another place with --store") from exc
             self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc
         meter.finished(name, path.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nsightlens.discovery.files import path_text
 from nsightlens.discovery.remote import RemotePath, path_of
-from nsightlens.errors import StoreError
+from nsightlens.errors import StoreError, no_store
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
@@ -52,7 +52,7 @@ def refresh(
     """
     path = locate(store)
     if not is_store(path):
-        raise StoreError(f"{path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {path}")
+        raise no_store(path)
     resources = Resources(jobs or workers.available(), executor, on_progress)
     with Writing(path, on_wait=on_wait) as writing:
         known = writing.known()
@@ -101,12 +101,13 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     change, report = read_new(look_again(here, known), writing, Known(patterns=known.patterns), True, resources)
     if not change.added:
         raise StoreError(f"{writing.store}: of the {len(captures)} captures that it was made from, {len(gone)} are gone and none "
-                         f"could be read: it stays as it is. They were at {', '.join(sorted(captures)[:3])}")
+                         f"could be read: it stays as it is. They were at {', '.join(sorted(captures)[:3])}", writing.store)
     lost = gone or captures & {path_text(error.path) for error in report.refused}
     keep_as = OLDER.format(known.older_schema) if lost else None
     if lost and isinstance(writing.store, RemotePath):
         raise StoreError(f"{writing.store}: some of its captures are gone or cannot be read, and at a URL their rows of schema "
-                         f"{known.older_schema} cannot be kept. Copy the store to a disk (docs/remote.md) and refresh it there")
+                         f"{known.older_schema} cannot be kept", writing.store,
+                         "Copy the store to a disk (docs/remote.md) and refresh it there")
     report.answers_s = answer(change, Known(), writing.path, resources, None)
     memory.give_back()
     writing.rebuild(change, keep_as)

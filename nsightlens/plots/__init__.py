@@ -73,7 +73,8 @@ def save(figure: Figure, path: str | Path) -> Path:
     """
     target = Path(path)
     if target.suffix.lower().lstrip(".") not in FORMATS:
-        raise UsageError(f"{target}: a figure is written as {', '.join('.' + f for f in FORMATS)}")
+        raise UsageError(f"{target}: a figure is written as {', '.join('.' + f for f in FORMATS)}", subject="format",
+                         value=target.suffix, choices=FORMATS)
     # A fixed salt and no date: the same figure gives the same file.
     settings: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "nsightlens"}
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())

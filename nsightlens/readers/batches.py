@@ -20,7 +20,7 @@ def conform(batch: pa.RecordBatch, target: pa.Schema, table: str) -> pa.RecordBa
     """
     unknown = set(batch.schema.names) - set(target.names)
     if unknown:
-        raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
+        raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}", table)
     arrays = []
     for field in target:
         index = batch.schema.get_field_index(field.name)
@@ -31,7 +31,7 @@ def conform(batch: pa.RecordBatch, target: pa.Schema, table: str) -> pa.RecordBa
         try:
             arrays.append(column if column.type == field.type else _cast(column, field.type))
         except pa.ArrowInvalid as exc:
-            raise SchemaError(f"{table}.{field.name}: {exc}") from exc
+            raise SchemaError(f"{table}.{field.name}: {exc}", table) from exc
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
@@ -52,7 +52,7 @@ def rows_to_batch(rows: Iterable[dict[str, object]], target: pa.Schema, table: s
     for row in listed:
         unknown = set(row) - set(target.names)
         if unknown:
-            raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}")
+            raise SchemaError(f"table {table} has no column {', '.join(sorted(unknown))}", table)
     arrays = [pa.array([row.get(f.name) for row in listed], type=_plain(f.type)) for f in target]
     return conform(pa.RecordBatch.from_arrays(arrays, names=target.names), target, table)
 

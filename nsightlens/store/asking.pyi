@@ -21,8 +21,8 @@ class Asking:
     ) -> pa.Table:
         """Time spent in each annotation (record_function and similar), per process: as the CPU saw it, and as the
         profiler drew it on the GPU track, from the first to the last kernel launched inside. HTA's user annotation
-        breakdown. Annotations nest: the totals of different names overlap. Kineto only; NVTX ranges stand in
-        nvtx_summary. Ranges never closed have no row.
+        breakdown. Annotations nest: the totals of different names overlap. Kineto only; nvtx_summary has NVTX ranges.
+        Ranges never closed have no row.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -121,10 +121,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no
-        part and why. What is not matched counts as communication everywhere, but says nothing of who waited for whom:
+        part and why. What is not matched counts as communication everywhere, but does not show who waited for whom:
         point-to-point calls, sends and receives that do not end together on all ranks, calls whose counterparts were
-        not captured or whose order is not certain. The row with rank NULL holds the kernels of processes whose rank
-        is not known.
+        not captured or whose order is not certain. The row with rank NULL holds the kernels of processes of unknown
+        rank.
 
         Columns:
             run: Run.
@@ -153,9 +153,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long
-        the transfer took. A row is one collective on one rank of one execution. Ranks need a known rank number;
-        point-to-point calls (send, recv) are no collectives, but sends and receives that nothing names and that end
-        together on all ranks are: an all-to-all. collective_coverage says what could not be matched. Times of
+        the transfer took. A row is one collective on one rank of one execution. Only ranks with known numbers take
+        part; point-to-point calls (send, recv) are no collectives, but sends and receives that nothing names and that
+        end together on all ranks are: an all-to-all. collective_coverage says what could not be matched. Times of
         different ranks are compared on the clock of the lowest rank (see rank_clock); ranks that name no two hosts
         and whose clocks agree within the uncertainty share a clock. The last rank is named only where it came later
         than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
@@ -279,8 +279,8 @@ class Asking:
     ) -> pa.Table:
         """Each communicator's transfer times against those of its peers: which process group has a slow link. A row is
         one communicator (process group) with one operation and payload. Transfer is collective_match's: from the
-        start of the last rank to the end, so that waiting for late ranks is no part of it, but for ranks that were
-        not captured. Peers are the other communicators of the same execution, tool, operation, payload and size. A
+        start of the last rank to the end, so it excludes waiting for late ranks, except for ranks that were not
+        captured. Peers are the other communicators of the same execution, tool, operation, payload and size. A
         communicator is slow where its median is at least 1.5 times that of its peers (the median of their medians),
         and above it by more than the clocks can be wrong.
 
@@ -317,8 +317,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Whether two runs can be compared: what was the same and what differed in how they were made and captured,
-        differences first. A row is one property under one tool; what only one of the runs has been captured with is a
-        difference as well.
+        differences first. A row is one property under one tool; a tool that captured only one of the runs is a
+        difference, too.
 
         Parameters:
             base: Baseline run; NULL: the first of the store, by name.
@@ -378,7 +378,7 @@ class Asking:
             name: Function; [MODULE] where it is not known; (no stack).
             module: File of the library or program.
             idle_samples: Of samples, those while the GPU idled; NULL where the process has no GPU work in the window.
-            total_idle_samples: Of total_samples, those; NULL likewise.
+            total_idle_samples: Of total_samples, those; NULL in the same cases.
             samples: Samples in the function itself.
             total_samples: Those, and those in the functions within it.
             idle_pct: idle_samples as a share of all samples of the thread while the GPU idled, to one decimal.
@@ -415,7 +415,7 @@ class Asking:
             samples: Samples in it, not in what it called.
             total_samples: Those, and those of the frames within it.
             idle_samples: Of samples, those while the GPU idled; NULL where the process has no GPU work in the window.
-            total_idle_samples: Of total_samples, those; NULL likewise.
+            total_idle_samples: Of total_samples, those; NULL in the same cases.
             thread_samples: All samples of the thread.
         """
 
@@ -526,7 +526,7 @@ class Asking:
             max_ns: Longest duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single call.
             p5_ns: 5th percentile, interpolated linearly between the two nearest calls.
-            p95_ns: 95th percentile, interpolated likewise.
+            p95_ns: 95th percentile, interpolated the same way.
             failed: Calls that returned an error; NULL where the tool recorded no return value.
             name: Function name without the API version suffix.
         """
@@ -551,7 +551,7 @@ class Asking:
             rank: Rank of the process; NULL where unknown.
             duration_ns: Duration of the call.
             wait_ns: Part of it that CUPTI counts as waiting; NULL where it recorded none.
-            waits_for: stream or context (several: by comma); NULL likewise.
+            waits_for: stream or context (several: by comma); NULL in the same cases.
             stream: Least stream that it waits for; NULL where none is named.
             name: Function, without the API version suffix.
             pid: OS process id.
@@ -619,7 +619,7 @@ class Asking:
             duration_ns: Duration.
             correlation_id: CUPTI correlation id.
             grid: Grid, as x,y,z; NULL for memory operations.
-            block: Block, as x,y,z; likewise.
+            block: Block, as x,y,z, as above.
             registers_per_thread: Registers per thread.
             static_shared_bytes: Static shared memory per block.
             dynamic_shared_bytes: Dynamic shared memory per block.
@@ -678,8 +678,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Copies by calls that wait until they are done, the longest first: the rule `nsys analyze -r cuda_memcpy_sync`.
-        Copies of at most 64,000 bytes to the GPU are left out: their call returns before they are done. Instead: the
-        functions with Async and pinned memory.
+        Copies of at most 64,000 bytes to the GPU are left out: their call returns before they are done. Use the Async
+        functions with pinned memory instead.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -746,7 +746,7 @@ class Asking:
     ) -> pa.Table:
         """API calls, kernels and memory operations in one list by name, per run and tool: the numbers of `nsys stats
         cuda_api_gpu_sum`, and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a
-        run are pooled. Calls wait for the work beside which they stand, so that the totals are not wall time.
+        run are pooled. Calls wait for work in the same list, so totals are not wall time.
 
         Parameters:
             with_calls: Whether API calls are in the list, and in what the shares are of.
@@ -776,7 +776,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What was sampled of each GPU over the whole capture: clocks, activity, throughput, by metric.
+        """GPU samples over the whole capture, by GPU and metric: clocks, activity, throughput.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -791,8 +791,8 @@ class Asking:
             mean: Mean of the values.
             minimum: Smallest value.
             p5: 5th percentile, interpolated linearly between the two nearest samples, to three decimals.
-            median: Median, likewise.
-            p95: 95th percentile, likewise.
+            median: Median, interpolated the same way.
+            p95: 95th percentile, interpolated the same way.
             maximum: Largest value.
             first_ns: Time of the first sample, relative to the profile's origin.
             last_ns: Time of the last one.
@@ -808,8 +808,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first. Two of
-        them follow from the kernels of a run: more than a tenth of their time in kernels whose names say nothing
+        """What was wrong, missing, dropped or guessed: the diagnostics by run, tool, severity and code, worst first. Two
+        of them follow from the kernels of a run: more than a tenth of their time in kernels whose names say nothing
         (unclassified_time), and kernels that last longer than their stream allows (impossible_durations).
 
         Columns:
@@ -912,9 +912,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Communication kernels by name: how much of their time no compute kernel ran on the GPU (or in the process),
-        per capture window. Kernels that communicate at the same time count each for itself: their union stands in
-        comm_compute_overlap. ncu has no timeline, so no rows.
+        """Communication kernels by name: how much of it ran without a compute kernel on the GPU (or in the process), per
+        capture window. Kernels that communicate at the same time count separately: comm_compute_overlap has their
+        union. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': where a computing kernel hides the communication.
@@ -1003,8 +1003,8 @@ class Asking:
             rule: The rule, by the names above, or nothing.
             rank: Rank of the process; NULL where unknown, or for the run as a whole.
             profile_id: Profile; NULL for a straggler, a process group and the run as a whole.
-            process_id: OS process; likewise.
-            window_index: Capture window of the process; likewise.
+            process_id: OS process, as above.
+            window_index: Capture window of the process, as above.
             who: The rank, process group, process or GPU, as people call it.
             what: What was seen: the cause.
             why: What it comes from, and what can be done.
@@ -1033,8 +1033,8 @@ class Asking:
         """Sequences of kernels and memory operations that operators launch again and again, most frequent first:
         candidates for fusion or a CUDA graph. HTA's frequent kernel sequences. An occurrence is an operator (or NVTX
         range) whose name contains range_text and that lies in no other such range of its thread; its sequence is what
-        was launched inside it on that thread, in order of start. What NVTX of PyTorch appends to a name (", seq =
-        12") is cut off. Empty range_text: outermost.
+        was launched inside it on that thread, in order of start. The suffix that PyTorch's NVTX appends to a name (",
+        seq = 12") is cut off. An empty range_text takes the outermost ranges.
 
         Parameters:
             range_text: Text that the operator's name contains, such as 'aten::' or 'attention'; '' takes every
@@ -1074,7 +1074,7 @@ class Asking:
         With min_gap_ns := 1 the gaps of a device sum to idle_ns of busy_time. ncu has no timeline, so no rows.
 
         Parameters:
-            per: 'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
+            per: 'device': processes that share a GPU keep it busy together; 'process_device': each on its own.
             min_gap_ns: Shortest gap to list, in ns.
 
         Columns:
@@ -1082,7 +1082,7 @@ class Asking:
             tool: nsys or kineto. Never add them up: they saw the same work.
             rank: Rank of the process that ended the gap; NULL where unknown.
             profile_id: Profile; starts are comparable only within one.
-            window_index: Capture window of the process; time between windows is no gap.
+            window_index: Capture window of the process; time between windows is not a gap.
             process_id: OS process that ended the gap.
             device_id: The physical GPU.
             start_ns: Start of the gap, relative to the profile's origin.
@@ -1123,7 +1123,7 @@ class Asking:
             compute_capability: Such as '9.0'.
             span_ns: First step's start to last step's end; without steps the whole capture.
             utilization_pct: Union of its kernels as a share of span_ns, to two decimals.
-            busy_pct: Union of its kernels and memory operations, likewise.
+            busy_pct: Union of its kernels and memory operations, as above.
             sm_efficiency_pct: Estimated SM efficiency, to two decimals.
             occupancy_pct: Estimated occupancy, to two decimals (Kineto).
             tensor_core_pct: Share of kernel time on tensor cores, to two decimals; NULL where no kernel's is known.
@@ -1215,8 +1215,8 @@ class Asking:
         captured, in a trace of the capture (of its own, as SGLang and vLLM write them, or the same trace), set beside
         the work of its replays, one by one. A row is a node of a graph; graphs are distinguished by the kinds and
         names of their nodes. A capture fits where it made as many kernels, copies and sets in the same order. Several
-        may fit (captures for several batch sizes): what they do not agree in is NULL. Work of graphs that no capture
-        fits has rows without an operator.
+        may fit (captures for several batch sizes): columns on which they disagree are NULL. Work of graphs that no
+        capture fits has rows without an operator.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1230,8 +1230,8 @@ class Asking:
             total_ns: Time of the node in all of them.
             captures: Recorded captures that fit the graph.
             op: Operator that launched it in the capture; NULL where no capture fits, or where they differ.
-            op_shapes: Input shapes of that operator, likewise.
-            module: Innermost nn.Module around the launch in the capture, likewise.
+            op_shapes: Input shapes of that operator, as above.
+            module: Innermost nn.Module around the launch in the capture, as above.
         """
 
     @overload
@@ -1420,8 +1420,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The kernels and memory operations that take the most time, by kind and process: HTA's kernel breakdown.
-        Durations are summed, so that work which ran at the same time counts each for itself. The names after the
-        first how_many of a kind are one row without a name. ncu has no row: its durations are those of replays.
+        Durations are summed: concurrent work counts separately. The names after the first how_many of a kind are one
+        row without a name. ncu has no row: its durations are those of replays.
 
         Parameters:
             how_many: Names to list for each kind and process; NULL for all.
@@ -1527,8 +1527,7 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What was sampled of a GPU while each kernel ran on it: its clock, the activity of SMs and tensor cores, memory
-        throughput.
+        """GPU samples taken while each kernel ran: clock, activity of SMs and tensor cores, memory throughput.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1577,7 +1576,7 @@ class Asking:
             total_max_ns: Longest.
             total_stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single kernel.
             total_p5_ns: 5th percentile, interpolated linearly between the two nearest.
-            total_p95_ns: 95th percentile, interpolated likewise.
+            total_p95_ns: 95th percentile, interpolated the same way.
             api_avg_ns: Mean duration of the call.
             api_median_ns: Median duration of the call.
             queue_avg_ns: Mean queue time; NULL where no kernel queued.
@@ -1602,8 +1601,8 @@ class Asking:
     ) -> pa.Table:
         """Each kernel with the call that launched it, in order of launch: the rows of `nsys stats cuda_kern_exec_trace`.
         total = api + queue + kernel time where the kernel began after the call had ended. A kernel that began earlier
-        waited for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch
-        was not recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline, so no rows.
+        did not queue: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was
+        not recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline, so no rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1637,8 +1636,8 @@ class Asking:
     ) -> pa.Table:
         """Kernels whose duration cannot be true: a stream runs one kernel after the other, and these still run when the
         second kernel after them begins (kernels.overrun_ns). Some drivers end a kernel late, or never, where the GPU
-        stalls (seen on AMD's MI355): sums of durations then count the time of others as theirs. Busy time, steps and
-        shares end such a kernel where the next one begins; totals of kernels are shown both ways (clipped_ns). A
+        stalls (seen on AMD's MI355): sums of durations then count the time of other kernels twice. Busy time, steps
+        and shares end such a kernel where the next one begins; totals of kernels are shown both ways (clipped_ns). A
         trace without such kernels has no row.
 
         Columns:
@@ -1685,7 +1684,7 @@ class Asking:
             max_ns: Longest duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single launch.
             p5_ns: 5th percentile, interpolated linearly between the two nearest launches.
-            p95_ns: 95th percentile, interpolated likewise.
+            p95_ns: 95th percentile, interpolated the same way.
             family: Kernel family (gemm, collective, ...).
             name: Kernel name as the tool prints it.
         """
@@ -1775,11 +1774,11 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about
-        it, and how certain that is. The three durations stand side by side and are never to be added: they are of
-        different executions. What the launch's own row says comes first; what it lacks comes from Kineto and ncu.
-        Only an operator, with its shapes, is Kineto's first where the very launch is matched: NVTX ranges may show an
-        outer one. A launch that nobody else knows keeps its row. metrics repeats the counters of a configuration in
-        each of its launches: leave the column out where the run is long.
+        it, and how certain that is. Never add up the three durations: they come from different executions. What the
+        launch's own row says comes first; what it lacks comes from Kineto and ncu. Where the very launch is matched,
+        operator and shapes are Kineto's: NVTX ranges may show an outer operator. A launch that no other tool recorded
+        keeps its row. metrics repeats the counters of a configuration in each of its launches: leave the column out
+        for long runs.
 
         Columns:
             run: Run.
@@ -1819,7 +1818,7 @@ class Asking:
             phase_source: nsys, kineto, kineto launch, kineto configuration or kineto configuration of any rank.
             op: Innermost operator that is known.
             op_shapes: Its input shapes.
-            op_source: Where both are from, likewise.
+            op_source: Where both are from, as above.
             module: Innermost nn.Module.
             module_source: Likewise.
             range_path: Enclosing ranges, outermost first.
@@ -1907,8 +1906,8 @@ class Asking:
     ) -> pa.Table:
         """Bandwidth of copies and sets, per process, GPU and direction: HTA's memory bandwidth summary. The bandwidth is
         all bytes over the time in which at least one such operation ran (a union); point_* are HTA's figures: over
-        the changes of the sum of what ran at once, each change alike, those to 0 left out. Operations without bytes
-        count in `operations` and nowhere else. ncu has no timeline, so no rows.
+        the points where the summed bandwidth changes, equally weighted, without those at 0. Operations without bytes
+        count in `operations` only. ncu has no timeline, so no rows.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2083,7 +2082,7 @@ class Asking:
             max_bytes: Largest size.
             stddev_bytes: Sample standard deviation (n - 1), to one decimal; 0 for a single operation.
             p5_bytes: 5th percentile, interpolated linearly between the two nearest operations.
-            p95_bytes: 95th percentile, interpolated likewise.
+            p95_bytes: 95th percentile, interpolated the same way.
             kind: memcpy, memset, migration (unified memory) or decompression (its bytes are the compressed ones).
             direction: HtoD, DtoH, ...; NULL for memset.
         """
@@ -2190,7 +2189,7 @@ class Asking:
     ) -> pa.Table:
         """The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU
         of each nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too.
-        GPU time is a sum of kernel durations (those that run at once count each), backward kernels included: they
+        GPU time is a sum of kernel durations (concurrent ones count separately), backward kernels included: they
         belong to the module whose forward operators they stem from; backward_ns is their part. A call inside several
         modules counts for each of these names once.
 
@@ -2331,7 +2330,7 @@ class Asking:
             instances: Kernels.
             total_ns: Sum of their durations.
             communication_overlap_ns: Time in which another kernel that communicates ran, summed over the kernels.
-            compute_overlap_ns: Time in which another kernel that computes ran, likewise.
+            compute_overlap_ns: Time in which another kernel that computes ran, as above.
             communication_overlap_pct: communication_overlap_ns as a share of total_ns, to one decimal.
             compute_overlap_pct: compute_overlap_ns as a share of total_ns, to one decimal.
             name: Kernel name as the tool prints it.
@@ -2428,10 +2427,10 @@ class Asking:
         comes in it only is measured there. Launches of one kernel that lie near each other are measured in one start
         where that is cheaper than another start. An nsys capture is taken to begin with the program. A Kineto trace
         begins later, so that as many launches are passed over as the steps before it had if they were like its own,
-        and a whole step of the kernel is measured. The same launches come again only if the program does the same
-        work again. The estimate is rough, and nothing of it was measured here: passes 10 (basic), 12 (minimal), 16
-        (roofline), 30 (detailed), 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches)
-        and 25 ms, a start 30 s and the time until its last launch.
+        and a whole step of the kernel is measured. The same launches recur only if the program repeats the same work.
+        The estimate is rough, and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30
+        (detailed), 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a
+        start 30 s and the time until its last launch.
 
         Parameters:
             cover: Share of the GPU time of what can be measured, in percent, that the chosen configurations have
@@ -2469,7 +2468,7 @@ class Asking:
     ) -> pa.Table:
         """GPU time of CPU ranges by name, per run and tool: the numbers of `nsys stats nvtx_gpu_proj_sum`, plus
         percentiles. A range is projected on the GPU from the first start to the last end of the work launched within
-        it, nested ranges included; what counts, and what is left out, says nvtx_gpu_projection_trace. All ranks,
+        it, nested ranges included; nvtx_gpu_projection_trace says what counts and what is left out. All ranks,
         processes and threads of a run are pooled. Ranges nest and threads run side by side: the totals are not wall
         time. nsys prints the range as domain:name. Names are without the numbers (op_id, seq, sizes) that PyTorch
         writes into NVTX texts: nsys has a row for each of those texts.
@@ -2487,7 +2486,7 @@ class Asking:
             max_ns: Longest projected duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single range.
             p5_ns: 5th percentile, interpolated linearly between the two nearest ranges.
-            p95_ns: 95th percentile, interpolated likewise.
+            p95_ns: 95th percentile, interpolated the same way.
             launches: Launching calls: what nsys counts as GPU operations.
             operations: Kernels, copies and sets: a graph launch has one launch and many of them. NULL as gpu_ns is.
             avg_depth: Mean number of ranges around it, to one decimal.
@@ -2509,10 +2508,10 @@ class Asking:
         """CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats
         nvtx_gpu_proj_trace`. The projection reaches from the first start to the last end of the kernels, copies and
         sets whose launching call lies within the range, on the thread of the range. Work counts for every range
-        around its launch, so projections are no wall time. On nsys data the ranges are those of NVTX, on Kineto data
-        annotations, operators, modules and steps. Left out are, as there: ranges without GPU work, never closed, or
-        ended on another thread, and work whose launching call was not recorded. Of a profile that is nothing but the
-        table of nsys stats (`range_projections`) the rows are those that nsys printed.
+        around its launch, so projections do not sum to wall time. On nsys data the ranges are those of NVTX, on
+        Kineto data annotations, operators, modules and steps. As in nsys, it leaves out ranges without GPU work,
+        never closed, or ended on another thread, and work whose launching call was not recorded. For a profile read
+        from the table of nsys stats (`range_projections`), the rows are those that nsys printed.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2552,7 +2551,7 @@ class Asking:
         rank. A kernel is in every range of the launching thread that its call lies within, the whole stack and
         start/end ranges alike: the totals of ranges that contain each other count a kernel several times. Names of
         ranges are without the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts. Kernels in no range
-        are a row without name, as nsys prints them.
+        form a row without a name, as in nsys.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2668,7 +2667,7 @@ class Asking:
             max_ns: Longest duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single range.
             p5_ns: 5th percentile, interpolated linearly between the two nearest ranges.
-            p95_ns: 95th percentile, interpolated likewise.
+            p95_ns: 95th percentile, interpolated the same way.
             kind: nvtx_push_pop, nvtx_start_end, annotation, operator, module or step; see `ranges`.
             domain: NVTX domain; NULL for the default domain and on Kineto data.
             name: Name of the range.
@@ -2685,8 +2684,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator
-        with one stack of Python frames, per process. Operators inside other operators are left out, as their time is
-        a part of those.
+        with one stack of Python frames, per process. Self times add up; total times hold those of the operators
+        inside, which have rows of their own.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2698,8 +2697,10 @@ class Asking:
             call_site: Innermost frame around it; NULL where no frame was open.
             call_stack: The frames around it, innermost first, joined by ';', as the plugin does.
             calls: Calls.
+            device_self_ns: GPU time that it launched itself; a sum of durations.
+            device_total_ns: That, and that of the operators inside it.
+            host_self_ns: Host time, less the operators inside it and the API calls that it made itself.
             host_total_ns: Sum of the calls' durations.
-            device_total_ns: GPU time launched by it and the operators inside it; a sum of durations.
         """
 
     @overload
@@ -2755,8 +2756,8 @@ class Asking:
     ) -> pa.Table:
         """The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor
         cores, by operator; with by_shapes by operator and input shapes. Total counts what an operator contains, self
-        what it did itself: GPU time is a sum of durations of kernels and memory operations (those that run at once
-        count each); host self time is without the operators inside and without calls of the CUDA or HIP API. Totals
+        what it did itself: GPU time is a sum of durations of kernels and memory operations (concurrent ones count
+        separately); host self time is without the operators inside and without calls of the CUDA or HIP API. Totals
         of one name contain each other where an operator calls itself. Left out, as in the plugin:
         DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL
         where no GPU work of the process has a known operator. Eligible for tensor cores: by the plugin's list and
@@ -2780,7 +2781,7 @@ class Asking:
             host_total_ns: Sum of the calls' durations.
             tensor_core_eligible: Can run on tensor cores.
             tensor_core_self_pct: Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
-            tensor_core_total_pct: Share of device_total_ns on tensor cores, likewise.
+            tensor_core_total_pct: Share of device_total_ns on tensor cores, as above.
         """
 
     @overload
@@ -2989,7 +2990,7 @@ class Asking:
     ) -> pa.Table:
         """How many launches waited in each stream: HTA's queue length summary, and the mean over time, per capture
         window. HTA's figures (point_*) weigh each change alike, however long it lasted. Rules of counting:
-        queue_length_series. A sweep over the launches and starts; how often and how long each length was there is all
+        queue_length_series. A sweep over the launches and starts; how often and how long each length lasted is all
         that the figures need.
 
         Parameters:
@@ -3097,10 +3098,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a
-        run. A row is one family, operator or step under one tool; the largest possible gain stands on top. Durations
-        are compared, never start times, so that clocks play no part. A rank without the item does not count as zero:
-        ranks is how many have it. The time of communication includes waiting: whoever has most of it waited longest,
-        and is not the slow rank (see straggler); communication_pct says how much of an item is communication.
+        run. A row is one family, operator or step under one tool; the largest possible gain comes first. Durations
+        are compared, never start times, so clocks do not matter. A rank without the item does not count as zero:
+        ranks is how many have it. The time of communication includes waiting: the rank with most of it waited
+        longest, and is not the slow one (see straggler); communication_pct says how much of an item is communication.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3132,12 +3133,12 @@ class Asking:
     ) -> pa.Table:
         """The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives. All ranks
         leave a collective together; so the difference of their ends is the difference of their clocks, whatever their
-        starts. Offset and drift are medians (Theil-Sen), so that outliers have no say; the uncertainty is two robust
+        starts. Offset and drift are medians (Theil-Sen), so outliers do not matter; the uncertainty is two robust
         standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in
         a fixed order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and
-        it is never less than what the times are multiples of (1 µs in older PyTorch traces). Ranks that share no
-        communicator with the lowest rank are tied to it over others, and the uncertainties add up. Where fewer than
-        three calls could be matched there is no row.
+        it is never below the resolution of the times (1 µs in older PyTorch traces). Ranks that share no communicator
+        with the lowest rank are tied to it over others, and the uncertainties add up. A rank with fewer than three
+        matched calls has no row.
 
         Columns:
             run: Run.
@@ -3174,9 +3175,9 @@ class Asking:
         A late rank is named only where its lag is beyond the uncertainty of the clocks (see collective_match); the
         row with rank NULL holds the collectives whose last rank is unknown. Waiting is the time between a rank's own
         start and the last rank's start of the same call. It is counted once: for the rank that came last, or for
-        those that had held that one up, in the step in which they did. What is nobody's (the last rank is unknown,
-        was held up by slow transfers or by several ranks at once, or it is undecided what had held it up) is what
-        wait_ns of all ranks exceed others_wait_ns by.
+        those that had held that one up, in the step in which they did. The wait_ns of all ranks exceeds
+        others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or several ranks
+        at once delayed it, or it is undecided what did).
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -3189,7 +3190,7 @@ class Asking:
             step: Training step; NULL outside of steps.
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
-            times_last: Collectives that all others waited for this rank.
+            times_last: Collectives in which all others waited for this rank.
             caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
                 may have.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
@@ -3240,7 +3241,7 @@ class Asking:
             traced: Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
             collectives: Its collectives of which another rank's time is known, too.
             unmatched: Its other records: of no known time, or of no other rank.
-            times_last: Collectives that the other ranks waited for it in.
+            times_last: Collectives in which the other ranks waited for it.
             caused_delay_ns: How much earlier these would have ended without it: its lags behind the second last.
             wait_ns: How long it waited for others, over all its collectives.
             unissued: Collectives that others wait in and that it never issued.
@@ -3259,9 +3260,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The rules of the TensorBoard plugin and the expert rules of nsys, per process: a row per rule that fires, with
-        its value and its limit. They know no causes (a GPU that copies counts as unused): findings does, and is what
-        summary shows. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for
-        less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses,
+        its value and its limit. They do not look for causes (a GPU that copies counts as unused); findings does, and
+        summary shows those. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used
+        for less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses,
         while operators that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on
         several GPUs. Communication counts wherever its kernels are recognised, and tensor cores by newer names than
         the plugin's: step_breakdown, gpu_summary. The rules of nsys are about the time from the first to the last GPU
@@ -3295,7 +3296,7 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The recordings of each run: which profiles belong to one execution under one tool. Runs are compared by their
-        recordings; the steps of one recording say nothing of how executions vary. Profiles whose sidecars name an
+        recordings; the steps of one recording do not show how executions vary. Profiles whose sidecars name an
         execution belong to it. The others are distinguished by time: a profile that begins over a second after all
         before it have ended, and of whose ranks one was there already (an unknown rank counts as one), is of another
         execution. Unknown times distinguish nothing.
@@ -3373,11 +3374,11 @@ class Asking:
             level_definition: Definition of the level's bytes; never compare two.
             achieved_flop_per_s: work_flop / duration: what the kernel achieved; ncu's rate where the duration is
                 unknown.
-            achieved_bytes_per_s: traffic_bytes / duration, likewise.
+            achieved_bytes_per_s: traffic_bytes / duration, as above.
             min_achieved_flop_per_s: No launch achieved less: of the least rates, else over the longest duration.
             max_achieved_flop_per_s: No launch achieved more: of the greatest rates, else over the shortest duration.
-            min_achieved_bytes_per_s: No launch moved less, likewise.
-            max_achieved_bytes_per_s: No launch moved more, likewise.
+            min_achieved_bytes_per_s: No launch moved less, as above.
+            max_achieved_bytes_per_s: No launch moved more, as above.
             arithmetic_intensity: work_flop / traffic_bytes, operations per byte; of the rates where the duration is
                 unknown.
             ncu_chart_flop_per_s: Height in the roofline chart of Nsight Compute: operations per cycle times
@@ -3391,7 +3392,7 @@ class Asking:
             roof_pct: Achieved performance in % of the roof at this intensity; can exceed 100 (boost clocks). Of a
                 kernel of 0 operations: bandwidth in % of the memory roof.
             roof_clock_hz: SM clock that peak_flop_per_s holds for: the one during ncu's measurement.
-            roof_memory_clock_hz: Clock of the level that peak_bytes_per_s holds for, likewise.
+            roof_memory_clock_hz: Clock of the level that peak_bytes_per_s holds for, as above.
             datasheet_peak_flop_per_s: Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
             datasheet_peak_bytes_per_s: Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
             datasheet_ridge_point: The same of the two peaks of the datasheet.
@@ -3425,12 +3426,12 @@ class Asking:
         means over recordings, and the interval is that of Welch's test (of Student's, where a run has one recording).
         An item is called slower or faster where the interval excludes 0, the change is beyond the threshold, and the
         false-discovery rate over all items allows it; the step time is the one planned test and stands alone. No
-        change means that the whole interval lies within the threshold. All else is undecided, and always what one
-        recording of each run shows: the steps of a recording are no replicates of its run. `needed` says how many
-        recordings would do. With one recording of each run, in_recordings says how far these two differ, judged by
-        their steps (five or more of each): true of the recordings, and of the runs only where runs vary less than
-        that. Times that belong to no operator, module or phase are the item NULL. Both runs are compared under the
-        same tool: nsys where both have it, else Kineto.
+        change means that the whole interval lies within the threshold. All else is undecided, and so is every item
+        with one recording of each run: the steps of one recording are not replicates of its run. `needed` says how
+        many recordings would suffice. With one recording of each run, in_recordings says how far these two differ,
+        judged by their steps (five or more of each): true of the recordings, and of the runs only where runs vary
+        less than that. Times that belong to no operator, module or phase are the item NULL. Both runs are compared
+        under the same tool: nsys where both have it, else Kineto.
 
         Parameters:
             base: Baseline run; NULL: the first of the store's two runs.
@@ -3492,8 +3493,8 @@ class Asking:
         to one. For captures of different tools that lie in different runs (nsys in one, ncu in another), or of one
         tool before and after a change. As in matches: the same kernel key, grid and block, registers and shared
         memory where both have them, and a certain place in the order of launches. Runs that were ingested as one
-        (`ingest --run NAME`) have all of this in matches and in the views on it. What is not certain is not here:
-        run_difference compares the kinds of launches.
+        (`ingest --run NAME`) have all of this in matches and in the views on it. Uncertain pairs are left out:
+        run_difference compares kinds of launches instead.
 
         Parameters:
             base: Run of the first side; NULL: the first of the store's two runs.
@@ -3531,7 +3532,7 @@ class Asking:
         exactly. Each moment of a step belongs to one item, the first of: a kernel that computes (CUDA graphs whose
         kernels are unknown after the known ones); a memory operation; a kernel that communicates; and where the GPU
         idles, what the host did: a communication call, a call of the runtime, the data loader, an operator, nothing
-        that was recorded. So a collective that a kernel hides is not there. Of two of one kind that run at once, the
+        that was recorded. So a collective that a kernel hides is not there. Of two concurrent items of one kind, the
         one that began first has the time until it ends. A step is that of step_breakdown: from the end of the step
         before it (the first: from its range's start) to the end of its range and of the GPU work that was launched in
         it. The host's range alone would hold the GPU work of the step before. Times are the mean of a rank's steps in
@@ -3713,8 +3714,8 @@ class Asking:
         Rules: Of products, convolutions and attention the innermost operator counts, so that linear, which calls
         addmm, never counts twice; its work goes to the one kernel of that kind among all that it launched,
         transposes, split-K sums and other helpers set aside. A backward convolution has two products of equal work:
-        each of two kernels has one. Every other operator counts where it launched exactly one kernel itself. 2
-        operations per multiply-add, as torch.utils.flop_counter counts (backward grouped convolutions: without its
+        each of two kernels has one. Every other operator counts where it launched exactly one kernel itself. A
+        multiply-add is 2 operations, as in torch.utils.flop_counter (backward grouped convolutions: without its
         factor of groups; causal attention: only the pairs on and below the diagonal, about half of its count).
         Convolutions count as the direct algorithm: Winograd and FFT kernels do fewer. minimal_bytes: every operand
         once, the result once. Both are of the operator, not of what the kernel did: padding of tiles, split-K and
@@ -3740,7 +3741,7 @@ class Asking:
             work_definition: How the operations were counted.
             call_flop: Operations of the whole call; the same for all of its launches, to be counted once per
                 op_range_id.
-            call_bytes: Least bytes of the whole call, likewise.
+            call_bytes: Least bytes of the whole call, as above.
             call_launches: Launches of the call.
             reason: Why work_flop or minimal_bytes is NULL; NULL where both are known.
         """
@@ -3757,9 +3758,9 @@ class Asking:
     ) -> pa.Table:
         """GPU and host time by Python frame, per process: which functions launched the GPU work. A row is a function, a
         module or a built-in, wherever it was called from. Self counts what it launched or took itself, total also
-        what the frames within it did; a function that calls itself counts once. Two rows more per process hold the
-        GPU work that belongs to no frame. GPU time is a sum of durations of kernels and memory operations: those that
-        run at once count each.
+        what the frames within it did; a function that calls itself counts once. Two more rows per process hold the
+        GPU work that belongs to no frame. GPU time is a sum of durations of kernels and memory operations: concurrent
+        ones count separately.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3796,7 +3797,7 @@ class Asking:
         """Python frames from the outermost to the innermost, per process and thread, with the time that each took on the
         host and the GPU time that it launched: what `nsightlens export flamegraph` draws. All calls of a function
         from one place of the stack are one row. GPU time is a sum of durations of kernels and memory operations:
-        those that run at once count each. Two rows more per process hold the GPU work that belongs to no frame, so
+        concurrent ones count separately. Two rows more per process hold the GPU work that belongs to no frame, so
         that self times sum to all GPU work.
 
         Columns:
@@ -3893,7 +3894,7 @@ class Asking:
             profiler: Profiler that the execution ran under: none, nsys, ncu or kineto.
             rank: Rank of the process; NULL where unknown.
             process_id: OS process; key of `processes`.
-            workload: The workload's name for itself.
+            workload: What the workload calls itself.
             segment_number: Position of the segment in its file, from 0.
             segment_name: The workload's name for the segment.
             steps: Steps in it.
@@ -3901,7 +3902,7 @@ class Asking:
                 torch.profiler it holds what the profiler does between steps (writing its trace), too.
             median_ns: Median time in which the host issued a step: the mean of the middle two for an even number.
             p5_ns: 5th percentile of that, interpolated linearly between the two nearest steps, to one decimal.
-            p95_ns: 95th percentile, likewise.
+            p95_ns: 95th percentile, interpolated the same way.
             min_ns: Shortest.
             max_ns: Longest.
         """
@@ -3909,7 +3910,7 @@ class Asking:
     @overload
     def view(
         self,
-        name: Literal["step_timeline"],
+        name: Literal["step_timeline", "trace_view"],
         *,
         which_step: int | None = ...,
         only_run: _Names | None = ...,
@@ -3976,7 +3977,7 @@ class Asking:
             execution_id: Start of the job, from a sidecar; NULL without one.
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
-            times_last: Collectives that all others waited for this rank.
+            times_last: Collectives in which all others waited for this rank.
             caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
                 may have.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
@@ -4111,7 +4112,7 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The kernels of the best undisturbed tool of each run: nsys where it recorded kernels, else Kineto; never ncu.
-        Start here for questions about time: here each launch stands once. Columns are those of `kernels`.
+        Start here for questions about time: each launch has one row. Columns are those of `kernels`.
 
         Columns:
             kernel_id: Identity of the row, stable across re-ingests.
@@ -4204,13 +4205,13 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Each kernel key, grid and block as nsys, Kineto and ncu record it, side by side, with the kind of any
-        difference. Nothing here is to be added: the columns are of different executions. ncu measures a sample on
-        purpose, so that its count is no disagreement. A class is NULL where there is nothing to compare or nothing
-        can be said. Classes, first that applies: count_class (nsys against Kineto): same; hidden in a graph (the tool
-        with fewer recorded graphs whole, and the other's launches by graphs make up for it); warm-up or window (equal
-        in the steps that both recorded; the surplus lies before these, or elsewhere too); within steps (they differ
-        in the steps that both recorded: dropped, or another choice of the library). naming_class: the tools that know
-        the short name but not the key, anywhere in the run. kineto_class: waiting (a collective lasts as long as it
+        difference. Do not add columns: they come from different executions. ncu measures a sample on purpose, so that
+        its count is no disagreement. A class is NULL where there is nothing to compare or nothing can be said.
+        Classes, first that applies: count_class (nsys against Kineto): same; hidden in a graph (the tool with fewer
+        recorded graphs whole, and the other's launches by graphs make up for it); warm-up or window (equal in the
+        steps that both recorded; the surplus lies before these, or elsewhere too); within steps (they differ in the
+        steps that both recorded: dropped, or another choice of the library). naming_class: the tools that know the
+        short name but not the key, anywhere in the run. kineto_class: waiting (a collective lasts as long as it
         waits); same (within 2 %); within spread (the median lies within nsys's 5th to 95th percentile); resolution
         (whole microseconds, less than 1 µs apart); profiler overhead (Kineto is longer). ncu_class (against nsys,
         else Kineto): waiting; same; within spread; several sizes (the 95th percentile of the timeline is above 1.5
@@ -4282,9 +4283,9 @@ class Asking:
     ) -> pa.Table:
         """Each launch of one tool against another tool of the same run: the best grade at which the other tool knows it.
         Grades: launch (the very launch, one to one), configuration (the same kernel key, grid and block), key,
-        short_name, none. Below launch the two rows are of one kind, and which is which stays open: candidates counts
-        the rows of the other tool that could be meant, and other_kernel_id is NULL. Processes meet by rank; a launch
-        is compared with all processes of that rank (with all of the run where a side has no rank). Per pair of tools
+        short_name, none. Below launch the rows are alike, and which is which is not known: candidates counts the rows
+        of the other tool that could be meant, and other_kernel_id is NULL. Processes are paired by rank; a launch is
+        compared with all processes of that rank (with all of the run where a side has no rank). Per pair of tools
         both directions are listed. Reasons: name unknown; not profiled by ncu (it measured none alike, or the ones
         that it measured are others); outside the window (the other tool recorded other steps); hidden by graph mode
         (it recorded graphs whole); not recorded (it has none alike, or all that it has are others: dropped, or never
@@ -4301,7 +4302,7 @@ class Asking:
             grade: launch, configuration, key, short_name or none.
             candidates: Rows of the other tool of that grade (launch: 1).
             evidence: What makes it certain, at grade launch (see matches).
-            reason: Why it is no match of grade launch.
+            reason: Why it is not matched at grade launch.
             kernel_key: Canonical name.
             duration_ns: Duration of the launch in `tool`.
         """
@@ -4420,7 +4421,7 @@ class Asking:
             min_duration_ns: Shortest.
             max_duration_ns: Longest.
             p5_duration_ns: 5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
-            p95_duration_ns: 95th percentile, likewise.
+            p95_duration_ns: 95th percentile, interpolated the same way.
             work_source: counters, or shapes: from those of the operator, where nothing counted.
             work_flop: Operations of one launch (integer operations for integer paths).
             work_definition: How they were counted.

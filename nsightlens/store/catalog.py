@@ -88,7 +88,7 @@ def attach(path: Path) -> duckdb.DuckDBPyConnection:
         _attach(connection, path)
     except (duckdb.Error, OSError) as exc:
         connection.close()
-        raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}") from exc
+        raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}", path.parent) from exc
     connection.execute("USE catalog")
     return connection
 

@@ -156,15 +156,15 @@ class Lock:
     def acquire(self) -> None:
         """Wait for the lock, and take it."""
         if _fcntl() is None:
-            raise StoreError(f"{self._path}: a store can be read on this system, but not written: that takes POSIX file locks. "
-                             "Ingest on Linux, macOS or WSL, and copy the store")
+            raise StoreError(f"{self._path}: a store can be read on this system, but not written: that takes POSIX file locks",
+                             self._path, "Ingest on Linux, macOS or WSL, and copy the store")
         try:
             while not self._acquire_file():
                 pass
         except OSError as exc:
             if exc.errno not in _NO_LOCKS:
-                why = f"{self._path}: the store cannot be written ({exc.strerror}). Choose another with --store"
-                raise StoreError(why) from exc
+                why = f"{self._path}: the store cannot be written ({exc.strerror})"
+                raise StoreError(why, self._path, "Choose another with --store") from exc
             self._acquire_folder()
 
     def release(self, *, remove: bool = False) -> None:
@@ -186,7 +186,7 @@ class Lock:
     def check(self) -> None:
         """Raise StoreError where somebody deleted the lock although this writer lives."""
         if self._entry and not self._entry.exists():
-            raise StoreError(f"{self._entry.parent}: deleted or replaced while this ingest ran. Ingest again")
+            raise StoreError(f"{self._entry.parent}: deleted or replaced while this ingest ran", self._path, "Ingest again")
 
     # -- flock -------------------------------------------------------------------------------------------------
 
@@ -240,13 +240,14 @@ class Lock:
                     last, heard = beat, time.monotonic()
                 elif beat and time.monotonic() - heard > _SILENT_SECONDS:
                     raise StoreError(f"{folder}: {beat[0]} holds this store, and has given no sign of life for "
-                                     f"{_SILENT_SECONDS:.0f} s. If it no longer runs, delete this folder and ingest again")
+                                     f"{_SILENT_SECONDS:.0f} s", self._path,
+                                     "If it no longer runs, delete this folder and ingest again")
                 if beat:
                     self._say(beat[0])
                     time.sleep(_POLL_SECONDS)
         except OSError as exc:
-            why = f"{self._path}: the store cannot be written ({exc.strerror}). Choose another with --store"
-            raise StoreError(why) from exc
+            why = f"{self._path}: the store cannot be written ({exc.strerror})"
+            raise StoreError(why, self._path, "Choose another with --store") from exc
         self._entry = folder / mine.name
         threading.Thread(target=self._touch, args=(self._entry,), daemon=True).start()
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
-from nsightlens.errors import StoreError
+from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
 
 CATALOG = "nsightlens.duckdb"
@@ -56,7 +56,7 @@ def _said(store: RemotePath, what_failed: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise StoreError(str(remote.refusal(store, exc, what_failed))) from exc
+        raise StoreError(str(remote.refusal(store, exc, what_failed)), store) from exc
 
 
 def newest(store: RemotePath) -> Commit:
@@ -75,10 +75,14 @@ def newest(store: RemotePath) -> Commit:
         except FileNotFoundError:
             return Commit(0, "")
         except (ValueError, TypeError, KeyError) as exc:
-            raise StoreError(f"{folder}: its last commit is damaged. Delete it to have the store as it was before") from exc
+            raise _damaged(store) from exc
     if not isinstance(token, str) or not token.isalnum():
-        raise StoreError(f"{folder}: its last commit is damaged. Delete it to have the store as it was before")
+        raise _damaged(store)
     return Commit(max(numbers), token)
+
+
+def _damaged(store: RemotePath) -> StoreError:
+    return StoreError(f"{store / COMMITS}: its last commit is damaged", store, "Delete it to have the store as it was before")
 
 
 def _file(store: RemotePath, number: int) -> RemotePath:
@@ -100,7 +104,8 @@ def folder_of(store: Path) -> Path:
         folder = cache / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as exc:
-        raise StoreError(f"{store}: no folder here for its catalog ({exc}): set XDG_CACHE_HOME to one you can write") from exc
+        what_to_do = "Set XDG_CACHE_HOME to one you can write"
+        raise StoreError(f"{store}: no folder here for its catalog ({exc})", store, what_to_do) from exc
     return folder
 
 
@@ -113,7 +118,7 @@ def fetched(store: Path) -> Path:
         return store
     last = newest(store)
     if not last.number:
-        raise StoreError(f"{store}: no store here. Make one with: nsightlens ingest RUN_DIR --store {store}")
+        raise no_store(store)
     folder = folder_of(store) / "catalogs" / last.token
     if not (folder / CATALOG).is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -218,7 +223,7 @@ class Far:
             if newest(self._store) != made:  # it may have come through, and the answer to it not
                 self._may_be_made = False
                 self._delete(_catalog(self._store, made.token))
-                raise StoreError(self._why(exc)) from exc
+                raise StoreError(self._why(exc), self._store) from exc
         self._keep(catalog, made)
         if self._before.number:
             self._delete(_catalog(self._store, self._before.token))

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
-from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError
+from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
@@ -106,7 +106,7 @@ class Store(Asking):
         self.catalog = where = remote.fetched(self.path) / CATALOG
         _LOG.info("store %s", self.path)
         if not where.is_file():
-            raise StoreError(f"{self.path}: no store here. Make one with: nsightlens ingest RUN_DIR --store {self.path}")
+            raise no_store(self.path)
         self._file = where.stat()
         self._connection = catalog.attach(where)
         if self._memory is not None:
@@ -129,7 +129,7 @@ class Store(Asking):
                 self._connection.execute(f"SET memory_limit = '{of_large}'")
         except duckdb.Error as exc:
             self.close()
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})") from exc
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})", self.path) from exc
         except BaseException:
             self.close()
             raise
@@ -141,10 +141,11 @@ class Store(Asking):
         try:
             found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
         except duckdb.Error as exc:
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is no nsightlens store") from exc
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not a store of nsightlens",
+                             self.path) from exc
         version = found[0] if found else 0
         if version > SCHEMA_VERSION:
-            raise StoreError(f"{self.path}: written with schema {version}, this nsightlens has {SCHEMA_VERSION}. "
+            raise StoreError(f"{self.path}: written with schema {version}, this nsightlens has {SCHEMA_VERSION}", self.path,
                              "Update nsightlens, or ingest the captures into a new store")
         self.older_schema = version if version < SCHEMA_VERSION else None
 
@@ -168,7 +169,7 @@ class Store(Asking):
 
     def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
         if self.older_schema is not None:
-            raise StoreError(self._why_files_only())
+            raise self._files_only()
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         began = time.monotonic()
@@ -184,7 +185,7 @@ class Store(Asking):
         all other views, they are those of `view`. Raises what `view` raises, before the first batch.
         """
         if self.older_schema is not None:
-            raise StoreError(self._why_files_only())
+            raise self._files_only()
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
@@ -258,7 +259,7 @@ class Store(Asking):
                 table = self._answer(view, others)
                 filters = {}
             for said in unbalanced(table, [balance]):
-                warnings.warn(f"{view.name}: {said}", BalanceWarning, stacklevel=3)
+                warnings.warn(BalanceWarning(view.name, said), stacklevel=3)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
@@ -290,12 +291,12 @@ class Store(Asking):
         except (duckdb.Error, pa.ArrowException) as exc:
             broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
             if broken:
-                raise StoreError(broken) from exc
+                raise StoreError(broken, self.path) from exc
             if self.older_schema is not None:
-                raise StoreError(self._why_files_only()) from exc
+                raise self._files_only() from exc
             if isinstance(exc, duckdb.OutOfMemoryException):
                 raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
-                                 "for less, by run, rank or step, or ask where there is more") from exc
+                                 "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
 
     def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
@@ -311,10 +312,10 @@ class Store(Asking):
         if fenced:
             self._fence()
 
-    def _why_files_only(self) -> str:
-        return (f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such a store "
-                f"only the list of files can be read (nsightlens sql 'FROM files'); to rebuild it from the captures: "
-                f"nsightlens refresh --store {self.path}")
+    def _files_only(self) -> StoreError:
+        return StoreError(f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
+                          "a store only the list of files can be read (nsightlens sql 'FROM files')", self.path,
+                          f"To rebuild it from the captures: nsightlens refresh --store {self.path}")
 
     def _asked_wrongly(self, message: str) -> str | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
-from nsightlens.errors import StoreError
+from nsightlens.errors import StoreError, other_schema
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, catalog, compaction, damage, part_files, remote, template
 from nsightlens.store.bundle import Bundle, Part, standing
@@ -175,8 +175,7 @@ class Writing:
         """Merge all parts that may be merged. Raises StoreError where there is no store, or one of an older schema."""
         older = self.known().older_schema if (self.path / CATALOG).is_file() else None
         if older is not None:
-            raise StoreError(f"{self.store}: written with schema {older}, this nsightlens has {SCHEMA_VERSION}. "
-                             f"Rebuild it from its captures first: nsightlens refresh --store {self.store}")
+            raise other_schema(self.store, older, SCHEMA_VERSION)
         self._commit(Change(), rebuild=False, few=0)
 
     def rebuild(self, change: Change, keep_as: str | None) -> None:
@@ -218,7 +217,7 @@ class Writing:
             if isinstance(exc, OSError | duckdb.Error):
                 why = damage.of_catalog(self.path / CATALOG, exc) or (
                     f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
-                raise StoreError(why) from exc
+                raise StoreError(why, self.store) from exc
             raise
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)

@@ -13,7 +13,7 @@ Each .sql file holds one statement under a header of comments:
     -- @columns kernels   (all columns of that table, documented in schema.py)
     -- @first   name, total_ns   (the columns that a narrow terminal keeps longest)
     -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
-    -- @alias   a_name how_many=5   (likewise, with a parameter, or a filter: only_domain=NCCL)
+    -- @alias   a_name how_many=5   (the same, with a parameter, or a filter: only_domain=NCCL)
     -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
     -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/views/balance.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...

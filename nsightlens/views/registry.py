@@ -160,7 +160,7 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
                 selected[column] = wanted
         else:
             choices = [*own, *(_FILTER + column for column in columns)]
-            raise UsageError(f"{view.name}: {did_you_mean('parameter', name, choices)}")
+            raise unknown("parameter", name, choices, view=view.name)
     return arguments, selected
 
 
@@ -178,21 +178,26 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
     stem, colon, _ = name.partition(":")
     aliases = {alias.name: (view, alias) for view in views.values() for alias in view.aliases}
     if stem not in views and stem not in aliases:
-        raise UsageError(did_you_mean("view", name, [*views, *aliases],
-                                      "nsightlens views lists them, and nsightlens views --search WORDS finds some"))
+        raise unknown("view", name, [*views, *aliases],
+                      "nsightlens views lists them, and nsightlens views --search WORDS finds some")
     view = views[stem] if stem in views else aliases[stem][0]
     if colon:
         raise UsageError(f"{name}: options behind a colon are nsys's. nsightlens show {stem} has the rows without them; "
-                         f"nsightlens views {stem} lists the columns and parameters of {view.name}")
+                         f"nsightlens views {stem} lists the columns and parameters of {view.name}", subject="view", value=name)
     return view, {} if stem in views else dict(aliases[stem][1].parameters)
 
 
-def did_you_mean(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> str:
-    """Return the message for a name that is none of `known`: the nearest ones, else what lists them, else all."""
+def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "", view: str | None = None) -> UsageError:
+    """Return the error for a name that is none of `known`: it names the nearest ones, else what lists them, else all.
+
+    view: the view that has these parameters or columns.
+    """
     listed = sorted(known)
     near = difflib.get_close_matches(name, listed, n=3, cutoff=0.5)
     there = listed_by or f"there are {', '.join(listed)}"
-    return f"there is no {kind} {name}; " + (f"did you mean {' or '.join(near)}?" if near else there)
+    hint = f"did you mean {' or '.join(near)}?" if near else there
+    where = f"{view}: " if view else ""
+    return UsageError(f"{where}there is no {kind} {name}; {hint}", subject=kind, value=name, choices=listed, view=view)
 
 
 def markdown() -> str:
@@ -255,7 +260,7 @@ def _converted(name: str, value: object, type_: type) -> object:
         return type_(value)
     except (ValueError, KeyError) as exc:
         wanted = {int: "a whole number", float: "a number", bool: "true or false"}[type_]
-        raise UsageError(f"{name} takes {wanted}, not {value!r}") from exc
+        raise UsageError(f"{name} takes {wanted}, not {value!r}", subject=name, value=value) from exc
 
 
 def _macro_comment(view: View) -> str:

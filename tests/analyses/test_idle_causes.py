@@ -162,7 +162,7 @@ def test_what_had_to_wait_for_a_function_of_the_host(empty: duckdb.DuckDBPyConne
 
 def test_it_is_per_device_or_per_stream(empty: duckdb.DuckDBPyConnection) -> None:
     assert _causes(empty, {}) == []
-    with pytest.raises(UsageError, match="per is device or stream"):
+    with pytest.raises(UsageError, match="per is one of device, stream"):
         _causes(empty, {}, per="process")
 
 

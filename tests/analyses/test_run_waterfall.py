@@ -215,7 +215,7 @@ def test_two_tools_are_never_compared(empty: duckdb.DuckDBPyConnection) -> None:
     both = [run("b", [(0, 8)], [("gemm", 0, 5)], tool="nsys"), run("a", [(0, 7)], [("gemm", 0, 5)])]
     assert {(row["tool"], row["base_total_ns"]) for row in waterfall(empty, a, b, *both)} == {("nsys", 9)}
     assert {(row["tool"], row["base_total_ns"]) for row in waterfall(empty, a, b, *both, time="kineto")} == {("kineto", 7)}
-    with pytest.raises(UsageError, match="time is nsys or kineto"):
+    with pytest.raises(UsageError, match="time is one of nsys, kineto"):
         waterfall(empty, a, b, time="ncu")
 
 
@@ -261,7 +261,7 @@ def test_captures_without_steps_through_a_store(tmp_path: Path) -> None:
     rows = store.view("run_waterfall").to_pylist()
     assert {row["unit"] for row in rows} == {"of the capture"}
     assert store.view("run_waterfall", only_kind="compute")["base_ns"].to_pylist() == [100_000]
-    with pytest.raises(UsageError, match="per is run or rank"):
+    with pytest.raises(UsageError, match="per is one of run, rank"):
         store.view("run_waterfall", per="step")
 
 

@@ -73,7 +73,8 @@ JOB = job_input.job(32, 12)
 
 @pytest.mark.parametrize(("delay", "verdict"), [(1000, "late"), (1001, "straggler")])
 def test_a_delay_that_the_clocks_may_have_made_makes_no_straggler(delay: int, verdict: str) -> None:
-    row = {"rank": 1, "times_last": 1, "caused_delay_ns": delay, "lag_threshold_ns": 1000, "inherited_delay_ns": 0}
+    row = {"rank": 1, "times_last": 1, "caused_delay_ns": delay, "lag_threshold_ns": 1000, "inherited_delay_ns": 0,
+           "undecided_delay_ns": 0}
     assert straggler._verdict(row, [delay, 0]) == verdict
 
 

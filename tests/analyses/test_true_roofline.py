@@ -254,7 +254,7 @@ def test_what_the_counters_lack_is_said_first() -> None:
 @pytest.mark.parametrize("wrong", [{"time": "ncu"}, {"grade": "launch"}, {"ranks": "all"}, {"launches": "some"},
                                    {"work": "none"}])
 def test_unknown_choices_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="there are"):
+    with pytest.raises(UsageError, match="is one of"):
         ask([kernel(1, "ncu", 500)], **wrong)
 
 

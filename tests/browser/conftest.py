@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,22 +10,17 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+from docs.site import tabs
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium without a window."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install 'nsightlens[browser]'")
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
-        pytest.skip(f"no browser here: none of {', '.join(_NAMES)} is installed")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'nsightlens[browser]'")
+    with tabs.browser() as started:
+        if started is None:
+            pytest.skip(f"no browser here: none of {', '.join(tabs.BROWSERS)} is installed")
         yield started
-        started.close()
 
 
 @dataclass

@@ -65,6 +65,12 @@ def test_table_on_standard_output_and_reasons_beside(store: Path) -> None:
     assert "not plotted: copy_kernel: no operations were counted" in done.stderr
 
 
+def test_captures_of_different_programs_are_suspected(store: Path) -> None:
+    hint = "if the captures are of different programs, ingest each with a --run NAME of its own"
+    assert hint in ask(store, "--time", "kineto", "--kernel", "sgemm").stderr
+    assert hint not in ask(store).stderr
+
+
 @pytest.mark.parametrize(("arguments", "kernels"), [
     (["--kernel", "SGEMM"], {"ampere_sgemm_128x64_nn"}),
     (["--kernel", "^ampere_.*(nn|ldg8)$", "--regex"], {"ampere_sgemm_128x64_nn", "ampere_bf16_s16816gemm_bf16_128x256_ldg8"}),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from docs.site import build
+from docs.site import build, tabs
+from docs.site.gallery import gallery
 from docs.site.notebooks import notebook_page
 from docs.site.views import example, view_index, view_page
 from nsightlens.views import registry
@@ -49,6 +50,25 @@ def test_a_notebook_is_a_page_with_its_outputs() -> None:
     text, pictures = notebook_page(ROOT / "notebooks" / "1_quick_start.ipynb")
     assert text.startswith("# Quick start") and "```python\n" in text and "<table" in text
     assert [content[:4] for content in pictures.values()] == [b"\x89PNG"] * len(pictures) and pictures
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_gallery_shows_the_tabs_of_the_report_where_a_browser_is(
+    bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool,
+) -> None:
+    if not there:
+        monkeypatch.setattr(tabs, "BROWSERS", ("no-such-browser",))
+    elif tabs.chromium() is None:
+        pytest.skip("no browser here")
+    else:
+        pytest.importorskip("playwright.sync_api", reason="playwright is an extra: make docs-site")
+    with nl.open(bundled_store) as store:
+        page = gallery(store, tmp_path)
+    pictures = re.findall(r"\]\((gallery/[\w-]+\.png)#only-(light|dark)\)", page)
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name, _ in pictures)
+    assert (tmp_path / "gallery" / "report.html").is_file() and (tabs.WITHOUT_BROWSER in page) is not there
+    shown = {re.sub(r"gallery/report-|-(light|dark)\.png", "", name) for name, _ in pictures}
+    assert len(pictures) == 2 * len(shown) and ({"overview", "operators", "ranks", "roofline"} <= shown) is there
 
 
 @pytest.mark.long

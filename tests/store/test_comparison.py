@@ -45,7 +45,7 @@ def test_findings_are_those_of_the_view(bundled_store: Path) -> None:
 
 def test_open_reads_a_run_directory_where_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="holds captures and is no store"):
+    with pytest.raises(UsageError, match="holds captures and is not a store"):
         nl.open(NSYS)
     with nl.open(NSYS, ingest=True) as store:
         assert store.path == tmp_path / "nsightlens-store" or store.path == Path("nsightlens-store")

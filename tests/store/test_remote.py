@@ -333,7 +333,7 @@ def test_a_cache_that_cannot_be_written_is_named(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(StoreError, match="set XDG_CACHE_HOME to one you can write"):
+    with pytest.raises(StoreError, match="Set XDG_CACHE_HOME to one you can write"):
         ingest([job], URL, jobs=1)
 
 

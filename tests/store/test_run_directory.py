@@ -18,7 +18,7 @@ from tests.cli.command_line import run
 def test_captures_are_no_store(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "a.json")
     for place in (tmp_path / "run", tmp_path / "run" / "a.json"):
-        with pytest.raises(UsageError, match=r"holds captures and is no store: nsightlens ingest .* nl\.open\(.*, ingest=True\)"):
+        with pytest.raises(UsageError, match=r"and is not a store: nsightlens ingest .* nl\.open\(.*, ingest=True\)"):
             nl.open(place)
     assert run("summary", "--store", tmp_path / "run").returncode == 2
 

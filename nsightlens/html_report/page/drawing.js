@@ -105,7 +105,8 @@ function drawRuler(context, view, scale) {
   for (const at of ticks(view.from, view.to, marksAcross(view.width - GUTTER, 8))) {
     const x = GUTTER + (at - view.from) * scale;
     if (x < GUTTER) continue;
-    context.fillText(duration(at), x + 3, 13);
     context.fillRect(x, 0, 1, RULER);
+    const text = duration(at);
+    if (x + 3 + context.measureText(text).width <= view.width) context.fillText(text, x + 3, 13);
   }
 }

@@ -30,7 +30,7 @@ const clean = (text) => String(text).replace(/[\p{C}\u2028\u2029]/gu,
 function cell(column, value) {
   if (value === null || value === undefined) return MISSING;
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "string") return clean(value);
+  if (typeof value === "string") return column === "call_site" || column === "call_stack" ? frames(clean(value)) : clean(value);
   if (column.endsWith("bytes_per_s")) return rate(value, "B/s");
   if (column.endsWith("flop_per_s")) return rate(value, "FLOP/s");
   if (column.endsWith("_ns") || column === "bytes_ns") return duration(value);
@@ -39,6 +39,10 @@ function cell(column, value) {
   if (column === "step" || column === "rank") return String(value);
   return number(value);
 }
+
+// A stack of Python frames, innermost first, whose files keep the last folder of their path.
+const frames = (stack) => stack.split(";").map((frame) => frame.replace(/^.*[/\\](?=[^/\\]+[/\\][^/\\]+\(\d+\): )/, ""))
+  .join(" ← ");
 
 const heading = (column) => column.replace(/_ns$/, "").replace(/_pct$/, " %").replaceAll("_", " ");
 const short = (text, most) => text.length <= most ? text : `${text.slice(0, most / 2 - 1)}…${text.slice(1 - most / 2)}`;

@@ -1,6 +1,7 @@
 // The tab Operators: by name, or by name and shapes, summed over the processes that the filters leave.
 
 const TENSOR_CORES = ["tensor_core_eligible", "tensor_core_self_pct", "tensor_core_total_pct"];
+const DETAILS = 10; // rows of each table of one operator, so that the next is in sight
 const OPERATOR_SUMS = ["calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"];
 
 async function operatorsTab(place) {
@@ -27,13 +28,14 @@ async function operatorsTab(place) {
 // tool: what recorded the operators, whose timeline names them.
 async function operatorDetail(op, tool) {
   const kernels = await gridOf("operator_kernels", `Kernels of ${clean(op)}`, { keep: (row) => row.op === op, sort: "-total_ns",
-    first: ["name", "calls", "total_ns", "avg_ns"], order: BEST.operators });
+    first: ["name", "calls", "total_ns", "avg_ns"], skip: ["op"], order: BEST.operators, shown: DETAILS });
   const shapes = await gridOf("operator_shapes", `Shapes of ${clean(op)}`,
     { keep: (row) => row.name === op, sort: "-device_self_ns",
-    first: ["shapes", "calls", "device_self_ns"], order: BEST.operators });
+    first: ["shapes", "calls", "device_self_ns"], skip: ["name"], order: BEST.operators, shown: DETAILS });
   const stacks = await gridOf("operator_call_sites", `Stacks of ${clean(op)}`,
     { keep: (row) => row.op === op, sort: "-device_total_ns",
-    first: ["call_site", "calls", "device_total_ns", "host_total_ns", "call_stack"], order: BEST.operators });
+    first: ["call_site", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns", "call_stack"],
+    skip: ["op"], order: BEST.operators, shown: DETAILS });
   return el("div", { class: "detail", id: "detail" }, el("p", { class: "tools" }, el("b", {}, clean(op)),
     FACTS.steps.some((step) => step.tool === tool) ? button("Show in timeline",
       () => change({ tab: "timeline", find: op, tool })) : null,

@@ -1,12 +1,13 @@
 // A table that sorts, searches, shows more on demand, and can be taken along as CSV.
 
 const PAGE = 50;
+const UNBROKEN = /\S{30}/;
 
 class Grid {
   // rows: objects. columns: names, in order. command: what prints the rows. docs: column -> what it means.
-  // onRow: called with the row that was chosen. sort: column, "-" in front where the largest come first.
-  constructor({ name, title, rows, columns, command, docs = {}, onRow = null, sort = "", hint = "" }) {
-    Object.assign(this, { name, rows, columns, docs, onRow, sort, shown: PAGE, query: "" });
+  // onRow: called with the row that was chosen. sort: column, "-" in front where the largest come first. shown: rows at first.
+  constructor({ name, title, rows, columns, command, docs = {}, onRow = null, sort = "", hint = "", shown = PAGE }) {
+    Object.assign(this, { name, rows, columns, docs, onRow, sort, shown, query: "" });
     this.body = el("tbody");
     this.head = el("tr");
     this.count = el("span", { class: "note" });
@@ -50,7 +51,13 @@ class Grid {
     const next = order === "descending" || (order === "none" && !this.isNumeric(name)) ? name : `-${name}`;
     const mark = order === "ascending" ? " ▲" : order === "descending" ? " ▼" : "";
     return el("th", { scope: "col", "aria-sort": order, class: this.isNumeric(name) ? "n" : null, title: this.docs[name] },
-      button(heading(name) + mark, () => { this.sort = next; this.draw(); this.focus(name); }, { "data-column": name }));
+      button(this.heading(name) + mark, () => { this.sort = next; this.draw(); this.focus(name); }, { "data-column": name }));
+  }
+
+  // A count and a time of one name have two headings: steps, steps time.
+  heading(name) {
+    const alike = this.columns.some((other) => other !== name && heading(other) === heading(name));
+    return heading(name) + (alike && name.endsWith("_ns") ? " time" : "");
   }
 
   focus(name) { this.head.querySelector(`[data-column="${name}"]`).focus(); }
@@ -61,7 +68,8 @@ class Grid {
       const long = typeof row[name] === "string" && text.length > 40;
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
-      return el("td", { class: numeric.has(name) ? "n" : long ? "long" : null, title: long ? text : null }, inside);
+      const kind = long ? (UNBROKEN.test(text) ? "long unbroken" : "long") : null;
+      return el("td", { class: numeric.has(name) ? "n" : kind, title: long ? clean(row[name]) : null }, inside);
     });
     return el("tr", {}, cells);
   }
@@ -69,19 +77,19 @@ class Grid {
 
 const HIDDEN = new Set(["run", "tool", "process_id", "window_index", "profile_id"]);
 
-// A grid over a table of the page under the filters; `first` columns lead, columns of one value and ids are left out.
-async function gridOf(name, title, { first = [], sort = "", onRow = null, keep = () => true, order = BEST.timeline,
-  hint = "" } = {}) {
+// A grid over a table of the page under the filters; `first` columns lead, `skip`, columns of one value and ids are left out.
+async function gridOf(name, title, { first = [], skip = [], sort = "", onRow = null, keep = () => true, order = BEST.timeline,
+  hint = "", shown = PAGE } = {}) {
   const rows = (await rowsOf(name, order)).filter(keep);
   if (!rows.length) return null;
   const several = (column) => new Set(rows.map((row) => row[column])).size > 1;
   const known = (column) => rows.some((row) => row[column] !== null && !(column === "clipped_ns"
     && row.clipped_ns === row.total_ns));
-  const all = Object.keys(rows[0]).filter((column) => known(column) && (HIDDEN.has(column) ? column === "run"
-    && several(column) : true));
+  const all = Object.keys(rows[0]).filter((column) => known(column) && !skip.includes(column)
+    && (HIDDEN.has(column) ? column === "run" && several(column) : true));
   const columns = [...first.filter((column) => all.includes(column)), ...all.filter((column) => !first.includes(column))];
   const tool = rows[0].tool;
   return new Grid({ name, title: tool && !several("tool") ? `${title} (${tool})` : title, rows, columns,
     command: commandOf(name),
-    docs: FACTS.tables[name].docs, sort, onRow, hint }).element;
+    docs: FACTS.tables[name].docs, sort, onRow, hint, shown }).element;
 }

@@ -1,4 +1,4 @@
--- What was wrong, missing, dropped or guessed: diagnostics by run, tool, severity and code, worst first. Two of them follow
+-- What was wrong, missing, dropped or guessed: the diagnostics by run, tool, severity and code, worst first. Two of them follow
 -- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time), and kernels
 -- that last longer than their stream allows (impossible_durations).
 -- @scope run

@@ -3,7 +3,7 @@
 -- @scope run
 -- @needs overheads
 -- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
--- @assumes Threads are held up in parallel: the totals are not wall time.
+-- @assumes Threads are delayed in parallel: the totals are not wall time.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys or kineto.
 -- @column time_pct   Share of the summed time of all overhead of this run, to one decimal.

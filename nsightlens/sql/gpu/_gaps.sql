@@ -1,8 +1,10 @@
--- Times without work on a GPU, between its first and last work in a capture window: where each begins and ends. A sweep over the starts
--- of all work, as in _gpu_states, with the latest end so far: gpu_gaps says what ended each, and the expert rules of nsys sum the long ones.
+-- Times without work on a GPU, between its first and last work in a capture window: where each begins and ends. A sweep over
+-- the starts
+-- of all work, as in _gpu_states, with the latest end so far: gpu_gaps says what ended each, and the expert rules of nsys sum
+-- the long ones.
 -- @scope rows
 -- @requires _gpu_work
--- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
+-- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each on its own.
 -- @param  min_gap_ns  Shortest gap to list, in ns.
 -- @column profile_id    Profile.
 -- @column window_index  Capture window of the process.

@@ -19,7 +19,7 @@
 -- @column lasting                Those whose duration is above 0.
 -- @column total_ns               Sum of their durations.
 -- @column beside_communication   Time (ns) in which another kernel that communicates ran, summed over them.
--- @column beside_compute         Time (ns) in which another kernel that does not communicate ran, likewise.
+-- @column beside_compute         Time (ns) in which another kernel that does not communicate ran, as above.
 CREATE MACRO _overlap_by_name(per := 'process_device', communication_pattern := NULL) AS TABLE
 WITH named AS MATERIALIZED (
     -- an odd code says that the kernels communicate, so that an edge needs no more than the code

@@ -6,7 +6,7 @@
 -- @column thread               OS thread id of the caller.
 -- @column call_start_ns        Start of that call.
 -- @column recorded_context     Context in which the event was recorded; NULL where that is not known.
--- @column recorded_stream      Stream in which the event was recorded; likewise.
+-- @column recorded_stream      Stream in which the event was recorded, as above.
 -- @column recorded_launch_id   The call that recorded it.
 -- @column recorded_start_ns    Start of that call.
 -- @column reached_ns           When the GPU reached that record; NULL in reports before 2025.

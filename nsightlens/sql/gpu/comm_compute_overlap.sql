@@ -6,9 +6,10 @@
 -- @requires busy_time
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
--- @assumes Kernels that are resident at once overlap, however much they slow each other: what that costs is not known.
+-- @assumes Concurrent kernels overlap even if they slow each other down: that cost is not known.
 -- @param  per                       'device' or 'process': what the intervals are united over.
--- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
+-- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`. HTA takes
+--     '^nccl.*Kernel'.
 -- @column run                       Run (one workload in one configuration).
 -- @column tool                      nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                      Rank of the process; NULL where unknown or where processes share the device.

@@ -1,16 +1,17 @@
 -- Calls that wait until all work of a device or of a stream is done, the longest first: the rule `nsys analyze -r cuda_api_sync`.
--- What each waits for is known where CUPTI recorded the wait. Use cudaStreamWaitEvent instead, or cudaEventSynchronize where needed.
+-- What each waits for is known where CUPTI recorded the wait. Use cudaStreamWaitEvent instead, or cudaEventSynchronize where
+-- needed.
 -- @scope rows
 -- @needs api_calls
 -- @requires api_calls, synchronizations, processes
 -- @assumes The wait of a call is the one with the same correlation id in the process.
--- @assumes A call blocks only its own thread: totals over threads are no wall time.
+-- @assumes A call blocks only its own thread: totals over threads are not wall time.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys or kineto. Never add them up: they saw the same calls.
 -- @column rank         Rank of the process; NULL where unknown.
 -- @column duration_ns  Duration of the call.
 -- @column wait_ns      Part of it that CUPTI counts as waiting; NULL where it recorded none.
--- @column waits_for    stream or context (several: by comma); NULL likewise.
+-- @column waits_for    stream or context (several: by comma); NULL in the same cases.
 -- @column stream       Least stream that it waits for; NULL where none is named.
 -- @column name         Function, without the API version suffix.
 -- @column pid          OS process id.

@@ -19,7 +19,7 @@
 -- @column duration_ns     Duration.
 -- @column correlation_id  CUPTI correlation id.
 -- @column grid            Grid, as x,y,z; NULL for memory operations.
--- @column block           Block, as x,y,z; likewise.
+-- @column block           Block, as x,y,z, as above.
 -- @column registers_per_thread   Registers per thread.
 -- @column static_shared_bytes    Static shared memory per block.
 -- @column dynamic_shared_bytes   Dynamic shared memory per block.

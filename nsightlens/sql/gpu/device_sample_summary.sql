@@ -1,7 +1,8 @@
--- What was sampled of each GPU over the whole capture: clocks, activity, throughput, by metric.
+-- GPU samples over the whole capture, by GPU and metric: clocks, activity, throughput.
 -- @scope profile
 -- @needs device_samples
--- @assumes Samples are equally spaced, so that their mean is the mean over time. What any process did on the GPU is in them.
+-- @assumes Samples are equally spaced, so that their mean is the mean over time. They include the work of every process on the
+--     GPU.
 -- @assumes No public capture with such samples was found: synthetic files with the documented tables test this view.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        nsys (GPU metrics) or kineto (counter events).
@@ -15,8 +16,8 @@
 -- @column mean        Mean of the values.
 -- @column minimum     Smallest value.
 -- @column p5          5th percentile, interpolated linearly between the two nearest samples, to three decimals.
--- @column median      Median, likewise.
--- @column p95         95th percentile, likewise.
+-- @column median      Median, interpolated the same way.
+-- @column p95         95th percentile, interpolated the same way.
 -- @column maximum     Largest value.
 -- @column first_ns    Time of the first sample, relative to the profile's origin.
 -- @column last_ns     Time of the last one.

@@ -1,5 +1,5 @@
--- Communication kernels by name: how much of their time no compute kernel ran on the GPU (or in the process), per capture
--- window. Kernels that communicate at the same time count each for itself: their union stands in comm_compute_overlap.
+-- Communication kernels by name: how much of it ran without a compute kernel on the GPU (or in the process), per capture
+-- window. Kernels that communicate at the same time count separately: comm_compute_overlap has their union.
 -- ncu has no timeline, so no rows.
 -- @scope profile
 -- @needs collectives
@@ -7,7 +7,8 @@
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Only kernels hide communication: copies and CUDA graphs of unknown kernels do not, which may overstate exposure.
 -- @param  per                    'device' or 'process': where a computing kernel hides the communication.
--- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
+-- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes
+--     '^nccl.*Kernel'.
 -- @first rank, name, exposed_ns, exposed_pct, total_ns, instances
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.

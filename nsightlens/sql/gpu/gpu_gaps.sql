@@ -4,15 +4,16 @@
 -- @scope rows
 -- @needs gpu_work
 -- @requires _gaps, _gpu_work, processes
--- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
+-- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as
+--     idle.
 -- @assumes A CUDA graph of unknown kernels is busy from its first start to its last end.
--- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each for itself.
+-- @param  per         'device': processes that share a GPU keep it busy together; 'process_device': each on its own.
 -- @param  min_gap_ns  Shortest gap to list, in ns.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto. Never add them up: they saw the same work.
 -- @column rank          Rank of the process that ended the gap; NULL where unknown.
 -- @column profile_id    Profile; starts are comparable only within one.
--- @column window_index  Capture window of the process; time between windows is no gap.
+-- @column window_index  Capture window of the process; time between windows is not a gap.
 -- @column process_id    OS process that ended the gap.
 -- @column device_id     The physical GPU.
 -- @column start_ns      Start of the gap, relative to the profile's origin.

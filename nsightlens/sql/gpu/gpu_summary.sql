@@ -25,7 +25,7 @@
 -- @column compute_capability        Such as '9.0'.
 -- @column span_ns                   First step's start to last step's end; without steps the whole capture.
 -- @column utilization_pct           Union of its kernels as a share of span_ns, to two decimals.
--- @column busy_pct                  Union of its kernels and memory operations, likewise.
+-- @column busy_pct                  Union of its kernels and memory operations, as above.
 -- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals.
 -- @column occupancy_pct             Estimated occupancy, to two decimals (Kineto).
 -- @column tensor_core_pct           Share of kernel time on tensor cores, to two decimals; NULL where no kernel's is known.

@@ -1,4 +1,5 @@
--- How much of each stretch of time a GPU works for a process, and how much the process spends in MPI: the figures of nsys's recipes
+-- How much of each stretch of time a GPU works for a process, and how much the process spends in MPI: the figures of nsys's
+-- recipes
 -- cuda_gpu_time_util_map and mpi_gpu_time_util_map. The time from the first to the last work of a process on a device is cut into
 -- equal bins. Work that runs at once counts once, and so do MPI calls of several threads.
 -- @scope profile
@@ -7,7 +8,7 @@
 -- @alias mpi_gpu_time_util_map
 -- @requires _gpu_bins, mpi_calls, processes
 -- @param  bins           Bins that the time of each process and device is cut into, from 1 to 1000.
--- @assumes An MPI call that was never seen to end counts as no time: a process that hangs in one shows none.
+-- @assumes An MPI call without a recorded end counts no time: a process that hangs in one shows none.
 -- @assumes All work of the window was recorded; a CUDA graph of unknown kernels works from its start to its end.
 -- @assumes No public capture with MPI tables was found: synthetic files test mpi_ns and mpi_pct.
 -- @column run            Run (one workload in one configuration).

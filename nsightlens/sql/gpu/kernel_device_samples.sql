@@ -1,8 +1,8 @@
--- What was sampled of a GPU while each kernel ran on it: its clock, the activity of SMs and tensor cores, memory throughput.
+-- GPU samples taken while each kernel ran: clock, activity of SMs and tensor cores, memory throughput.
 -- @scope profile
 -- @needs device_samples
 -- @assumes A sample belongs to the kernel that began last before it, if that still ran: concurrent kernels share the GPU.
--- @assumes A sample is the mean of the stretch before it. Of kernels shorter than that it says mostly what ran before them.
+-- @assumes A sample is the mean over the interval before it. For shorter kernels it mostly shows what ran before them.
 -- @assumes No public capture with such samples was found: synthetic files with the documented tables test this view.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        nsys (GPU metrics) or kineto (counter events).

@@ -21,7 +21,7 @@
 -- @column instances                  Kernels.
 -- @column total_ns                   Sum of their durations.
 -- @column communication_overlap_ns   Time in which another kernel that communicates ran, summed over the kernels.
--- @column compute_overlap_ns         Time in which another kernel that computes ran, likewise.
+-- @column compute_overlap_ns         Time in which another kernel that computes ran, as above.
 -- @column communication_overlap_pct  communication_overlap_ns as a share of total_ns, to one decimal.
 -- @column compute_overlap_pct        compute_overlap_ns as a share of total_ns, to one decimal.
 -- @column name                       Kernel name as the tool prints it.

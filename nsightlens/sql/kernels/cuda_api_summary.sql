@@ -5,7 +5,7 @@
 -- @requires _api_durations
 -- @needs api_calls
 -- @alias cuda_api_sum
--- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
+-- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. Their counts are not comparable.
 -- @assumes A call's time holds what it waits for (cudaStreamSynchronize, a full launch queue) and what the tool adds to it.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same calls.
@@ -18,7 +18,7 @@
 -- @column max_ns     Longest duration.
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single call.
 -- @column p5_ns      5th percentile, interpolated linearly between the two nearest calls.
--- @column p95_ns     95th percentile, interpolated likewise.
+-- @column p95_ns     95th percentile, interpolated the same way.
 -- @column failed     Calls that returned an error; NULL where the tool recorded no return value.
 -- @column name       Function name without the API version suffix.
 CREATE VIEW cuda_api_summary AS

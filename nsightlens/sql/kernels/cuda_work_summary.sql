@@ -1,12 +1,12 @@
 -- API calls, kernels and memory operations in one list by name, per run and tool: the numbers of `nsys stats cuda_api_gpu_sum`,
--- and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a run are pooled. Calls wait for the
--- work beside which they stand, so that the totals are not wall time.
+-- and with with_calls := false those of cuda_gpu_sum. All ranks, processes and threads of a run are pooled. Calls wait for work
+-- in the same list, so totals are not wall time.
 -- @scope run
 -- @needs gpu_work
 -- @alias cuda_api_gpu_sum
 -- @alias cuda_gpu_sum with_calls=false
--- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. The counts of the two do not compare.
--- @assumes Durations count in full where kernels or copies run at once.
+-- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. Their counts are not comparable.
+-- @assumes Durations of concurrent kernels and copies all count in full.
 -- @param  with_calls  Whether API calls are in the list, and in what the shares are of.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.

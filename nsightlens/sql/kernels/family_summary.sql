@@ -1,7 +1,8 @@
 -- Kernel time by family (gemm, collective, ...), per run and tool.
 -- @scope run
 -- @assumes The name says what a kernel does: family follows from it alone, and unclassified_kernels lists what no rule knows.
--- @assumes Sums are over what was captured, ncu's over the launches that it was asked to measure: shares of tools do not compare.
+-- @assumes Sums are over what was captured, ncu's over the launches that it was set to measure: do not compare shares of two
+--     tools.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column family     Kernel family; `other` is what no rule recognised (see unclassified_kernels).

@@ -1,5 +1,5 @@
 -- The kernels and memory operations that take the most time, by kind and process: HTA's kernel breakdown. Durations are
--- summed, so that work which ran at the same time counts each for itself. The names after the first how_many of a kind are
+-- summed: concurrent work counts separately. The names after the first how_many of a kind are
 -- one row without a name. ncu has no row: its durations are those of replays.
 -- @scope profile
 -- @alias get_gpu_kernel_breakdown
@@ -8,7 +8,8 @@
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown and have no row.
 -- @param  how_many               Names to list for each kind and process; NULL for all.
--- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes '^nccl.*Kernel'.
+-- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes
+--     '^nccl.*Kernel'.
 -- @first kernel_type, name, total_ns, time_pct, instances, avg_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.

@@ -1,8 +1,8 @@
 -- Kernel time by process and name, per run and tool: where one rank spends more than the others.
 -- A row is a process (labelled by its rank) and a kernel name. Launches without a duration count as instances only.
 -- @scope profile
--- @assumes The ranks were captured for the same stretch of work: else their totals differ by that alone.
--- @assumes A collective's time holds waiting for the others: the rank with the least of it may be the late one.
+-- @assumes The ranks were captured over the same part of the work; otherwise their totals differ for that reason alone.
+-- @assumes A collective's time includes waiting for the others: the rank with the least of it may be the late one.
 -- @column run         Run (one workload in one configuration).
 -- @column tool        Profiler: nsys, ncu or kineto. Never add them up: they saw the same launches.
 -- @column rank        Rank of the process; NULL where unknown.

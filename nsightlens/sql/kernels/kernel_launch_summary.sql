@@ -21,7 +21,7 @@
 -- @column total_max_ns     Longest.
 -- @column total_stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single kernel.
 -- @column total_p5_ns      5th percentile, interpolated linearly between the two nearest.
--- @column total_p95_ns     95th percentile, interpolated likewise.
+-- @column total_p95_ns     95th percentile, interpolated the same way.
 -- @column api_avg_ns       Mean duration of the call.
 -- @column api_median_ns    Median duration of the call.
 -- @column queue_avg_ns     Mean queue time; NULL where no kernel queued.

@@ -1,6 +1,6 @@
 -- Each kernel with the call that launched it, in order of launch: the rows of `nsys stats cuda_kern_exec_trace`.
--- total = api + queue + kernel time where the kernel began after the call had ended. A kernel that began earlier waited
--- for nobody: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was not
+-- total = api + queue + kernel time where the kernel began after the call had ended. A kernel that began earlier did
+-- not queue: queue_ns is NULL. One graph launch has a row for each of its kernels. Kernels whose launch was not
 -- recorded (sliced captures) are not here: kernels.launch_id is NULL. ncu has no timeline, so no rows.
 -- @scope rows
 -- @needs gpu_work

@@ -17,7 +17,7 @@
 -- @column max_ns     Longest duration.
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single launch.
 -- @column p5_ns      5th percentile, interpolated linearly between the two nearest launches.
--- @column p95_ns     95th percentile, interpolated likewise.
+-- @column p95_ns     95th percentile, interpolated the same way.
 -- @column family     Kernel family (gemm, collective, ...).
 -- @column name       Kernel name as the tool prints it.
 CREATE VIEW kernel_summary AS

@@ -1,8 +1,8 @@
 -- One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about it, and how
--- certain that is. The three durations stand side by side and are never to be added: they are of different executions.
--- What the launch's own row says comes first; what it lacks comes from Kineto and ncu. Only an operator, with its shapes, is
--- Kineto's first where the very launch is matched: NVTX ranges may show an outer one. A launch that nobody else knows keeps its
--- row. metrics repeats the counters of a configuration in each of its launches: leave the column out where the run is long.
+-- certain that is. Never add up the three durations: they come from different executions.
+-- What the launch's own row says comes first; what it lacks comes from Kineto and ncu. Where the very launch is matched, operator
+-- and shapes are Kineto's: NVTX ranges may show an outer operator. A launch that no other tool recorded keeps
+-- its row. metrics repeats the counters of a configuration in each of its launches: leave the column out for long runs.
 -- @scope rows
 -- @needs timeline
 -- @requires timeline_kernels _kineto_known _ncu_known ncu_by_config
@@ -45,7 +45,7 @@
 -- @column phase_source          nsys, kineto, kineto launch, kineto configuration or kineto configuration of any rank.
 -- @column op                    Innermost operator that is known.
 -- @column op_shapes             Its input shapes.
--- @column op_source             Where both are from, likewise.
+-- @column op_source             Where both are from, as above.
 -- @column module                Innermost nn.Module.
 -- @column module_source         Likewise.
 -- @column range_path            Enclosing ranges, outermost first.

@@ -7,7 +7,7 @@
 -- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
--- @assumes Calls last as long under the profiler as without it: they do not, and the overhead of the tool is in every figure.
+-- @assumes The tool's overhead is part of every figure: without a profiler, calls are shorter.
 -- @param  long_call_ns   A call longer than this, in ns, is an outlier.
 -- @param  long_delay_ns  A delay longer than this, in ns, is an outlier.
 -- @column run            Run (one workload in one configuration).

@@ -1,5 +1,5 @@
 -- The kernels of the best undisturbed tool of each run: nsys where it recorded kernels, else Kineto; never ncu.
--- Start here for questions about time: here each launch stands once. Columns are those of `kernels`.
+-- Start here for questions about time: each launch has one row. Columns are those of `kernels`.
 -- @scope rows
 -- @needs timeline
 -- @requires _timeline_tools

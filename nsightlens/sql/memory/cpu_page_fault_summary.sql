@@ -1,8 +1,9 @@
--- Page faults of unified memory on the CPU, by the function that hit them, per run: the rows of `nsys stats um_cpu_page_faults_sum`.
+-- Page faults of unified memory on the CPU, by the function that hit them, per run: the rows of `nsys stats
+-- um_cpu_page_faults_sum`.
 -- @scope run
 -- @needs page_faults
 -- @alias um_cpu_page_faults_sum
--- @assumes nsys recorded page faults (--cuda-um-cpu-page-faults). No public capture with them was found: made files test this view.
+-- @assumes nsys recorded page faults (--cuda-um-cpu-page-faults). No public capture has any: synthetic files test this view.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys: no other tool records page faults.
 -- @column page_faults  Number of page faults.

@@ -1,10 +1,12 @@
--- Copies by calls that wait until they are done, the longest first: the rule `nsys analyze -r cuda_memcpy_sync`. Copies of at most
--- 64,000 bytes to the GPU are left out: their call returns before they are done. Instead: the functions with Async and pinned memory.
+-- Copies by calls that wait until they are done, the longest first: the rule `nsys analyze -r cuda_memcpy_sync`. Copies of at
+-- most
+-- 64,000 bytes to the GPU are left out: their call returns before they are done. Use the Async functions with pinned memory
+-- instead.
 -- @scope rows
 -- @needs api_calls, memory_ops
 -- @requires memory_ops, api_calls
 -- @assumes The call of an operation is the one with the same correlation id in the process; an operation without one is not here.
--- @assumes Copies within one device are held to wait as well: the tools do not say which device a copy goes from.
+-- @assumes Copies within one device are assumed to wait, too: the tools do not record a copy's source device.
 -- @column run                Run (one workload in one configuration).
 -- @column tool               nsys or kineto. Never add them up: they saw the same operations.
 -- @column rank               Rank of the process; NULL where unknown.

@@ -1,7 +1,7 @@
 -- Bandwidth of copies and sets, per process, GPU and direction: HTA's memory bandwidth summary. The bandwidth is all bytes
--- over the time in which at least one such operation ran (a union); point_* are HTA's figures: over the changes of the sum
--- of what ran at once, each change alike, those to 0 left out. Operations without bytes count in `operations` and nowhere
--- else. ncu has no timeline, so no rows.
+-- over the time in which at least one such operation ran (a union); point_* are HTA's figures: over the points where the summed
+-- bandwidth changes, equally weighted, without those at 0. Operations without bytes count in `operations` only. ncu has no
+-- timeline, so no rows.
 -- @scope profile
 -- @alias get_memory_bw_summary
 -- @needs memory_ops

@@ -16,7 +16,7 @@
 -- @column max_bytes     Largest size.
 -- @column stddev_bytes  Sample standard deviation (n - 1), to one decimal; 0 for a single operation.
 -- @column p5_bytes      5th percentile, interpolated linearly between the two nearest operations.
--- @column p95_bytes     95th percentile, interpolated likewise.
+-- @column p95_bytes     95th percentile, interpolated the same way.
 -- @column kind          memcpy, memset, migration (unified memory) or decompression (its bytes are the compressed ones).
 -- @column direction     HtoD, DtoH, ...; NULL for memset.
 CREATE VIEW memory_op_size_summary AS

@@ -2,7 +2,8 @@
 -- @scope run
 -- @needs memory_ops
 -- @alias cuda_gpu_mem_time_sum
--- @assumes Durations are those of the copy engines as recorded: operations at once count each, so that totals are not wall time.
+-- @assumes Durations are those of the copy engines as recorded: concurrent operations count separately, so totals are not wall
+--     time.
 -- @assumes Rates are bytes over time of the operations that have both.
 -- @first kind, direction, total_ns, operations, total_bytes, bytes_per_s
 -- @column run                 Run (one workload in one configuration).

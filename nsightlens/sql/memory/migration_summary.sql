@@ -1,7 +1,7 @@
 -- Migrations of unified memory by what caused them, per run: page faults stall the kernels that hit them, prefetches do not.
 -- @scope run
 -- @needs migrations
--- @assumes The driver states the cause; migrations run side by side, so that the times are no wall time.
+-- @assumes The driver states the cause; migrations run side by side, so their sum is not wall time.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys or kineto; Kineto records no causes.
 -- @column total_ns     Sum of duration_ns.

@@ -1,10 +1,11 @@
--- Transfers and page faults of unified memory by virtual address, per run: the numbers of `nsys stats um_sum`, all rows, those first to which the
+-- Transfers and page faults of unified memory by virtual address, per run: the numbers of `nsys stats um_sum`, all rows, those
+-- first to which the
 -- host gave the most bytes.
 -- @scope run
 -- @needs migrations
 -- @alias um_sum
 -- @assumes Migrations of one address are of the same pages: their sizes may differ. Processes of a run share no addresses.
--- @assumes Page faults are recorded where nsys was asked for them. No public capture with page faults was found: made files test it.
+-- @assumes nsys records page faults only on request. No public capture has any: synthetic files test it.
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys: no other tool records unified memory.
 -- @column address          Virtual address of the first page (two's complement of the unsigned value); NULL: not recorded.

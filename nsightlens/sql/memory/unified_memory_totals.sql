@@ -2,7 +2,7 @@
 -- @scope run
 -- @needs migrations
 -- @alias um_total_sum
--- @assumes Page faults are recorded where nsys was asked for them. No public capture with page faults was found: made files test it.
+-- @assumes nsys records page faults only on request. No public capture has any: synthetic files test it.
 -- @column run              Run (one workload in one configuration).
 -- @column tool             nsys: no other tool records unified memory.
 -- @column htod_bytes       Bytes that migrated from the host to a device; NULL where none did.

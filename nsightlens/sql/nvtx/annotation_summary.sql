@@ -1,6 +1,6 @@
 -- Time spent in each annotation (record_function and similar), per process: as the CPU saw it, and as the profiler drew it
 -- on the GPU track, from the first to the last kernel launched inside. HTA's user annotation breakdown. Annotations nest:
--- the totals of different names overlap. Kineto only; NVTX ranges stand in nvtx_summary. Ranges never closed have no row.
+-- the totals of different names overlap. Kineto only; nvtx_summary has NVTX ranges. Ranges never closed have no row.
 -- @scope profile
 -- @alias get_gpu_user_annotation_breakdown
 -- @needs annotations

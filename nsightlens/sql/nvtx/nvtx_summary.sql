@@ -19,7 +19,7 @@
 -- @column max_ns     Longest duration.
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single range.
 -- @column p5_ns      5th percentile, interpolated linearly between the two nearest ranges.
--- @column p95_ns     95th percentile, interpolated likewise.
+-- @column p95_ns     95th percentile, interpolated the same way.
 -- @column kind       nvtx_push_pop, nvtx_start_end, annotation, operator, module or step; see `ranges`.
 -- @column domain     NVTX domain; NULL for the default domain and on Kineto data.
 -- @column name       Name of the range.

@@ -9,8 +9,8 @@
 -- @column node       Place of the call within the capture, from 1.
 -- @column captures   Captures with these kinds.
 -- @column op         Operator that made the call; NULL where they differ in it.
--- @column op_shapes  Its input shapes, likewise.
--- @column module     Innermost nn.Module around the call, likewise.
+-- @column op_shapes  Its input shapes, as above.
+-- @column module     Innermost nn.Module around the call, as above.
 CREATE VIEW _graph_captures AS
 WITH RECURSIVE calls AS (
     SELECT

@@ -12,7 +12,7 @@
 -- @column sampled_frame_id  Innermost frame; key of `sampled_frames`; NULL without a stack.
 -- @column samples           Samples.
 -- @column busy_samples      Those while work of the process ran on a GPU; NULL where the process has none in that window.
--- @column idle_samples      Those while none ran, between its first and last; NULL likewise.
+-- @column idle_samples      Those while none ran, between its first and last; NULL in the same cases.
 CREATE VIEW _sampled_work AS
 WITH tracks AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY profile_id, process_id, window_index)::INTEGER AS track

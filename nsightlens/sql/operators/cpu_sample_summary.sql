@@ -4,9 +4,10 @@
 -- @scope profile
 -- @needs cpu_samples
 -- @requires sampled_frames, cpu_sample_tree
--- @assumes nsys sampled the CPUs (--sample). A thread that waits runs on no CPU, and has no samples.
+-- @assumes nsys sampled the CPUs (--sample). A waiting thread is not on a CPU, and has no samples.
 -- @assumes A GPU idles while nothing of the process runs on any, between its first and its last GPU work in the window.
--- @assumes Stacks are as deep as nsys unwound them: some options walk the stack of every n-th sample only, and the others have one frame.
+-- @assumes Stacks are as deep as nsys unwound them: some options walk the stack of every n-th sample only, and the others have
+--     one frame.
 -- @balance thread_samples = samples per run, tool, profile_id, process_id, thread
 -- @first rank, thread, name, idle_samples, samples
 -- @column run                 Run (one workload in one configuration).
@@ -18,7 +19,7 @@
 -- @column name                Function; [MODULE] where it is not known; (no stack).
 -- @column module              File of the library or program.
 -- @column idle_samples        Of samples, those while the GPU idled; NULL where the process has no GPU work in the window.
--- @column total_idle_samples  Of total_samples, those; NULL likewise.
+-- @column total_idle_samples  Of total_samples, those; NULL in the same cases.
 -- @column samples             Samples in the function itself.
 -- @column total_samples       Those, and those in the functions within it.
 -- @column idle_pct            idle_samples as a share of all samples of the thread while the GPU idled, to one decimal.

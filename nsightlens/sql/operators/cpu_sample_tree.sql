@@ -1,12 +1,14 @@
 -- Functions from the outermost to the innermost, per process and thread, with the samples of the CPU that nsys took in each: all
--- samples, and those while the GPU of the process idled. What `nsightlens export flamegraph --weight cpu_samples` draws. All samples of a
+-- samples, and those while the GPU of the process idled. What `nsightlens export flamegraph --weight cpu_samples` draws. All
+-- samples of a
 -- function from one place of the stack are one row; samples without a stack have a row per thread.
 -- @scope profile
 -- @needs cpu_samples
 -- @requires sampled_frames, processes, _sampled_work
--- @assumes nsys sampled the CPUs (--sample). A thread that waits runs on no CPU, and has no samples.
+-- @assumes nsys sampled the CPUs (--sample). A waiting thread is not on a CPU, and has no samples.
 -- @assumes A GPU idles while nothing of the process runs on any, between its first and its last GPU work in the window.
--- @assumes Stacks are as deep as nsys unwound them: some options walk the stack of every n-th sample only, and the others have one frame.
+-- @assumes Stacks are as deep as nsys unwound them: some options walk the stack of every n-th sample only, and the others have
+--     one frame.
 -- @balance thread_samples = samples per run, tool, profile_id, process_id, thread
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                nsys.
@@ -22,7 +24,7 @@
 -- @column samples             Samples in it, not in what it called.
 -- @column total_samples       Those, and those of the frames within it.
 -- @column idle_samples        Of samples, those while the GPU idled; NULL where the process has no GPU work in the window.
--- @column total_idle_samples  Of total_samples, those; NULL likewise.
+-- @column total_idle_samples  Of total_samples, those; NULL in the same cases.
 -- @column thread_samples      All samples of the thread.
 CREATE VIEW cpu_sample_tree AS
 WITH work AS MATERIALIZED (

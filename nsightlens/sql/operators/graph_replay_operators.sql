@@ -1,13 +1,17 @@
--- Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was captured, in a trace of the
+-- Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was captured, in a trace
+-- of the
 -- capture (of its own, as SGLang and vLLM write them, or the same trace), set beside the work of its replays, one by one.
--- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits where it made as many
--- kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): what they do not agree in is NULL.
+-- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits where it made as
+-- many
+-- kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): columns on which they
+-- disagree are NULL.
 -- Work of graphs that no capture fits has rows without an operator.
 -- @scope run
 -- @needs api_calls
 -- @requires _graph_captures, api_calls, kernels, memory_ops, processes
--- @assumes A graph numbers its nodes in the order in which they were captured; without numbers (AMD), work of one stream runs in it.
--- @assumes No trace of a capture was seen for real, so that the match is by number, kind and order alone: calls name no kernel.
+-- @assumes A graph numbers its nodes in the order in which they were captured; without numbers (AMD), work of one stream runs
+--     in it.
+-- @assumes The match is by number, kind and order alone, as calls name no kernel. No real trace of a capture was found.
 -- @assumes All launches of a capture come from the thread that began it; where others launch, too, no capture fits.
 -- @first rank, graph, node, name, op, module, total_ns
 -- @column run        Run (one workload in one configuration).
@@ -21,8 +25,8 @@
 -- @column total_ns   Time of the node in all of them.
 -- @column captures   Recorded captures that fit the graph.
 -- @column op         Operator that launched it in the capture; NULL where no capture fits, or where they differ.
--- @column op_shapes  Input shapes of that operator, likewise.
--- @column module     Innermost nn.Module around the launch in the capture, likewise.
+-- @column op_shapes  Input shapes of that operator, as above.
+-- @column module     Innermost nn.Module around the launch in the capture, as above.
 CREATE VIEW graph_replay_operators AS
 WITH work AS (
     SELECT run, tool, process_id, launch_id, graph_node_id, stream, start_ns, duration_ns, 'kernel' AS kind, short_name AS name,

@@ -1,6 +1,6 @@
 -- The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU of each
 -- nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too. GPU time is a sum
--- of kernel durations (those that run at once count each), backward kernels included: they belong to the module whose
+-- of kernel durations (concurrent ones count separately), backward kernels included: they belong to the module whose
 -- forward operators they stem from; backward_ns is their part. A call inside several modules counts for each of these names once.
 -- @scope profile
 -- @alias module_view

@@ -1,6 +1,6 @@
 -- The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor cores, by
 -- operator; with by_shapes by operator and input shapes. Total counts what an operator contains, self what it did itself:
--- GPU time is a sum of durations of kernels and memory operations (those that run at once count each); host self time is
+-- GPU time is a sum of durations of kernels and memory operations (concurrent ones count separately); host self time is
 -- without the operators inside and without calls of the CUDA or HIP API. Totals of one name contain each other where an
 -- operator calls itself. Left out, as in the plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the
 -- data loader. GPU figures are NULL where no GPU work of the process has a known operator. Eligible for tensor cores: by the
@@ -28,7 +28,7 @@
 -- @column host_total_ns          Sum of the calls' durations.
 -- @column tensor_core_eligible   Can run on tensor cores.
 -- @column tensor_core_self_pct   Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
--- @column tensor_core_total_pct  Share of device_total_ns on tensor cores, likewise.
+-- @column tensor_core_total_pct  Share of device_total_ns on tensor cores, as above.
 CREATE MACRO operator_summary(by_shapes := false) AS TABLE
 WITH operators AS MATERIALIZED (
     SELECT *, CASE WHEN by_shapes THEN shapes END AS given

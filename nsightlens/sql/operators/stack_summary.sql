@@ -1,7 +1,7 @@
 -- GPU and host time by Python frame, per process: which functions launched the GPU work. A row is a function, a module or a
 -- built-in, wherever it was called from. Self counts what it launched or took itself, total also what the frames within it did;
--- a function that calls itself counts once. Two rows more per process hold the GPU work that belongs to no frame. GPU time is
--- a sum of durations of kernels and memory operations: those that run at once count each.
+-- a function that calls itself counts once. Two more rows per process hold the GPU work that belongs to no frame. GPU time is
+-- a sum of durations of kernels and memory operations: concurrent ones count separately.
 -- @scope profile
 -- @needs frames
 -- @requires frames, stack_tree
@@ -16,7 +16,8 @@
 -- @column rank            Rank of the process; NULL where unknown.
 -- @column profile_id      Profile; key of `profiles`.
 -- @column process_id      OS process.
--- @column name            Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its launching call is not known.
+-- @column name            Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its
+--                         launching call is not known.
 -- @column file            File of the function; NULL for built-ins and modules.
 -- @column line            First line of the function, not the line that runs (but of torch 1.8 to 1.10).
 -- @column function        Name of the function; NULL for built-ins and modules.
@@ -25,7 +26,8 @@
 -- @column gpu_self_ns     GPU time that it launched itself.
 -- @column gpu_total_ns    That, and that of the frames within it.
 -- @column backward_ns     The part of gpu_total_ns that is backward.
--- @column host_self_ns    Host time, without the frames that it called. Short frames that launch nothing are not stored, and count here.
+-- @column host_self_ns    Host time, without the frames that it called. Short frames that launch nothing are not stored, and
+--                         count here.
 -- @column host_total_ns   Sum of the calls' durations.
 -- @column process_gpu_ns  All GPU time of the process.
 CREATE VIEW stack_summary AS

@@ -1,6 +1,6 @@
 -- Python frames from the outermost to the innermost, per process and thread, with the time that each took on the host and the
 -- GPU time that it launched: what `nsightlens export flamegraph` draws. All calls of a function from one place of the stack are
--- one row. GPU time is a sum of durations of kernels and memory operations: those that run at once count each. Two rows more
+-- one row. GPU time is a sum of durations of kernels and memory operations: concurrent ones count separately. Two rows more
 -- per process hold the GPU work that belongs to no frame, so that self times sum to all GPU work.
 -- @scope profile
 -- @needs frames
@@ -8,7 +8,7 @@
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
 -- @assumes Torch 1.8 to 1.10 recorded the stacks of operators, no calls of functions: calls and host times are NULL, lines those that ran, and work outside of operators has no stack.
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
--- @assumes Threads to which the profiler gives one id are one tree.
+-- @assumes Threads with the same id are one tree.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id
 -- @balance process_gpu_ns = outermost_ns per run, tool, profile_id, process_id
 -- @first depth, name, gpu_total_ns, gpu_self_ns, host_total_ns
@@ -21,7 +21,8 @@
 -- @column frame_id        The frame; key of `frames`; NULL for work of no frame.
 -- @column parent_id       The frame that called it; NULL for the outermost.
 -- @column depth           Frames around it.
--- @column name            Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its launching call is not known.
+-- @column name            Frame as the profiler prints it; (no stack): launched where no frame was open; (no call): its
+--                         launching call is not known.
 -- @column calls           Calls.
 -- @column host_total_ns   Sum of the calls' durations.
 -- @column host_self_ns    That, less the frames of this table that it called.

@@ -10,8 +10,9 @@
 -- @requires _collectives, _collective_latencies, _collective_unions
 -- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
 -- @assumes The fastest rank of a matched call did not wait, so that its duration is the time of the data.
--- @assumes Bytes are the input payload that Kineto names or, under nsys, what the call of NCCL carries (an export with its payloads,
---     docs/formats.md; else sizes and bandwidths are NULL). No real export with payloads was seen: made files test it.
+-- @assumes Bytes are the input payload that Kineto names or, under nsys, what the call of NCCL carries (an export with its
+--     payloads,
+--     docs/formats.md; else sizes and bandwidths are NULL). No real export with payloads was seen: synthetic files test it.
 -- @assumes Where no group size was recorded, the processes whose calls match are the whole group.
 -- @first rank, operation, latency_ns, transfer_ns, bus_bytes_per_s, total_bytes, calls
 -- @column run                    Run (one workload in one configuration).

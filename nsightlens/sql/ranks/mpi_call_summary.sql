@@ -1,10 +1,11 @@
--- MPI events by function, per run: the numbers of `nsys stats mpi_event_sum`. A call that ends several requests is an event for each.
+-- MPI events by function, per run: the numbers of `nsys stats mpi_event_sum`. A call that ends several requests is an event
+-- for each.
 -- @scope run
 -- @needs mpi
 -- @alias mpi_event_sum
 -- @alias mpi_sum
--- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
--- @assumes Ranks call side by side: the totals are not wall time. All ranks of the run are pooled.
+-- @assumes nsys traced MPI (--trace=mpi). No public capture has these tables: synthetic files test this view.
+-- @assumes Ranks run in parallel: the totals are not wall time. All ranks of the run are pooled.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys: no other tool records MPI.
 -- @column time_pct   Share of the summed time of all MPI events of this run, to one decimal.

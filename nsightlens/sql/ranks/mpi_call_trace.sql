@@ -3,7 +3,7 @@
 -- @needs mpi
 -- @alias mpi_event_trace
 -- @requires mpi_calls processes
--- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
+-- @assumes nsys traced MPI (--trace=mpi). No public capture has these tables: synthetic files test this view.
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys: no other tool records MPI.
 -- @column rank           Rank of the process; NULL where unknown.

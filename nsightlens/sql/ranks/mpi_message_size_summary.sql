@@ -1,9 +1,10 @@
--- Sizes of MPI messages by function, per run: the numbers of `nsys stats mpi_msg_size_sum`. A collective sends and receives: two rows.
+-- Sizes of MPI messages by function, per run: the numbers of `nsys stats mpi_msg_size_sum`. A collective sends and receives:
+-- two rows.
 -- @scope run
 -- @needs mpi
 -- @alias mpi_msg_size_sum
--- @assumes nsys traced MPI (--trace=mpi). No public capture with these tables was found: made files test this view.
--- @assumes What ranks send and what they receive is the same data: rows of the two are not added up.
+-- @assumes nsys traced MPI (--trace=mpi). No public capture has these tables: synthetic files test this view.
+-- @assumes Ranks send and receive the same data: do not add the rows of the two.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys: no other tool records MPI.
 -- @column total_bytes   Sum of the sizes.

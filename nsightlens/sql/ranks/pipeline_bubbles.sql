@@ -1,11 +1,13 @@
--- Pipeline parallelism by stage: how long each stage sends to and waits for its neighbours while its GPU does nothing else. A row is
+-- Pipeline parallelism by stage: how long each stage sends to and waits for its neighbours while its GPU does nothing else. A
+-- row is
 -- a process (and capture window) whose trace says that one of its process groups is a pipeline; of several, the largest counts.
 -- @scope profile
 -- @needs pipelines
 -- @requires _process_groups, _collective_kernels, _gpu_work, processes
 -- @assumes The program says which process groups are pipelines: their description has the word pipeline, pp or pipe.
--- @assumes Waiting shows as a send or receive on the GPU that lasts until the neighbour is ready; waits on the host are not counted.
--- @assumes The transfer itself counts too: it is short beside a wait, or the link is slow.
+-- @assumes Waiting shows as a send or receive on the GPU that lasts until the neighbour is ready; waits on the host are not
+--     counted.
+-- @assumes The transfer itself counts, too: it is short compared with a wait, unless the link is slow.
 -- @first stage, stages, rank, bubble_ns, compute_ns
 -- @column run            Run.
 -- @column tool           kineto.

@@ -1,7 +1,7 @@
 -- How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a run.
--- A row is one family, operator or step under one tool; the largest possible gain stands on top. Durations are compared,
--- never start times, so that clocks play no part. A rank without the item does not count as zero: ranks is how many
--- have it. The time of communication includes waiting: whoever has most of it waited longest, and is not the slow rank
+-- A row is one family, operator or step under one tool; the largest possible gain comes first. Durations are compared,
+-- never start times, so clocks do not matter. A rank without the item does not count as zero: ranks is how many
+-- have it. The time of communication includes waiting: the rank with most of it waited longest, and is not the slow one
 -- (see straggler); communication_pct says how much of an item is communication.
 -- @scope run
 -- @needs ranks

@@ -1,5 +1,6 @@
 -- Which ranks of a large job are worth tracing, from the records that NCCL and PyTorch write on all of them. A row is a
--- process with such records, those worth tracing first: who never issued a collective that the others wait in, the stragglers, and the
+-- process with such records, those worth tracing first: who never issued a collective that the others wait in, the stragglers,
+-- and the
 -- rank on time that waited longest, to compare them with. All ranks leave a collective together, so that the rank on which
 -- it took the shortest came last (_record_matches): no clock is needed, and none is compared.
 -- @scope run
@@ -9,7 +10,8 @@
 -- @assumes The last of the ranks whose records are here is the last of all: a rank without records may have come later.
 -- @assumes A rank that waits for others longer than they wait for it was held up by them: its delay is not its own.
 -- @assumes Two ranks that are late together hide each other; twice the even share of all delay is a rule of thumb.
--- @assumes Records are what documentation and code of the Inspector and of PyTorch say: no real file was seen, made ones test it.
+-- @assumes Records are what documentation and code of the Inspector and of PyTorch say: no real file was seen; synthetic ones
+--     test it.
 -- @param  least_lag_ns   Lag in ns above which the last rank of a collective is named.
 -- @first rank, reason, verdict, traced, caused_delay_ns, times_last, unissued, wait_ns
 -- @column run                Run (one workload in one configuration).
@@ -20,11 +22,12 @@
 -- @column pid                OS process id.
 -- @column process_id         OS process; key of `processes`.
 -- @column reason             Why to trace it: missing, straggler, or reference (on time, waited longest); NULL: no reason.
--- @column verdict            missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot tell.
+-- @column verdict            missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot
+--                            tell.
 -- @column traced             Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
 -- @column collectives        Its collectives of which another rank's time is known, too.
 -- @column unmatched          Its other records: of no known time, or of no other rank.
--- @column times_last         Collectives that the other ranks waited for it in.
+-- @column times_last         Collectives in which the other ranks waited for it.
 -- @column caused_delay_ns    How much earlier these would have ended without it: its lags behind the second last.
 -- @column wait_ns            How long it waited for others, over all its collectives.
 -- @column unissued           Collectives that others wait in and that it never issued.

@@ -49,7 +49,7 @@
 -- @column peak_flop_per_s        Compute roof: ncu's peak per cycle times roof_clock_hz.
 -- @column peak_bytes_per_s       Memory roof: the peak bandwidth of the level, at roof_memory_clock_hz.
 -- @column roof_clock_hz          SM clock that peak_flop_per_s holds for: the one during ncu's measurement.
--- @column roof_memory_clock_hz   Clock of the level that peak_bytes_per_s holds for, likewise.
+-- @column roof_memory_clock_hz   Clock of the level that peak_bytes_per_s holds for, as above.
 CREATE VIEW _roofline_point AS
 WITH joined AS (
     SELECT c.*, w.* EXCLUDE (configuration_id), l.level, l.level_order, t.level_definition, t.traffic_source,
@@ -87,7 +87,7 @@ SELECT
         WHEN NOT coalesce(duration_ns > 0, false) AND (rate_flop_per_s IS NULL OR ncu_chart_bytes_per_s IS NULL)
             THEN 'no duration: collect gpu__time_duration.sum'
         WHEN coalesce(work_flop, rate_flop_per_s) = 0 THEN '0 ' || precision
-            || ' operations: it has a bandwidth, and no place on a logarithmic axis'
+            || ' operations: it has a bandwidth, but no place on a logarithmic axis'
         WHEN coalesce(traffic_bytes, ncu_chart_bytes_per_s) = 0 THEN '0 bytes at ' || upper(level) || ': the intensity is infinite'
     END AS not_plottable_reason,
     nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL

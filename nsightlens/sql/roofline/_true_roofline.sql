@@ -44,7 +44,7 @@
 -- @column min_duration_ns             Shortest.
 -- @column max_duration_ns             Longest.
 -- @column p5_duration_ns              5th percentile, interpolated linearly between the two nearest launches, rounded to 1 ns.
--- @column p95_duration_ns             95th percentile, likewise.
+-- @column p95_duration_ns             95th percentile, interpolated the same way.
 -- @column work_source                 counters, or shapes: from those of the operator, where nothing counted.
 -- @column work_flop                   Operations of one launch (integer operations for integer paths).
 -- @column work_definition             How they were counted.

@@ -3,8 +3,8 @@
 -- @needs counters
 -- @requires _roofline_point _gpu_peak _datasheet _datasheet_misfit
 -- @assumes Launches of one kernel_key, grid and block do the same work; counters of their replays may be joined.
--- @assumes Work is what is counted: integer, conversion and special-function instructions of the CUDA cores are none.
--- @assumes The compute roof is ncu's peak per cycle times the clock it measured; that of the datasheet goes by product name.
+-- @assumes Work is what is counted: integer, conversion and special-function instructions of the CUDA cores do not count.
+-- @assumes The compute roof is ncu's peak per cycle times the clock it measured; the datasheet's is looked up by product name.
 -- @param  kernel       Part of the kernel's name (any case); NULL for all.
 -- @param  kernel_regex Regular expression that the name matches; NULL for all.
 -- @param  assume_gpu   Product name for the datasheet peaks, where the report lacks it (ncu's CSV does) and its compute
@@ -32,7 +32,8 @@
 -- @column summarised                      True where only averages over the launches are known.
 -- @column simulated                       True where a capture behind it is simulated.
 -- @column level                           dram, l2 or l1.
--- @column precision                       fp64, fp32, fp16, tensor_<path>; 'tensor' where tensor work was not counted; NULL: nothing was.
+-- @column precision                       fp64, fp32, fp16, tensor_<path>; 'tensor' where tensor work was not counted; NULL:
+--                                         nothing was.
 -- @column is_main                         True for one precision of each configuration: the one that does most of the operations.
 -- @column plottable                       Whether the kernel has a point: work and traffic of one launch and its duration, or
 --                                         both as rates, are known and above 0.
@@ -46,14 +47,17 @@
 -- @column traffic_bytes                   Bytes that the level moved in one launch.
 -- @column traffic_source                  Metrics behind them.
 -- @column level_definition                Definition of the level's bytes; never compare two.
--- @column achieved_flop_per_s             work_flop / duration: what the kernel achieved; ncu's rate where the duration is unknown.
--- @column achieved_bytes_per_s            traffic_bytes / duration, likewise.
+-- @column achieved_flop_per_s             work_flop / duration: what the kernel achieved; ncu's rate where the duration is
+--                                         unknown.
+-- @column achieved_bytes_per_s            traffic_bytes / duration, as above.
 -- @column min_achieved_flop_per_s         No launch achieved less: of the least rates, else over the longest duration.
 -- @column max_achieved_flop_per_s         No launch achieved more: of the greatest rates, else over the shortest duration.
--- @column min_achieved_bytes_per_s        No launch moved less, likewise.
--- @column max_achieved_bytes_per_s        No launch moved more, likewise.
--- @column arithmetic_intensity            work_flop / traffic_bytes, operations per byte; of the rates where the duration is unknown.
--- @column ncu_chart_flop_per_s            Height in the roofline chart of Nsight Compute: operations per cycle times ncu_chart_clock_hz.
+-- @column min_achieved_bytes_per_s        No launch moved less, as above.
+-- @column max_achieved_bytes_per_s        No launch moved more, as above.
+-- @column arithmetic_intensity            work_flop / traffic_bytes, operations per byte; of the rates where the duration is
+--                                         unknown.
+-- @column ncu_chart_flop_per_s            Height in the roofline chart of Nsight Compute: operations per cycle times
+--                                         ncu_chart_clock_hz.
 -- @column ncu_chart_bytes_per_s           Bytes per second in that chart, as printed.
 -- @column ncu_chart_arithmetic_intensity  ncu_chart_flop_per_s / ncu_chart_bytes_per_s.
 -- @column ncu_chart_clock_hz              Clock of that chart.
@@ -63,14 +67,15 @@
 -- @column roof_pct                        Achieved performance in % of the roof at this intensity; can exceed 100 (boost clocks).
 --                                         Of a kernel of 0 operations: bandwidth in % of the memory roof.
 -- @column roof_clock_hz                   SM clock that peak_flop_per_s holds for: the one during ncu's measurement.
--- @column roof_memory_clock_hz            Clock of the level that peak_bytes_per_s holds for, likewise.
+-- @column roof_memory_clock_hz            Clock of the level that peak_bytes_per_s holds for, as above.
 -- @column datasheet_peak_flop_per_s       Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 -- @column datasheet_peak_bytes_per_s      Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
 -- @column datasheet_ridge_point           The same of the two peaks of the datasheet.
 -- @column datasheet_roof_pct              The same of the datasheet's roof.
 -- @column datasheet_clock_hz              Clock that the datasheet's compute peak holds for.
 -- @column datasheet_gpu                   Row of gpu_peaks.
--- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu is not used.
+-- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu
+--                                         is not used.
 CREATE MACRO roofline(kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, force_gpu := false) AS TABLE
 WITH chosen AS MATERIALIZED (
     SELECT *, CASE WHEN force_gpu THEN coalesce(assume_gpu, gpu) ELSE coalesce(gpu, assume_gpu) END AS datasheet_name,

@@ -8,8 +8,8 @@
 -- @column short_name     Base name.
 -- @column family         Kernel family.
 -- @column n              nsys: struct of the columns of _tool_configurations.
--- @column t              Kineto, likewise.
--- @column c              ncu, likewise.
+-- @column t              Kineto, as above.
+-- @column c              ncu, as above.
 -- @column sampled        Struct of the clock sampled during the launches of nsys (else Kineto), as in _tool_configurations.
 -- @column clock_ratio    Its median, else the boost clock that a tool states (else the datasheet's), over the clock during ncu's
 --                        launches; NULL where no clock was sampled and the run's GPUs have several.

@@ -1,7 +1,7 @@
 -- Whether two runs can be compared: what was the same and what differed in how they were made and captured, differences
--- first. A row is one property under one tool; what only one of the runs has been captured with is a difference as well.
+-- first. A row is one property under one tool; a tool that captured only one of the runs is a difference, too.
 -- @scope run
--- @assumes Texts that are equal mean the same: versions, names of GPUs and hosts are compared as the captures print them.
+-- @assumes Equal texts mean the same thing: versions, names of GPUs and hosts are compared as the captures print them.
 -- @assumes Equal rows do not make runs comparable: a capture alone rarely records the driver, library versions and batch size.
 -- @assumes Those come from sidecars (rankNNNN.run.json, and rankNNNN.steps.json for the workload's options), where there are any.
 -- @param  base        Baseline run; NULL: the first of the store, by name.

@@ -4,7 +4,8 @@
 -- @scope run
 -- @needs two_tools
 -- @requires tool_match
--- @assumes Both tools saw the same program with the same inputs. What one did not record on request is unmatched, and not wrong.
+-- @assumes Both tools saw the same program with the same inputs. What a tool was set not to record is unmatched; that is not
+--     an error.
 -- @column run           Run.
 -- @column tool          Tool whose launches are counted.
 -- @column other_tool    The tool they are looked for in.

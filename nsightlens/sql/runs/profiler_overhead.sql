@@ -1,15 +1,19 @@
 -- How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and which number to quote for
 -- which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
 -- (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution under a profiler against one
--- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested), and held_up (what the tool recorded of
+-- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested), and held_up (what the tool
+-- recorded of
 -- its own: the time of all processes, against the part of it in which the profiler held up none of their threads).
--- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks (ncu:
+-- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks
+-- (ncu:
 -- only where these launches take about the same time, so that it does not matter which of them ncu measured).
 -- @scope run
 -- @requires _duration_pairs _gap_pairs _step_time_pairs profiler_share
 -- @assumes The executions did the same work on the same GPUs.
--- @assumes held_up is what the tool recorded of itself: a thread that nothing waited for cost nothing, and what it adds to calls is not in it.
--- @assumes A difference within 2 % (durations, step time) or 10 % (gaps) is none. nsys has overhead too: only step_time shows it.
+-- @assumes held_up is what the tool recorded of itself: a thread that nothing waited for cost nothing, and what it adds to
+--     calls is not in it.
+-- @assumes A difference within 2 % (durations, step time) or 10 % (gaps) does not count. nsys has overhead too: only step_time
+--     shows it.
 -- @column run            Run.
 -- @column quantity       kernel_duration, launch_gap, step_time or held_up.
 -- @column tool           The tool under test.
@@ -19,7 +23,8 @@
 -- @column grade          launch, configuration, steps, or recorded (held_up).
 -- @column samples        Pairs of launches, configurations, gaps, steps under `tool`, or processes.
 -- @column launches       Launches of other_tool that they stand for.
--- @column tool_ns        Their time in `tool` (configuration: median times launches); of step_time the mean step; of held_up all time; rounded to 1 ns.
+-- @column tool_ns        Their time in `tool` (configuration: median times launches); of step_time the mean step; of held_up
+--                        all time; rounded to 1 ns.
 -- @column other_ns       The same in other_tool.
 -- @column ratio          tool_ns over other_ns: weighted by time.
 -- @column median_ratio   Median of the ratios of the samples (step_time: ratio of the medians of the host's times).

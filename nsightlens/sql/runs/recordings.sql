@@ -1,5 +1,5 @@
 -- The recordings of each run: which profiles belong to one execution under one tool. Runs are compared by their recordings;
--- the steps of one recording say nothing of how executions vary. Profiles whose sidecars name an execution belong to it. The
+-- the steps of one recording do not show how executions vary. Profiles whose sidecars name an execution belong to it. The
 -- others are distinguished by time: a profile that begins over a second after all before it have ended, and of whose ranks one
 -- was there already (an unknown rank counts as one), is of another execution. Unknown times distinguish nothing.
 -- @scope run

@@ -1,5 +1,5 @@
 -- Each kernel key, grid and block as nsys, Kineto and ncu record it, side by side, with the kind of any difference.
--- Nothing here is to be added: the columns are of different executions. ncu measures a sample on purpose, so that its count
+-- Do not add columns: they come from different executions. ncu measures a sample on purpose, so that its count
 -- is no disagreement. A class is NULL where there is nothing to compare or nothing can be said. Classes, first that applies:
 -- count_class (nsys against Kineto): same; hidden in a graph (the tool with fewer recorded graphs whole, and the other's
 -- launches by graphs make up for it); warm-up or window (equal in the steps that both recorded; the surplus lies before

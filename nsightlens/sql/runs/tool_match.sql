@@ -1,9 +1,10 @@
 -- Each launch of one tool against another tool of the same run: the best grade at which the other tool knows it.
 -- Grades: launch (the very launch, one to one), configuration (the same kernel key, grid and block), key, short_name,
--- none. Below launch the two rows are of one kind, and which is which stays open: candidates counts the rows of the other
--- tool that could be meant, and other_kernel_id is NULL. Processes meet by rank; a launch is compared with all processes
+-- none. Below launch the rows are alike, and which is which is not known: candidates counts the rows of the other
+-- tool that could be meant, and other_kernel_id is NULL. Processes are paired by rank; a launch is compared with all processes
 -- of that rank (with all of the run where a side has no rank). Per pair of tools both directions are listed.
--- Reasons: name unknown; not profiled by ncu (it measured none alike, or the ones that it measured are others); outside the window
+-- Reasons: name unknown; not profiled by ncu (it measured none alike, or the ones that it measured are others); outside the
+-- window
 -- (the other tool recorded other steps); hidden by graph mode (it recorded graphs whole); not recorded (it has none alike, or all
 -- that it has are others: dropped, or never launched there); order not certain (some that it has could be this one); another
 -- configuration; another variant (of the same base name).
@@ -11,8 +12,8 @@
 -- @needs two_tools
 -- @requires _matchable, _match_tools, _match_partners, _match_candidates, _match_open
 -- @assumes Both tools saw the same program with the same inputs.
--- @assumes Processes of equal rank stand for each other, and launch in the same order but for what one side lacks.
--- @assumes Steps have the same numbers in both tools: counted from 0 in one and from 1 in the other, launches meet a step late.
+-- @assumes Processes of equal rank correspond, and launch in the same order except for what one side lacks.
+-- @assumes Both tools number steps alike: if one counts from 0 and the other from 1, launches are matched one step off.
 -- @column run              Run.
 -- @column tool             Tool of the launch.
 -- @column other_tool       The tool it is looked for in.
@@ -22,7 +23,7 @@
 -- @column grade            launch, configuration, key, short_name or none.
 -- @column candidates       Rows of the other tool of that grade (launch: 1).
 -- @column evidence         What makes it certain, at grade launch (see matches).
--- @column reason           Why it is no match of grade launch.
+-- @column reason           Why it is not matched at grade launch.
 -- @column kernel_key       Canonical name.
 -- @column duration_ns      Duration of the launch in `tool`.
 CREATE VIEW tool_match AS

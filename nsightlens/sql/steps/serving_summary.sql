@@ -2,8 +2,9 @@
 -- host and on the GPU: median and 99th percentile of the steps, each a step that occurred.
 -- @scope profile
 -- @requires serving_steps
--- @assumes The server was recorded with its annotations: vLLM and SGLang name steps while their profiler runs, TensorRT-LLM by NVTX ranges.
--- @assumes Steps of a recording are no requests: what a user waits for (time to first token) also has queueing, which no capture shows.
+-- @assumes The server was recorded with its annotations: vLLM and SGLang name steps while their profiler runs, TensorRT-LLM by
+--     NVTX ranges.
+-- @assumes A step is not a request: what a user waits for (time to first token) includes queueing, which no capture shows.
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.
 -- @column rank              Rank of the process; NULL where unknown.

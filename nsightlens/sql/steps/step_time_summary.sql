@@ -8,7 +8,7 @@
 -- @column profiler        Profiler that the execution ran under: none, nsys, ncu or kineto.
 -- @column rank            Rank of the process; NULL where unknown.
 -- @column process_id      OS process; key of `processes`.
--- @column workload        The workload's name for itself.
+-- @column workload        What the workload calls itself.
 -- @column segment_number  Position of the segment in its file, from 0.
 -- @column segment_name    The workload's name for the segment.
 -- @column steps           Steps in it.
@@ -16,7 +16,7 @@
 --                         holds what the profiler does between steps (writing its trace), too.
 -- @column median_ns       Median time in which the host issued a step: the mean of the middle two for an even number.
 -- @column p5_ns           5th percentile of that, interpolated linearly between the two nearest steps, to one decimal.
--- @column p95_ns          95th percentile, likewise.
+-- @column p95_ns          95th percentile, interpolated the same way.
 -- @column min_ns          Shortest.
 -- @column max_ns          Longest.
 CREATE VIEW step_time_summary AS

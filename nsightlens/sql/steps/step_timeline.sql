@@ -3,9 +3,10 @@
 -- after it. A process without steps has its whole capture. Marks and ranges without an end have no row.
 -- @scope rows
 -- @needs timeline
+-- @alias trace_view
 -- @requires _steps, kernels, memory_ops, graph_executions, api_calls, ranges, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
--- @assumes The middle step is an ordinary one, where none is asked for.
+-- @assumes Without `which_step`, the middle step stands for the others.
 -- @param  which_step    Step number; NULL: the middle one of each process, as likely to be ordinary as any.
 -- @first step, kind, name, start_ns, duration_ns
 -- @column run           Run (one workload in one configuration).
