@@ -19,6 +19,8 @@ from nsightlens.views.figures import MISSING
 
 _Row = TypeVar("_Row")
 NOT_RECORDED = "not recorded"
+NAME = 34
+"""Characters of a name that people still recognise: before it is cut further, figures go."""
 _GAP = "  "
 _INDENT = "  "
 _NARROWEST, _WIDEST = 40, 160
@@ -76,6 +78,11 @@ def grid(columns: Sequence[Column]) -> None:
     for row in range(len(columns[0].cells)):
         cells = [painted(c.name, c.cells[row], c.placed(c.cells[row])) for c in columns]
         click.echo((_INDENT + _GAP.join(cells)).rstrip())
+
+
+def spare(columns: Sequence[Column]) -> int:
+    """Return the characters that a further column may take before one of these is cut below its least."""
+    return page_width() - len(_INDENT) - sum(c.least() + len(_GAP) for c in columns)
 
 
 def bar(part: float, width: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from nsightlens.cli.asked import Page, Row, Section, best
-from nsightlens.cli.page import grid, heading, lines, more, page_width, spread
+from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread
 from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
 from nsightlens.views.figures import duration, number, share, size
@@ -199,7 +199,7 @@ def balance(page: Page) -> None:
     if rows:
         grid([
             Column("", [row["item_kind"] for row in rows], 5, text=True),
-            Column("item", [row["item"] for row in rows], 9, text=True, flexible=True),
+            Column("item", [row["item"] for row in rows], 9, text=True, flexible=True, shortest=NAME),
             Column("slowest rank", [str(row["max_rank"]) for row in rows], 8),
             Column("its time", [duration(row["max_ns"]) for row in rows], 7),
             Column("median", [duration(row["median_ns"]) for row in rows], 6),
@@ -242,7 +242,7 @@ def kernels(page: Page) -> None:
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
-        Column("kernel", [names[name] for name in top], 9, text=True, flexible=True),
+        Column("kernel", [names[name] for name in top], 9, text=True, flexible=True, shortest=NAME),
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])

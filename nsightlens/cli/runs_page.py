@@ -7,13 +7,13 @@ from collections import Counter
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.cli.asked import Row
-from nsightlens.cli.page import bar, grid, heading, lines
+from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
 from nsightlens.cli.tables import Column
 from nsightlens.views.figures import MISSING, duration, share
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _MOST = 12
-_HALF = 8
+_HALF, _SHORTEST_HALF = 8, 3
 
 
 def comparability(rows: list[Row], base: str, other: str) -> None:
@@ -103,15 +103,15 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
     totals = first["base_total_ns"], first["other_total_ns"]
     shown.append(("sum: the step" if stepped else "sum", *totals, 100, 100, first["change_ns"] or 0, ""))
     names, base, other, base_pct, other_pct, by, verdicts = (list(cells) for cells in zip(*shown, strict=True))
-    most = max(map(abs, by[:-1])) or 1
-    grid([
-        Column("item", names, 9, text=True, flexible=True, shortest=24),
+    columns = [
+        Column("item", names, 9, text=True, flexible=True, shortest=NAME),
         Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
         Column("difference", list(map(_signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
-        Column("", [*(_signed_bar(part / most) for part in by[:-1]), ""], 5, text=True),
-        Column("", verdicts, 4, text=True),
-    ])
+        Column("", verdicts, 8, text=True),
+    ]
+    columns.insert(-1, Column("", [*_signed_bars(by[:-1], min(_HALF, (spare(columns) - 1) // 2)), ""], 1, text=True))
+    grid(columns)
     lines(_books(rows, stepped))
 
 
@@ -135,10 +135,12 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     return said
 
 
-def _signed_bar(part: float) -> str:
-    """Return a bar to the left (part -1 to 0) or to the right (0 to 1) of a line."""
-    drawn = bar(abs(part), _HALF)
-    return f"{'█' * round(-part * _HALF):>{_HALF}}│" if part < 0 else f"{'':{_HALF}}│{drawn}"
+def _signed_bars(figures: list[float], half: int) -> list[str]:
+    """Return a bar of at most `half` characters to the left (below 0) or right of a line for each figure; none if too short."""
+    if half < _SHORTEST_HALF:
+        return [""] * len(figures)
+    parts = [figure / (max(map(abs, figures)) or 1) for figure in figures]
+    return [f"{'█' * round(-part * half):>{half}}│" if part < 0 else f"{'':{half}}│{bar(part, half)}" for part in parts]
 
 
 def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> None:
@@ -169,7 +171,8 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
 def _changed(rows: list[Row], item_kind: str, of: str) -> None:
     """Print a table of items; of: whose interval is shown."""
     grid([
-        Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True, shortest=24),
+        Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True,
+               shortest=NAME),
         Column("base", [duration(row["base_ns"]) for row in rows], 6),
         Column("other", [duration(row["other_ns"]) for row in rows], 6),
         Column("difference", [_signed(row["difference_ns"]) for row in rows], 8),

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
+from nsightlens.cli import page, runs_page
 from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError
@@ -191,6 +192,37 @@ def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
     assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
     assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line
+
+
+def waterfall_row(kind: str, item: str, difference: int, verdict: str = "undecided") -> dict[str, object]:
+    return {"kind": kind, "item": item, "base_ns": 47_380_000, "other_ns": 47_380_000 + difference, "base_pct": 50.0,
+            "other_pct": 50.0, "difference_ns": difference, "difference_pct": 0.0, "change_ns": 12_000_000, "rank": None,
+            "tool": "nsys", "base_steps": 9, "other_steps": 9, "base_ranks": 2, "other_ranks": 2, "base_recordings": 3,
+            "other_recordings": 3, "base_total_ns": 94_760_000, "other_total_ns": 106_760_000, "excluded_ranks": None,
+            "verdict": verdict, "in_recordings": None}
+
+
+@pytest.mark.parametrize(("width", "half"), [(80, 0), (84, 4), (100, 8), (200, 8)])
+def test_the_bar_gives_way_to_names_and_verdicts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, half: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    runs_page.waterfall([waterfall_row("idle", "communication calls", 16_000_000, "slower"),
+                         waterfall_row("compute", "gemm", -4_000_000)], "family")
+    first, second = (line for line in capsys.readouterr().out.splitlines() if " ms" in line and line[2:6] in ("idle", "gemm"))
+    assert first.startswith("  idle, host: communication calls  47.38 ms") and first.endswith("slower")
+    assert first.count("█") == half and ("│" in second) == bool(half)
+
+
+def test_a_name_is_recognised_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "x" * page.NAME
+    row = {"item": name, "base_ns": 47_380_000, "other_ns": 48_380_000, "difference_ns": 1_000_000, "low_ns": 900_000,
+           "high_ns": 1_100_000, "change_pct": 2.1, "verdict": "slower", "in_recordings": None, "base_recordings": 3,
+           "other_recordings": 3, "base_replicates": 9, "other_replicates": 9, "tool": "nsys", "unit": "per step"}
+    runs_page.changes([row], "kernel", "base", "other", 1.0)
+    line = next(line for line in capsys.readouterr().out.splitlines() if name in line)
+    assert "+1.000 ms" in line and "+2.1 %" in line and line.endswith("slower")
 
 
 def test_the_waterfall_is_drawn(two: Path, tmp_path: Path) -> None:
