@@ -134,6 +134,11 @@ def main() -> None:
     except NsightlensError as exc:
         messages.explain(exc)
         sys.exit(exc.exit_code)
+    except ImportError as exc:
+        if (broken := messages.broken_installation(exc)) is None:
+            raise
+        messages.explain(broken)
+        sys.exit(broken.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _interrupted()
     except RuntimeError as exc:

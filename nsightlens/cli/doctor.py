@@ -58,14 +58,17 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
 
 def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
     from nsightlens.doctor.deep import record_one_kernel
-    from nsightlens.doctor.fitness import examine
+    from nsightlens.doctor.fitness import BAD, examine
     from nsightlens.doctor.installation import examine_installation
     from nsightlens.recording.wrappers import source
     from nsightlens.store import user_cache
 
-    yield from examine_installation(user_cache.folder(), output_width())
-    yield from examine(run_dir)
-    if deep:
+    sound = True
+    for finding in examine_installation(user_cache.folder(), output_width()):
+        sound = sound and finding.state != BAD
+        yield finding
+    yield from examine(run_dir, captures=sound)
+    if deep and sound:
         yield from record_one_kernel(source(), run_dir)
 
 

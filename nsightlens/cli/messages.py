@@ -17,9 +17,13 @@ import click
 
 from nsightlens import __version__
 from nsightlens.cli.colour import asked
+from nsightlens.errors import NsightlensError
 
 _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
+_NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
+           "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
+"""The modules that every command may import, and the packages that hold them."""
 _PACKAGES = ("duckdb", "pyarrow", "numpy", "scipy", "click", "pandas", "matplotlib")
 
 
@@ -82,7 +86,6 @@ def _logging(*, verbose: bool, debug: bool, log_file: Path | None) -> Iterator[N
     import logging
 
     from nsightlens.discovery.secrets import without_secrets
-    from nsightlens.errors import NsightlensError
 
     log, began = logging.getLogger("nsightlens"), time.monotonic()
     handlers: list[logging.Handler] = []
@@ -125,6 +128,20 @@ def explain(error: BaseException) -> None:
     if _State.debug:
         complain("".join(traceback.format_exception(error)).rstrip())
     complain(f"{click.style('nsightlens:', fg='red')} {hint(str(error))}")
+
+
+def broken_installation(error: ImportError) -> NsightlensError | None:
+    """Return what to say of a package of nsightlens that is missing or cannot be loaded; None for any other module."""
+    package = _NEEDED.get((error.name or "").partition(".")[0])
+    if package is None:
+        return None
+    if isinstance(error, ModuleNotFoundError) and "." not in str(error.name):
+        found = NsightlensError(f"{package} is not installed, and nsightlens needs it: pip install nsightlens")
+    else:
+        found = NsightlensError(f"{package} is installed and cannot be loaded ({str(error).splitlines()[0]}): "
+                                f"pip install --force-reinstall {package}")
+    found.__cause__ = error
+    return found
 
 
 def defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -10,11 +10,14 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nsightlens.discovery import mixture
-from nsightlens.discovery.files import Found, find
+if TYPE_CHECKING:
+    from nsightlens.discovery.files import Found
 
 GOOD, NOTE, BAD = "good", "note", "bad"
+INSTALLATION = ("Python", "packages", "imports")
+"""Subjects on nsightlens itself: where one is bad, it cannot read captures."""
 _GIB = 1 << 30
 _MOST_REFUSED = 5
 _TOOL_FOLDERS = {
@@ -67,8 +70,8 @@ class Machine:
             return None
 
 
-def examine(run_dir: Path | None = None, machine: Machine | None = None) -> Iterator[Finding]:
-    """Yield the findings, one as soon as it is known."""
+def examine(run_dir: Path | None = None, machine: Machine | None = None, *, captures: bool = True) -> Iterator[Finding]:
+    """Yield the findings, one as soon as it is known. captures: look into those of the run directory, too."""
     machine = machine or Machine()
     gpus = _gpus()
     yield gpu_finding(gpus)
@@ -81,7 +84,7 @@ def examine(run_dir: Path | None = None, machine: Machine | None = None) -> Iter
     yield torch_finding(machine)
     yield from place_findings(run_dir)
     yield processor_finding(machine)
-    if run_dir is not None:
+    if captures and run_dir is not None:
         yield from capture_findings(run_dir)
 
 
@@ -273,6 +276,9 @@ def processor_finding(machine: Machine) -> Finding:
 
 def capture_findings(run_dir: Path) -> Iterator[Finding]:
     """Yield the content of a run directory: captures per tool, ranks that are missing, files that cannot be read."""
+    from nsightlens.discovery import mixture
+    from nsightlens.discovery.files import find
+
     if not run_dir.exists():
         yield Finding("captures", GOOD, f"{run_dir} does not exist yet; the wrappers create it")
         return
@@ -320,7 +326,9 @@ def _spans(numbers: list[int]) -> str:
 
 
 def verdict(findings: list[Finding]) -> str:
-    """Return one sentence: what can be recorded here."""
+    """Return one sentence: what can be recorded here, or that nsightlens itself is not well installed."""
+    if any(f.state == BAD and f.subject in INSTALLATION for f in findings):
+        return "nsightlens cannot read captures here until its installation is repaired."
     usable = {f.subject for f in findings} - {f.subject for f in findings if not f.usable}
     if not {"RUN_DIR", "TMPDIR"} <= usable:
         return "Nothing can be recorded until there is a writable folder."
