@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -18,6 +20,19 @@ from nsightlens.views import registry
 from nsightlens.views.header import View
 
 Ask = Callable[[str, Sequence[object]], pa.Table]
+_Found = TypeVar("_Found")
+_found: WeakKeyDictionary[object, dict[Callable[[Ask], Any], Any]] = WeakKeyDictionary()
+
+
+def once(ask: Ask, compute: Callable[[Ask], _Found]) -> _Found:
+    """Return compute(ask), which several analyses stand on: computed once for an open store, which never changes."""
+    store = getattr(ask, "__self__", None)
+    if store is None:
+        return compute(ask)
+    found = _found.setdefault(store, {})
+    if compute not in found:
+        found[compute] = compute(ask)
+    return found[compute]  # type: ignore[no-any-return]
 
 
 def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:

@@ -55,7 +55,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.analyses import Ask
+from nsightlens.analyses import Ask, once
 from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split, sums
 from nsightlens.errors import not_a_choice
 from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
@@ -135,6 +135,10 @@ class Execution:
 
 def executions(ask: Ask) -> list[Execution]:
     """Return every execution with communication kernels. A rank that two processes claim takes no part."""
+    return once(ask, _executions)
+
+
+def _executions(ask: Ask) -> list[Execution]:
     return [_execution(*key, rows) for key, rows in _by_execution(ask(_CALLS, []))]
 
 

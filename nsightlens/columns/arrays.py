@@ -21,6 +21,8 @@ MISSING = np.iinfo(np.int64).min
 """NULL in an integer array."""
 _DENSE = 4
 """Integers are dense where their span is at most so many times their number."""
+_SORTED_BY_DIGITS = 1 << 16
+"""Numbers below this are sorted in linear time."""
 STRETCH = 1 << 17
 """Rows of a long column that are held in memory at once."""
 
@@ -54,9 +56,9 @@ def numbered(*columns: npt.NDArray[Any]) -> Places:
     """Return a number for each row of integers, from 0: equal rows have equal numbers, and their order is that of the rows."""
     found = _ranks(columns[0])
     for column in columns[1:]:
-        pairs = found.astype(np.int64)
-        pairs <<= 32
-        pairs |= _ranks(column)
+        others, pairs = _ranks(column), found.astype(np.int64)
+        pairs *= int(others.max(initial=0)) + 1
+        pairs += others
         found = _ranks(pairs)
     return found
 
@@ -80,9 +82,10 @@ def split(places: Int, keys: npt.NDArray[Any]) -> list[tuple[int, Int]]:
     """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
     if not len(places):
         return []
-    order = np.argsort(keys, kind="stable")
-    found, first = np.unique(keys[order], return_index=True)
-    return list(zip(found.tolist(), np.split(places[order], first[1:]), strict=True))
+    codes = _ranks(keys)
+    order = np.argsort(codes.astype(np.uint16) if codes.max() < _SORTED_BY_DIGITS else codes, kind="stable")
+    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return list(zip(keys[order[first]].tolist(), np.split(places[order], first[1:]), strict=True))
 
 
 def medians(values: Int, group: npt.NDArray[Any], groups: int) -> Int:

@@ -40,6 +40,23 @@ def test_places_are_split_by_key_in_their_order() -> None:
     assert split(places[:0], keys[:0]) == []
 
 
+@pytest.mark.parametrize("values", [3, 1 << 16, (1 << 16) + 1, 1 << 20])
+@pytest.mark.parametrize("step", [1, 1 << 40])
+def test_many_places_are_split_as_a_stable_sort_splits_them(values: int, step: int) -> None:
+    random = np.random.default_rng(values)
+    keys = (random.integers(0, values, 200_000) - values // 2) * step
+    keys[:values] = (np.arange(min(values, len(keys))) - values // 2) * step
+    found = split(np.arange(len(keys)), keys)
+    assert np.array_equal(np.concatenate([part for _, part in found]), np.argsort(keys, kind="stable"))
+    assert [key for key, _ in found] == np.unique(keys).tolist()
+    assert all(np.all(keys[part] == key) for key, part in found)
+
+
+def test_numbers_of_rows_do_not_overflow() -> None:
+    far = np.array([MISSING, np.iinfo(np.int64).max, 0, MISSING], dtype=np.int64)
+    assert numbered(far, far[::-1], far).tolist() == [0, 2, 1, 0]
+
+
 @pytest.mark.parametrize("values", [[1 << 62, (1 << 62) - 1], [(1 << 53) + 1, 2], [MISSING + 1, -1], [True, True]])
 def test_sums_are_exact_up_to_63_bits(values: list[int]) -> None:
     assert sums(np.array([*values, 7]), np.array([0, 2])).tolist() == [sum(values), 7]
