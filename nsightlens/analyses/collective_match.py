@@ -56,7 +56,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, once
-from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, nullable, numbered, split, sums
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, encoded, integers, nullable, numbered, split, sums
 from nsightlens.errors import not_a_choice
 from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
 from nsightlens.matching.propagation import Arrivals, after, propagated
@@ -85,12 +85,12 @@ _SCHEMA = pa.schema([
 ])
 
 
-
 @dataclass(frozen=True, slots=True)
 class Execution:
     """The communication kernels of one execution under one tool, what could be matched of them, and the clocks that follow.
 
-    rows: the kernels. calls: those that may be collectives, of ranks that take part; row: where each of them is in rows.
+    rows: the kernels, their texts as dictionaries. unsized: of each, whether its payload says nothing of the call. calls: those
+    that may be collectives, of ranks that take part; row: where each of them is in rows.
     left_out: ranks that take no part, and why.
     """
 
@@ -99,6 +99,7 @@ class Execution:
     execution_id: str | None
     hosts: dict[int, str | None]
     rows: pa.Table
+    unsized: Mask
     row: Int
     calls: Calls
     matched: list[Matched]
@@ -139,7 +140,7 @@ def executions(ask: Ask) -> list[Execution]:
 
 
 def _executions(ask: Ask) -> list[Execution]:
-    return [_execution(*key, rows) for key, rows in _by_execution(ask(_CALLS, []))]
+    return [_execution(*key, rows) for key, rows in _by_execution(encoded(ask(_CALLS, [])))]
 
 
 def _by_execution(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str | None], pa.Table]]:
@@ -162,21 +163,22 @@ def _execution(run: str, tool: str, execution_id: str | None, rows: pa.Table) ->
     by_rank = {number: mine for number, mine in split(order, rank[order]) if number != MISSING}
     owners = {number: len(np.unique(process[mine])) for number, mine in by_rank.items()}
     own = [mine for number, mine in by_rank.items() if owners[number] == 1]
-    row, calls = _calls(rows, np.concatenate(own) if own else np.zeros(0, dtype=np.int64))
+    kind = _kinds(rows)
+    row, calls = _calls(rows, kind, np.concatenate(own) if own else np.zeros(0, dtype=np.int64))
     matched = match(calls)
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank[group.place]).tolist()}
     of_ranks = {number: hosts[host[mine[-1]]] for number, mine in by_rank.items()}
-    return Execution(run, tool, execution_id, of_ranks, rows, row, calls, matched, fitted, _left_out(owners, placed, fitted))
+    return Execution(run, tool, execution_id, of_ranks, rows, kind.unsized, row, calls, matched, fitted,
+                     _left_out(owners, placed, fitted))
 
 
-def _calls(rows: pa.Table, chosen: Int) -> tuple[Int, Calls]:
+def _calls(rows: pa.Table, kind: _Kinds, chosen: Int) -> tuple[Int, Calls]:
     """Return the calls among the chosen rows (sorted by rank and start), those of two ranks left out, and their rows."""
     rank, start, duration = (integers(rows[name]) for name in ("rank", "start_ns", "duration_ns"))
     resolution = np.ones(rows.num_rows, dtype=np.int64)
     for _, mine in split(chosen, rank[chosen]):
         resolution[mine] = 1 if np.any(start[mine] % _US) or np.any(duration[mine] % _US) else _US
-    kind = _kinds(rows)
     chosen = chosen[~kind.two_ranks[chosen]]
     group, names = distinct(rows["group_name"])
     payload = np.where(kind.uneven, MISSING, integers(rows["message_bytes"]))
@@ -275,7 +277,7 @@ def _parts(execution: Execution, fitted: bool) -> _Parts:
     shown = [execution.corrected(rank, time) if fitted else execution.recorded(time, row) for time in (start, end)]
     which = np.repeat(np.arange(len(matched)), [len(group.call) for group in matched])
     size = np.where(calls.group_size[place] > 0, calls.group_size[place], np.bincount(call)[call])
-    is_known = (integers(execution.rows["message_bytes"])[row] != MISSING) | _kinds(execution.rows).unsized[row]
+    is_known = (integers(execution.rows["message_bytes"])[row] != MISSING) | execution.unsized[row]
     kind = np.where(is_known, numbered(calls.token[place], size), -1).astype(np.int64)
     return _Parts(which, kind, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
 

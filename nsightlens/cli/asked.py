@@ -44,16 +44,17 @@ class Page:
         """Return the sum (None: all are NULL) or count of a column by others: of a view with a row per step, say."""
         key = (view, *by, of, how, *parameters.items())
         if key not in self.answers:
-            keys = ["run", *by]
-            found = self.table(view, parameters).select([*keys, of]).group_by(keys).aggregate([(of, how)])
-            self.answers[key] = found.select([*keys, f"{of}_{how}"]).rename_columns([*keys, of]).to_pylist()
+            self.answers[key] = self.store.totals(view, ["run", *by], of, how, self._asked(view, parameters)).to_pylist()
         return [row for row in self.answers[key] if row["run"] == self.run]
 
     def table(self, view: str, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view for all runs, under the filters."""
+        return self.store.view(view, **self._asked(view, parameters))
+
+    def _asked(self, view: str, parameters: Mapping[str, object]) -> dict[str, object]:
         columns = dict(self.store.views[view].columns)
-        asked: dict[str, object] = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
-        return self.store.view(view, **asked | dict(parameters))
+        filters: dict[str, object] = {f"only_{name}": values for name, values in self.filters.items() if name in columns}
+        return filters | dict(parameters)
 
     def note(self, view: str, *texts: str) -> str:
         """Return the texts, and what of the filters the view could not follow ('all ranks')."""

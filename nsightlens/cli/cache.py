@@ -27,7 +27,7 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
     from nsightlens.store import user_cache
 
     files = user_cache.files()
-    size = sum(file.stat().st_size for file in files)
+    size = sum(files.values())
     if action == "clear":
         user_cache.clear()
     if form or output:

@@ -93,7 +93,7 @@ def flamegraph(
     if output is not None:
         check_ending(output, _ENDINGS[format_])
     import nsightlens as nl
-    from nsightlens.flamegraph import WEIGHTS, collapsed, speedscope, stacks
+    from nsightlens.perfetto.flamegraph import WEIGHTS, collapsed, speedscope, stacks
 
     asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
     with nl.open(store, views=views) as opened:

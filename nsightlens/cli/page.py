@@ -15,7 +15,7 @@ from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import hint
 from nsightlens.cli.tables import Column, output_width
 from nsightlens.names.distinct import printable
-from nsightlens.views.figures import MISSING
+from nsightlens.views.figures import MISSING, number, share
 
 _Row = TypeVar("_Row")
 NOT_RECORDED = "not recorded"
@@ -46,6 +46,19 @@ def some(values: Iterable[str | None], most: int = 2) -> str:
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
 
 
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines, not broken at hyphens: a path in a command can be copied."""
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def unmatched(kernels: int, part_ns: int, total_ns: int) -> str:
+    """Return how much of the communication, of so many ns in all, could not be matched across the ranks."""
+    if not kernels:
+        return "All communication kernels were matched across the ranks."
+    of_time = share(100 * part_ns / total_ns if total_ns else None)
+    return f"{number(kernels)} communication kernels, {of_time} of communication time, could not be matched."
+
+
 def heading(text: str, note: str = "") -> None:
     """Print the title of a section, with a note behind it, or below it where the line is full."""
     note = hint(printable(note))
@@ -53,7 +66,7 @@ def heading(text: str, note: str = "") -> None:
     click.echo()
     if note and len(note) > room:
         click.echo(click.style(printable(text), bold=True))
-        click.echo(click.style("\n".join(textwrap.wrap(note, page_width())), dim=True))
+        click.echo(click.style("\n".join(_wrapped(note, page_width())), dim=True))
     else:
         click.echo(click.style(printable(text), bold=True) + click.style(f" · {note}" if note else "", dim=True))
 
@@ -133,13 +146,13 @@ def more(count: int, view: str, over: str = "") -> None:
 def paragraphs(texts: Iterable[str]) -> None:
     """Print texts, each from the page's edge and wrapped to it."""
     for text in texts:
-        click.echo("\n".join(textwrap.wrap(hint(printable(text)), page_width())))
+        click.echo("\n".join(_wrapped(hint(printable(text)), page_width())))
 
 
 def lines(texts: Iterable[str], mark: str = "-") -> None:
     """Print texts as a list, wrapped to the page."""
     for text in texts:
-        wrapped = textwrap.wrap(hint(printable(text)), page_width() - len(_INDENT) - len(mark) - 1) or [""]
+        wrapped = _wrapped(hint(printable(text)), page_width() - len(_INDENT) - len(mark) - 1) or [""]
         click.echo(f"{_INDENT}{mark} {wrapped[0]}")
         for rest in wrapped[1:]:
             click.echo(f"{_INDENT}{' ' * len(mark)} {rest}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from nsightlens.cli.asked import Page, Row, Section, best
-from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread
+from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
 from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
 from nsightlens.views.figures import duration, number, share, size
@@ -119,9 +119,8 @@ def _verdicts(rows: list[Row]) -> list[str]:
 
 def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
     """Return what communication could not be matched, and the ranks that were left out."""
-    total, unmatched = (sum(row[name] for row in known) for name in ("total_ns", "unmatched_ns"))
-    said = [f"{number(sum(row['unmatched_kernels'] for row in known))} communication kernels, "
-            f"{share(100 * unmatched / total if total else None)} of communication time, could not be matched."]
+    kernels, part_ns, total_ns = (sum(row[name] for row in known) for name in ("unmatched_kernels", "unmatched_ns", "total_ns"))
+    said = [unmatched(kernels, part_ns, total_ns)]
     reasons: dict[str, list[int]] = defaultdict(list)
     for row in known:
         if row["left_out"] is not None and row["rank"] is not None:

@@ -262,9 +262,8 @@ def ranks(asked: Page) -> None:
     page.more(len(rows) - len(shown), "busy_time", f"idle {page.spread((row['idle_ns'] for row in rows), duration)}")
     calls = [row for row in asked.ask("collective_summary") if row["tool"] == tool]
     if calls:
-        total, unmatched = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
-        lines([f"{number(sum(row['calls'] - row['matched_calls'] for row in calls))} communication kernels, "
-               f"{share(100 * unmatched / total if total else None)} of communication time, could not be matched"])
+        total_ns, part_ns = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
+        lines([page.unmatched(sum(row["calls"] - row["matched_calls"] for row in calls), part_ns, total_ns)])
 
 
 def _parts(row: Row, longest: int) -> list[tuple[str, float]]:

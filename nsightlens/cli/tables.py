@@ -24,7 +24,9 @@ _WORTH_A_LINE = 3
 _NAMED = 12
 _KERNELS = ("name", "kernel")
 """Columns of long names that are asked for: before one is cut below a third of the width, a figure goes."""
-_PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not")
+_PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not", "more")
+_VERDICTS = {"verdict": 24}
+"""Columns that are decisive, and up to which width they are not cut."""
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
@@ -131,7 +133,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     above: list[Column] = []
     if width is not None:
         for column in columns:
-            column.shortest = max(_NARROW_NAME, width // 3) if column.name in _KERNELS else _NARROW_NAME
+            least = _VERDICTS.get(column.name, _NARROW_NAME)
+            column.shortest = max(least, width // 3) if column.name in _KERNELS else least
         columns, above = _lift(columns, width)
         columns = _fit(columns, width, style.first)
     left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]
@@ -275,7 +278,8 @@ def _alike(columns: list[Column], width: int) -> list[str]:
 
 def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     """Return the lines of one row: one, unless a message has to be wrapped."""
-    wrapped = {c.name: textwrap.wrap(c.cells[index], c.width) or [""] for c in columns if c.name in _PROSE}
+    prose = [c for c in columns if c.name in _PROSE]
+    wrapped = {c.name: textwrap.wrap(c.cells[index], c.width, break_on_hyphens=False) or [""] for c in prose}
     lines = []
     for line in range(max([1, *(len(w) for w in wrapped.values())])):
         cells = [(wrapped[c.name][line : line + 1] or [""])[0] if c.name in wrapped else c.cells[index] if line == 0 else ""

@@ -52,6 +52,12 @@ def distinct(column: pa.ChunkedArray) -> tuple[Int, list[Any]]:
     return codes, [*encoded.dictionary.to_pylist(), None]
 
 
+def encoded(table: pa.Table) -> pa.Table:
+    """Return a table with its columns of text as one dictionary each: small, and numbered already."""
+    return pa.table({name: column.combine_chunks().dictionary_encode() if pa.types.is_string(column.type) else column
+                     for name, column in zip(table.column_names, table.columns, strict=True)})
+
+
 def numbered(*columns: npt.NDArray[Any]) -> Places:
     """Return a number for each row of integers, from 0: equal rows have equal numbers, and their order is that of the rows."""
     found = _ranks(columns[0])

@@ -19,7 +19,7 @@ from nsightlens.views.header import View
 from nsightlens.views.signature import digest, of_all_code
 
 WORTH_IT = 0.02
-"""Seconds: what takes less is computed each time."""
+"""Seconds: SQL that takes less is computed each time. An analysis may be quick only by what it shares with another one."""
 LARGEST = 1 << 24
 """Bytes: larger rows would leave no room for others."""
 _MOST_FILES, _MOST_BYTES = 1024, 1 << 28
@@ -36,7 +36,8 @@ def rows(catalog: os.stat_result, view: View, parameters: Mapping[str, object], 
             return pa.ipc.open_file(file).read_all()
     began = time.perf_counter()
     found = compute()
-    if kept is not None and time.perf_counter() - began >= WORTH_IT and found.nbytes <= LARGEST:
+    is_worth_it = not view.sql or time.perf_counter() - began >= WORTH_IT
+    if kept is not None and is_worth_it and found.nbytes <= LARGEST:
         with contextlib.suppress(OSError, pa.ArrowException):
             user_cache.keep(kept, lambda path: _write(found, path), _MOST_FILES, _MOST_BYTES)
     return found

@@ -178,6 +178,22 @@ class Store(Asking):
         self._check_books(view, asked, table)
         return table
 
+    def totals(self, name: str, by: Sequence[str], of: str, how: str, parameters: Mapping[str, object]) -> pa.Table:
+        """Return the sum or count (`how`) of a column of a view by others, for views with a row per step, say.
+
+        These few rows are kept where the many that they follow from are not.
+        """
+        view, given = registry.named(name, self.views)
+        asked = {**given, **parameters}
+
+        def summed() -> pa.Table:
+            found = self._view(name, dict(parameters)).select([*by, of]).group_by(by).aggregate([(of, how)])
+            return found.select([*by, f"{of}_{how}"]).rename_columns([*by, of])
+
+        if view.is_shipped and view.scope == "run":
+            return kept_rows.rows(self._file, view, asked | {"": [*by, of, how]}, summed)
+        return summed()
+
     def batches(self, name: str, **parameters: object) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view in batches of up to 5,000, one at least, for views with as many rows as events.
 

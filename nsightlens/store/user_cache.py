@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -33,10 +35,16 @@ def keep(kept: Path, write: Callable[[Path], object], most_files: int, most_byte
             file.unlink(missing_ok=True)
 
 
-def files() -> list[Path]:
-    """Return all files in the cache."""
+def files() -> dict[Path, int]:
+    """Return the bytes of each file in the cache. Other processes may delete some meanwhile: those are left out."""
     where = folder()
-    return sorted(path for path in where.rglob("*") if path.is_file()) if where else []
+    found = {}
+    for path in sorted(where.rglob("*")) if where else []:
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode):
+                found[path] = status.st_size
+    return found
 
 
 def clear() -> None:

@@ -203,6 +203,12 @@ def test_a_share_is_rounded_to_a_tenth_and_time_off_the_cpu_counts_from_where_a_
         ("cpu", 195, 65.0, 195), ("call", 100, 33.3, 100), ("launch", 5, 1.7, 5)]
 
 
+def test_the_first_call_of_all_may_have_launched_what_the_gpu_waits_for(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {"api_calls": _rows("api_calls", CALLS, "1,1,8,4,cudaLaunchKernel"),
+              "kernels": _rows("kernels", KERNELS, "1,g,1,7,0,5,,k1\n2,g,1,7,20,10,1,k2")}
+    assert _causes(empty, tables) == [("launch", "cudaLaunchKernel", None, 12, 1), ("cpu", None, None, 3, 1)]
+
+
 def test_of_threads_some_of_which_are_unknown_nothing_is_summed(empty: duckdb.DuckDBPyConnection) -> None:
     tables = {
         "api_calls": _rows("api_calls", CALLS, "1,1,0,5,cudaLaunchKernel\n2,1,50,5,cudaLaunchKernel\n3,2,90,5,cudaLaunchKernel"),

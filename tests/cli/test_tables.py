@@ -178,3 +178,17 @@ def test_what_rows_have_in_common_is_broken_between_columns() -> None:
     (24_356_667_878.9, "24.36 GB/s"), (999.0, "999 B/s"), (999_996_000.0, "1.000 GB/s"), (0, "0 B/s"), (None, "–")])
 def test_a_rate_has_a_unit(per_second: float | None, text: str) -> None:
     assert rate(per_second, "B") == text
+
+
+@pytest.mark.parametrize("width", [60, 70, 80])
+def test_a_verdict_is_decisive_and_not_cut(width: int) -> None:
+    rows = [(rank, 10**9, 10**9, 10**9, 10**9, "cannot tell, ± 77.1 µs" if rank else "late") for rank in range(4)]
+    names = ("rank", "times_last_in_all", "caused_delay_of_all", "others_wait_in_all", "wait_for_them", "verdict")
+    text = render(names, rows, (False,) * 5 + (True,), Style(width, first=("rank", "verdict")))
+    assert text.count("cannot tell, ± 77.1 µs") == 3 and max(map(len, text.splitlines())) <= width
+
+
+def test_a_command_takes_more_lines_and_can_be_copied() -> None:
+    command = "nsightlens show --store runs/megatron-lm-8 idle_causes"
+    text = render(("rule", "more", *"abcdefgh"), [("host", command, *[10**9] * 8)], (True, True, *[False] * 8), Style(150))
+    assert "…" not in text and all(word in text.split() for word in command.split())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
-from nsightlens.flamegraph import stacks
+from nsightlens.perfetto.flamegraph import stacks
 from nsightlens.store.store import Store
 from tests.places import sqlite_captures
 

@@ -97,8 +97,34 @@ def test_what_is_quick_is_not_kept(
     bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(kept_rows, "WORTH_IT", 3600.0)
-    assert isinstance(nl.open(bundled_store).view("straggler"), pa.Table)
-    assert computed == ["straggler"] and _kept(cache) == []
+    assert isinstance(nl.open(bundled_store).view("kernel_summary"), pa.Table)
+    assert _kept(cache) == []
+
+
+def test_an_analysis_that_is_quick_by_what_another_one_computed_is_kept(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_rows, "WORTH_IT", 3600.0)
+    with nl.open(bundled_store) as store:
+        store.view("straggler")
+        clocks = store.view("rank_clock")
+    assert nl.open(bundled_store).view("rank_clock").equals(clocks) and computed == ["straggler", "rank_clock"]
+
+
+def test_totals_are_kept_where_the_rows_are_too_many(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = ("distributed_overview", ["run", "tool", "rank"], "step_ns", "sum", {"only_tool": ["kineto"]})
+    monkeypatch.setattr(kept_rows, "LARGEST", 1000)
+    with nl.open(bundled_store) as store:
+        rows, totals = store.view("distributed_overview", only_tool="kineto"), store.totals(*asked)
+    assert rows.nbytes > 1000 and len(_kept(cache)) == 1
+    expected: dict[int, int] = {}
+    for row in rows.to_pylist():
+        expected[row["rank"]] = expected.get(row["rank"], 0) + row["step_ns"]
+    assert {row["rank"]: row["step_ns"] for row in totals.to_pylist()} == expected and len(expected) == 2
+    monkeypatch.setattr("nsightlens.store.store.Store._computed", None)
+    assert nl.open(bundled_store).totals(*asked).equals(totals)
 
 
 def test_without_a_cache_rows_are_computed(bundled_store: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from nsightlens import flamegraph
+from nsightlens.perfetto import flamegraph
 
 
 def _row(frame: int | None, parent: int | None, name: str, gpu: int, host: int | None = None, *, process: str = "p",
