@@ -5,16 +5,22 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
 from nsightlens import errors
+from nsightlens.cli import parameters
+from nsightlens.cli.output import check_ending
 from nsightlens.errors import no_store, not_a_choice, other_schema
+from nsightlens.views import balance
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+RUN = "simulated_resnet18_ddp"
 EXAMPLES: list[Exception] = [
     errors.NsightlensError("it failed"),
     errors.UsageError("there is no view x", subject="view", value="x", choices=["a", "b"], view="y"),
@@ -69,3 +75,23 @@ def test_the_example_of_the_page_runs(
         warnings.simplefilter("error", errors.BalanceWarning)
         exec(compile(code, "docs/python.md", "exec"), {})
     assert capsys.readouterr().out.count(" | ") == 2
+
+
+@pytest.mark.parametrize(("ask", "subject", "value", "choice"), [
+    (lambda store: balance.parse_balance("nothing"), "balance", "nothing", None),
+    (lambda store: balance.reconcile(pa.table({"a": [1]}), balance.parse_balance("a = b")), "column", "b", "a"),
+    (lambda store: balance.reconcile(pa.table({"a": ["x"], "b": [1]}), balance.parse_balance("a = b")), "column", "a", None),
+    (lambda store: nl.open(store.path, views="no-folder"), "views", "no-folder", None),
+    (lambda store: nl.ingest(ROOT / "fixtures", "store", rank_pattern="("), "rank_pattern", "(", None),
+    (lambda store: nl.report(store, base=RUN, run=[RUN, RUN]), "run", [RUN, RUN], RUN),
+    (lambda store: parameters(("top",)), "parameter", "top", None),
+    (lambda store: check_ending(Path("x.bmp"), (".png", ".svg")), "format", ".bmp", ".svg"),
+])
+def test_a_wrong_request_says_what_was_wrong_and_what_there_is(
+    bundled_store: Path, ask: Callable[[nl.Store], object], subject: str, value: object, choice: str | None,
+) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError) as raised:
+        ask(store)
+    error = raised.value
+    assert (error.subject, error.value) == (subject, value)
+    assert choice in error.choices if choice else error.choices == ()

@@ -78,10 +78,11 @@ def _numbers(column: str, text: str) -> list[int]:
     for part in text.split(","):
         span = _SPAN.fullmatch(part.strip())
         if span is None:
-            raise UsageError(f"--{column} {text}: give a number, a list (0,2) or a range (0-7)")
+            raise UsageError(f"--{column} {text}: give a number, a list (0,2) or a range (0-7)", subject=column, value=text)
         first, last = int(span[1]), int(span[2] or span[1])
         if last < first or last - first >= _MOST:
-            raise UsageError(f"--{column} {text}: a range is ascending and has at most {_MOST:,} numbers")
+            raise UsageError(f"--{column} {text}: a range is ascending and has at most {_MOST:,} numbers",
+                             subject=column, value=text)
         found.extend(range(first, last + 1))
     return found
 
@@ -97,11 +98,12 @@ def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, li
     for column, values in filters.items():
         if f"which_{column}" in own:
             if len(values) > 1 or f"which_{column}" in asked:
-                raise UsageError(f"{name} takes a single {column}")
+                raise UsageError(f"{name} takes a single {column}", subject=column, value=values, view=name)
             asked[f"which_{column}"] = values[0]
             continue
         if f"only_{column}" in asked:
-            raise UsageError(f"only_{column} and --{column} are the same filter; give one of them")
+            raise UsageError(f"only_{column} and --{column} are the same filter; give one of them",
+                             subject=column, value=values, view=name)
         asked[f"only_{column}"] = values
     if name in views:
         for key in asked:

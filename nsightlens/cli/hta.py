@@ -50,7 +50,8 @@ def command(run: str, window: int, only_print: bool, store: Path | None) -> None
         runs = opened.sql("SELECT DISTINCT run FROM profiles WHERE tool = 'kineto' ORDER BY run")["run"].to_pylist()
         rows = opened.sql(_FILES, [run]).to_pylist()
     if not rows:
-        raise UsageError(f"run {run} has no PyTorch traces in the store; those that have: {', '.join(runs) or 'none'}")
+        raise UsageError(f"run {run} has no PyTorch traces in the store; those that have: {', '.join(runs) or 'none'}",
+                         subject="run", value=run, choices=runs)
     snippet = _SNIPPET.format(files="\n".join(f"    {rank}: {path!r}," for rank, path in _by_rank(rows, window).items()))
     if only_print:
         click.echo(snippet, nl=False)
@@ -67,7 +68,9 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
     files: dict[int, str] = {}
     here = [row for row in rows if row["window_index"] == window]
     if not here:
-        raise UsageError(f"no window {window}; there are {', '.join(map(str, sorted({row['window_index'] for row in rows})))}")
+        known = sorted({row["window_index"] for row in rows})
+        raise UsageError(f"no window {window}; there are {', '.join(map(str, known))}", subject="window", value=window,
+                         choices=known)
     for row in here:
         rank = row["rank"]
         if rank is None:

@@ -175,7 +175,7 @@ def check_ending(output: Path, endings: Sequence[str]) -> None:
     """Raise UsageError for a file whose extension is none of `endings` ('.png', …)."""
     if output.suffix.lower() not in endings:
         listed = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise UsageError(f"{output}: unknown extension; use {listed}")
+        raise UsageError(f"{output}: unknown extension; use {listed}", subject="format", value=output.suffix, choices=endings)
 
 
 def format_of(output: Path | None) -> str:
@@ -183,7 +183,8 @@ def format_of(output: Path | None) -> str:
     if output is None or output.suffix == ".txt":
         return "table"
     if output.suffix[1:] not in FORMATS:
-        raise UsageError(f"{output}: unknown extension; use .csv, .json, .parquet or .txt, or give --format")
+        raise UsageError(f"{output}: unknown extension; use .csv, .json, .parquet or .txt, or give --format",
+                         subject="format", value=output.suffix, choices=FORMATS)
     return output.suffix[1:]
 
 

@@ -83,7 +83,7 @@ def seconds(text: str) -> float:
     """Return the seconds that people write as 90, 90s, 10min or 1.5h. Raises UsageError."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|)\s*", text)
     if found is None:
-        raise UsageError(f"--budget {text}: give a time such as 90s, 10min or 2h")
+        raise UsageError(f"--budget {text}: give a time such as 90s, 10min or 2h", subject="budget", value=text)
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -93,9 +93,11 @@ def _chosen(store: Store, run: str | None) -> str:
     if not runs:
         raise NsightlensError("the store has no kernel timeline to plan from: ingest an nsys or PyTorch-profiler capture")
     if run is None and len(runs) > 1:
-        raise UsageError(f"there are several runs; give --run {' or --run '.join(shlex.quote(name) for name in runs)}")
+        raise UsageError(f"there are several runs; give --run {' or --run '.join(shlex.quote(name) for name in runs)}",
+                         subject="run", choices=runs)
     if run is not None and run not in runs:
-        raise UsageError(f"no kernel timeline of a run {run}; there are {', '.join(runs)}")
+        raise UsageError(f"no kernel timeline of a run {run}; there are {', '.join(runs)}",
+                         subject="run", value=run, choices=runs)
     return runs[0] if run is None else run
 
 

@@ -200,7 +200,8 @@ def choose(table: pa.Table, level: str, precision: str) -> pa.Table:
     chosen = table.filter(pc.equal(names, wanted) if wanted in _CORE else is_path)
     if chosen.num_rows == 0:
         known = sorted({name for name in names.to_pylist() if name})
-        raise UsageError(f"no kernel has precision {precision}; there are {', '.join(known) or 'none'}")
+        raise UsageError(f"no kernel has precision {precision}; there are {', '.join(known) or 'none'}",
+                         subject="precision", value=precision, choices=known)
     return chosen
 
 
@@ -368,7 +369,8 @@ def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
     known = store.sql("SELECT s.datasheet AS mine, g.name FROM _datasheet(product := ?) AS s, gpu_peaks AS g ORDER BY g.name",
                       [gpu]).to_pylist()
     if known[0]["mine"] is None:
-        raise UsageError(f"no datasheet for {gpu!r}; there are: {', '.join(row['name'] for row in known)}")
+        raise UsageError(f"no datasheet for {gpu!r}; there are: {', '.join(row['name'] for row in known)}", subject="gpu",
+                         value=gpu, choices=[row["name"] for row in known])
     rows = table.to_pylist()
     reasons = dict.fromkeys(row["datasheet_source"] for row in rows if " not used: it has " in (row["datasheet_source"] or ""))
     named = dict.fromkeys(row["gpu"] for row in rows if row["gpu"] and "; forced" not in (row["datasheet_source"] or ""))

@@ -87,7 +87,7 @@ def _names(text: str | None, view: View) -> list[str]:
         if name not in known:
             near = get_close_matches(name, known, 1)
             raise UsageError(f"{view.name} has no column {name!r}{f'; did you mean {near[0]}?' if near else '.'} It has "
-                             f"{', '.join(known)}")
+                             f"{', '.join(known)}", subject="column", value=name, choices=known, view=view.name)
     return names
 
 

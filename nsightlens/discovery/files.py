@@ -186,9 +186,10 @@ def find(
     try:
         pattern = re.compile(rank_pattern) if rank_pattern else None
     except re.error as exc:
-        raise UsageError(f"--rank-pattern {rank_pattern!r} is not a regular expression: {exc}") from exc
+        raise UsageError(f"--rank-pattern {rank_pattern!r} is not a regular expression: {exc}",
+                         subject="rank_pattern", value=rank_pattern) from exc
     if run is not None and not 0 < len(quote(run, safe="")) <= MAX_NAME:
-        raise UsageError("--run needs a name of at most 240 characters")
+        raise UsageError("--run needs a name of at most 240 characters", subject="run", value=run)
     names = run_names(listed, run, taken)
     found: list[Found] = []
     seen: set[Path] = set()
@@ -228,7 +229,8 @@ def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Map
     if not runs or bare[0].run in runs:
         return files
     if len(runs) > 1:
-        raise UsageError(f"{root}: in the store this is the runs {', '.join(sorted(runs))}. Name the one you mean with --run")
+        raise UsageError(f"{root}: in the store this is the runs {', '.join(sorted(runs))}. Name the one you mean with --run",
+                         subject="run", choices=sorted(runs))
     run = runs.pop()
     return [f if f.sidecar and f.sidecar.run else replace(f, run=run) for f in files]
 

@@ -56,7 +56,8 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     if not there:
         raise UsageError("nothing to report: the store is empty")
     if base is not None and len(runs) != 1:
-        raise UsageError("a comparison needs two runs: the one to judge (run) and its baseline (base)")
+        raise UsageError("a comparison needs two runs: the one to judge (run) and its baseline (base)", subject="run", value=run,
+                         choices=sorted(there))
     compared = comparison(base, runs[0]) if base else ()
     if base:
         runs = [base, *runs]

@@ -54,7 +54,8 @@ def _dask(scheduler: str | None, scheduler_file: Path | None) -> Iterator[Execut
     except ImportError as exc:
         raise UsageError("--executor dask needs Dask's scheduler: pip install 'nsightlens[dask]'") from exc
     if scheduler_file is not None and not scheduler_file.is_file():  # Dask would wait for it
-        raise UsageError(f"{scheduler_file}: no such file; dask scheduler --scheduler-file {scheduler_file} writes it")
+        raise UsageError(f"{scheduler_file}: no such file; dask scheduler --scheduler-file {scheduler_file} writes it",
+                         subject="scheduler_file", value=str(scheduler_file))
     where = str(scheduler or scheduler_file)
     try:
         client = Client(scheduler, scheduler_file=None if scheduler_file is None else str(scheduler_file), timeout=_PATIENCE)

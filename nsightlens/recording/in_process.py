@@ -74,7 +74,7 @@ def _check(options: dict[str, Any]) -> None:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             raise UsageError(f"torch_profile has no option {name!r}" + (f"; did you mean {near[0]}?" if near else
-                             f"; its options are {', '.join(known)}"))
+                             f"; its options are {', '.join(known)}"), subject="option", value=name, choices=known)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def parse_balance(text: str) -> Balance:
         at = part.end()
     if not found or not parts:
         raise UsageError(f"{text!r} states no balance; write it as: total = part + part - part, "
-                         "or, where the parts are rows: total = part per key, key")
+                         "or, where the parts are rows: total = part per key, key", subject="balance", value=text)
     per = tuple(column.strip() for column in (found["per"] or "").split(",") if column.strip())
     return Balance(found["total"], tuple(parts), per)
 
@@ -71,7 +71,8 @@ def reconcile(table: pa.Table, balance: Balance) -> pa.Table:
     used = {balance.total, *(column for _, column in balance.parts)}
     lacking = sorted((used | set(balance.per)) - set(table.column_names))
     if lacking:
-        raise UsageError(f"no column {', '.join(lacking)}; there are {', '.join(table.column_names)}")
+        raise UsageError(f"no column {', '.join(lacking)}; there are {', '.join(table.column_names)}",
+                         subject="column", value=lacking[0], choices=table.column_names)
     named = list(balance.per) or [name for name in table.column_names if name not in used]
     totals = _numbers(table, balance.total)
     parts = [[None if value is None else sign * value for value in _numbers(table, column)] for sign, column in balance.parts]
@@ -137,7 +138,7 @@ def _numbers(table: pa.Table, column: str) -> list[Number | None]:
     try:
         return [number(value) for value in table[column].to_pylist()]
     except (TypeError, InvalidOperation) as exc:
-        raise UsageError(f"{column} holds something that is no exact number: {exc}") from exc
+        raise UsageError(f"{column} holds something that is no exact number: {exc}", subject="column", value=column) from exc
 
 
 def _number(value: object) -> Number | None:

@@ -34,7 +34,7 @@ def load(folder: Path | None) -> dict[str, View]:
     if folder is None:
         return {}
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of views")
+        raise UsageError(f"{folder}: no such folder of views", subject="views", value=str(folder))
     files = [*sorted(folder.glob("*.sql")), *sorted(folder.glob("[!_]*.py"))]
     taken = {**registry.load(), **registry.known()}
     found: dict[str, View] = {}
