@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nsightlens as nl
+from nsightlens.views.figures import duration
 from tests.browser.conftest import Opened, Visit
 from tests.captures import kineto
 from tests.html_report.test_report import HOSTILE
@@ -252,3 +255,19 @@ def test_a_printed_page_has_the_heads_of_its_tables_and_dark_words(visit: Opened
     overview.emulate_media(media="print", color_scheme="dark")
     fill = overview.locator(".charts text").first.evaluate("text => getComputedStyle(text).fill")
     assert fill == "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize(("time", "of"), [
+    ("forward_total_ns", lambda row: row["device_total_ns"] - row["backward_total_ns"]),
+    ("backward_total_ns", lambda row: row["backward_total_ns"])])
+def test_modules_are_drawn_by_the_time_that_is_asked_for(
+    visit: Opened, demo: Path, demo_store: nl.Store, time: str, of: Callable[[dict[str, Any]], int],
+) -> None:
+    """A module's total holds its backward kernels, too: forward is what remains without them."""
+    spent: Counter[str] = Counter()
+    for row in demo_store.view("module_summary", only_tool="kineto").to_pylist():
+        spent[row["module"].removeprefix("nn.Module: ")] += of(row)
+    seen = visit(demo, f"tab=modules&module_time={time}")
+    drawn = seen.page.locator("#modules svg.chart [aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
+    said = dict(label.rsplit(": ", 1) for label in drawn)
+    assert len(said) > 5 and said == {name: duration(spent[name]) for name in said}
