@@ -5,12 +5,15 @@ const MODULE_SUMS = ["calls", "operators", "host_total_ns", "host_self_ns", "dev
 
 async function modulesTab(place) {
   const rows = summed(await rowsOf("module_summary", BEST.operators), ["run", "module", "parent"], MODULE_SUMS);
-  for (const row of rows) row.forward_total_ns = row.device_total_ns === null ? null : row.device_total_ns - row.backward_total_ns;
+  for (const row of rows) {
+    row.forward_total_ns = row.device_total_ns === null ? null : row.device_total_ns - row.backward_total_ns;
+  }
   const both = rows.some((row) => row.backward_total_ns) && rows.some((row) => row.forward_total_ns);
   const offered = [["device_total_ns", both ? "GPU, forward and backward" : "GPU"], ...(both
     ? [["forward_total_ns", "GPU, forward"], ["backward_total_ns", "GPU, backward"]] : []), ["host_total_ns", "host"]]
     .filter(([column]) => rows.some((row) => row[column]));
-  const [measure, time] = offered.find(([column]) => column === state.module_time) ?? offered[0] ?? ["host_total_ns", "host"];
+  const [measure, time] = offered.find(([column]) => column === state.module_time) ?? offered[0]
+    ?? ["host_total_ns", "host"];
   place.append(el("p", { class: "tools" }, select("Time", offered, measure, (value) => change({ module_time: value }))));
   const drawn = icicle(rows, measure, time);
   if (drawn) place.append(drawn, tools(drawn, "modules", commandOf("module_summary")));
