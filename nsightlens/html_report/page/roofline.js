@@ -66,7 +66,7 @@ function roofNotes(rows) {
   const unknown = none.filter((row) => row.gpu && !row.datasheet_gpu);
   const unlisted = none.filter((row) => row.datasheet_gpu);
   const said = [
-    sheet.length && `dashed: the roofs of the datasheet of ${named(sheet, (row) => row.datasheet_gpu)}, which no capture of ncu has`,
+    sheet.length && `dashed: the roofs of the datasheet of ${named(sheet, (row) => row.datasheet_gpu)}, as ncu measured none`,
     none.some((row) => !row.gpu && !row.datasheet_gpu)
       && "no roof where the capture does not name its GPU: nsightlens roofline --gpu NAME",
     unknown.length && `no roof: no datasheet for ${named(unknown, (row) => row.gpu)}`,
