@@ -29,72 +29,75 @@ ADVICE = {
         "Ranks that are late together hide each other, and a profiler may slow one host more than others.",
         "nsightlens compare ranks", of_host=True),
     "slow_link": Advice(
-        2, "Its ranks, or the links between them, are slower than those of like groups: see which nodes, switches and adapters "
-        "they have in common (NCCL_DEBUG=INFO says what each channel uses), and run nccl-tests on them alone.",
-        "A group that spans more nodes than its peers is slower by nature, and what runs beside it shares its links.",
+        2, "Its ranks, or the links between them, are slower than those of comparable groups: check which nodes, switches and "
+        "adapters they share (NCCL_DEBUG=INFO lists what each channel uses), and run nccl-tests on them alone.",
+        "A group that spans more nodes than its peers is slower by nature, and other traffic may share its links.",
         "nsightlens show communicator_summary"),
     "pipeline": Advice(
-        10, "p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step even where they are equal: use more "
-        "micro-batches, or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
+        10, "Even balanced, p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step: use more micro-batches, "
+        " or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
         "It includes the transfers themselves, and waiting for a stage whose data-parallel or tensor-parallel peers are late.",
         "nsightlens show pipeline_bubbles"),
     "communication": Advice(
-        10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less and in larger "
-        "pieces.", "It includes waiting for ranks that are late, where collectives could not be matched.",
+        10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less, in fewer and "
+        "larger messages.", "It includes waiting for late ranks where collectives could not be matched.",
         "nsightlens show comm_compute_overlap"),
     "copies": Advice(
-        10, "Keep the data on the GPU, copy less, or copy beside kernels: from pinned memory, asynchronously, in another stream.",
-        "Where the data must be new each time, only hiding the copies helps, at most until kernels take as long.",
+        10, "Keep the data on the GPU, copy less, or overlap copies with kernels: asynchronously, from pinned "
+        "memory, on another stream.",
+        "If the data must be new each time, copies can only be hidden, and only for as long as kernels run.",
         "nsightlens show memory_op_summary"),
     "data_loader": Advice(
-        5, "Input is not ready in time: more DataLoader workers (num_workers), pinned memory, prefetching.",
-        "More workers help until the processors or the storage are used up.", "nsightlens show step_breakdown", of_host=True),
+        5, "Input is not ready in time: try more DataLoader workers (num_workers), pinned memory, prefetching.",
+        "More workers help only until CPU cores or storage are saturated.", "nsightlens show step_breakdown", of_host=True),
     "api_call": Advice(
-        10, "The GPU has nothing to do until the call returns: call it less often, or ahead.", "The profiler adds to each call.",
+        10, "The GPU has nothing to do until the call returns: call it less often, or earlier.",
+        "The profiler makes each call slower.",
         "nsightlens show cuda_api_summary", of_host=True),
     "host": Advice(
-        20, "Work reaches the GPU too slowly: see what the host does there, launch fewer and larger kernels (fusion, CUDA "
-        "graphs), and let it run ahead of the GPU.",
-        "The start and the end of a program count, where no steps are marked.", "nsightlens show idle_causes", of_host=True),
+        20, "Work reaches the GPU too slowly: find out what the host does meanwhile, launch fewer and larger kernels "
+        "(fusion, CUDA graphs), and let the host run ahead of the GPU.",
+        "Where no steps are marked, the start and the end of the program count, too.",
+        "nsightlens show idle_causes", of_host=True),
     "tiny_kernels": Advice(
-        10, "The host launches more slowly than the GPU works: capture what repeats as a CUDA graph, fuse it "
-        "(torch.compile), or give each kernel more work.", "Without a profiler, launching may be fast enough.",
+        10, "The host launches more slowly than the GPU works: capture the part that repeats as a CUDA graph, fuse it "
+        "(torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
         "nsightlens show frequent_kernel_sequences", of_host=True),
     "fusion": Advice(
-        15, "Each reads from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
-        "That one follows another does not say that it reads what that wrote. The share is all but the longest of each chain.",
+        15, "Each may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
+        "A kernel need not read what the one before it wrote. The share counts all but the longest of each chain.",
         "nsightlens show kernel_view", confidence="low"),
     "tensor_cores": Advice(
         10, "Let them run on tensor cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), sizes that "
-        "are multiples of 8.", "Lower precision may cost accuracy, kernels that memory bounds gain less, and which cores run is "
-        "read from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+        "are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores run is "
+        "inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
     "headroom": Advice(
-        5, "The kernel is far below what the GPU can do: see what holds it up (nsightlens plan-ncu, then roofline), another "
-        "algorithm, layout or library, larger pieces of work.",
+        5, "The kernel is far below what the GPU can do: find out what limits it (nsightlens plan-ncu, then roofline), and try "
+        "another algorithm, layout or library, or more work per launch.",
         "Caches, launch latency and small grids keep kernels from their roof; the gain is an upper bound.",
         "nsightlens show headroom", confidence="medium"),
     "warm_up": Advice(
-        5, "Compilation, autotuning, allocation and caches fall into the first steps: let the profiler wait "
-        "(schedule(wait, warmup)), or leave these steps out.", "A longer run makes their share smaller.",
+        5, "Compilation, autotuning, allocation and cold caches slow the first steps: let the profiler wait "
+        "(schedule(wait, warmup)), or leave these steps out.", "In a longer run their share is smaller.",
         "nsightlens show step_breakdown"),
     "clock": Advice(
-        2, "Nearly all of its kernels are slower: see clocks, temperature and power caps (nvidia-smi -q -d CLOCK,PERFORMANCE), "
-        "and what else runs on that GPU.", "Other input makes other work, and memory has a clock of its own.",
+        2, "Nearly all of its kernels are slower: check clocks, temperature and power caps (nvidia-smi -q -d CLOCK,PERFORMANCE), "
+        "and what else runs on that GPU.", "Other input means other work, and memory has a clock of its own.",
         "nsightlens show device_sample_summary", confidence="medium"),
     "profiler": Advice(
-        5, "Host and idle time include it: quote step times of a run without a profiler, and record less (no stacks, shapes, "
-        "sampling).", "Threads that nothing waited for cost nothing.", "nsightlens show profiler_overhead"),
+        5, "Host and idle time include it: quote step times from a run without a profiler, and record less (no stacks, shapes, "
+        "sampling).", "Overhead in threads that nothing waited for costs no time.", "nsightlens show profiler_overhead"),
     "capture": Advice(
-        0, "Shares of time, and that something is not there, are not certain: capture again, or read them as lower bounds.",
-        "What is here may stand for the rest.", "nsightlens show diagnostic_summary"),
+        0, "Shares of time are uncertain, and so is what seems to be absent: capture again, or read shares as lower bounds.",
+        "What was captured may still be representative.", "nsightlens show diagnostic_summary"),
     "nothing": Advice(
-        0, "That is as far as was recorded; what kernels could gain where they are below their roof is in headroom.",
-        "Small losses may add up below the limits.", "nsightlens show headroom"),
+        0, "This holds for what was recorded; headroom shows what kernels below their roof could gain.",
+        "Losses below the limits may add up.", "nsightlens show headroom"),
 }
 _PLUGINS = "(the TensorBoard plugin's rule)"
 PLUGIN = {
     "memory": Advice(
-        0, "", "It hurts only where it limits what fits, or where the allocator must free and allocate again.",
+        0, "", "It hurts only where it limits the batch or model size, or makes the allocator free and allocate again.",
         "nsightlens show memory_peak", what=f"the GPU's memory is nearly full {_PLUGINS}"),
     "ddp_without_nccl": Advice(
         0, "", "Where ranks have no GPUs of their own, NCCL does not run.", "nsightlens show distributed_overview",
@@ -109,13 +112,13 @@ _CALLS = (
      "Memory is allocated or freed while the GPU waits: allocate once and reuse it (a pool, cudaMallocAsync). The first call "
      "also creates the context."),
     (("ModuleLoad", "LibraryLoad", "ModuleGetFunction", "FuncGetAttributes", "CtxCreate", "InitDevice", "PrimaryCtx"), _ONCE,
-     "The context is created or kernels are loaded: warm up before what is measured."),
+     "The context is created or kernels are loaded: warm up before you measure."),
     (("GraphInstantiate", "GraphExecUpdate", "StreamEndCapture"), _ONCE,
-     "CUDA graphs are made while the GPU waits: make them once, ahead."),
+     "CUDA graphs are made while the GPU waits: make them once, beforehand."),
     (("Memcpy", "Memset", "Prefetch"), "",
      "The host waits for copies before it goes on: copy asynchronously, from pinned memory."),
     (("Synchronize", "StreamQuery", "EventQuery"), "",
-     "The host waits for the GPU, and the GPU then for the host: synchronise less often, and launch ahead."),
+     "The host waits for the GPU, and then the GPU for the host: synchronise less often, and launch ahead."),
     (("LaunchKernel", "GraphLaunch"), "",
      "Launching takes longer than the kernels: launch fewer and larger ones (fusion, CUDA graphs)."),
 )

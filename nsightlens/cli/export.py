@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from nsightlens.perfetto import Export
 
 _ENDINGS = {"speedscope": (".json",), "collapsed": (".txt", ".folded", ".collapsed")}
+_VIEWERS = {"speedscope": "open it at speedscope.app", "collapsed": "draw it with flamegraph.pl"}
 
 
 @click.group("export")
@@ -103,9 +103,13 @@ def flamegraph(
         first = next(found, None)
     if first is None:
         raise UsageError(_without_stacks(weight, tree.num_rows))
-    every = itertools.chain([first], found)
+    every = [first, *found]
     lines = collapsed(every) if format_ == "collapsed" else [json.dumps(speedscope(every, weight), ensure_ascii=False)]
     write((f"{line}\n" for line in lines), output)
+    if output is not None:
+        processes = len({stack.process for stack in every})
+        click.echo(f"{output}: {_count(len(every), 'stack', 'stacks')} of {_count(processes, 'process', 'processes')}; "
+                   f"{_VIEWERS[format_]}", err=True)
 
 
 def _without_stacks(weight: str, rows: int) -> str:

@@ -74,7 +74,7 @@ def command(
             names = ids_last([name for name, _ in found.columns])
         shown = _limited(_arranged(tables, names, _order(sort, found)), limit)
         first = () if columns else found.first
-        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first):
+        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first) and limit != 0:
             for line in why_empty(opened, found, asked):
                 click.echo(hint(line), err=True)
 

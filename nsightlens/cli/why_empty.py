@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nsightlens.names.distinct import shortened
 from nsightlens.views import registry
 from nsightlens.views.figures import spans
 from nsightlens.views.needs import NEEDS
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from nsightlens.store.store import Store
     from nsightlens.views.header import View
 
-_MOST = 12
+_MOST = 10
+_LONGEST = 60  # characters of a value that are shown
 _FEW_RUNS = 3
 _PLURALS = {"step": "steps", "rank": "ranks", "device": "devices", "stream": "streams", "window_index": "windows"}
 _ONE = "which_"
@@ -115,4 +117,7 @@ def _listed(column: str, values: list[Any]) -> str:
     if all(isinstance(value, int) for value in values) and column in _PLURALS:
         return f"{_PLURALS[column]} {spans(map(str, values)).replace('-', ' to ')}"
     texts = sorted(set(map(str, values)))
-    return f"{column} {', '.join(texts[:_MOST])}{', …' if len(texts) > _MOST else ''}"
+    listed = texts[:_MOST]
+    shown = shortened(listed, _LONGEST)
+    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return f"{column} {', '.join(shown[text] for text in listed)}{more}"

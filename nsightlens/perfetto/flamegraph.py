@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
     return {one: label if label is not None and known.count(label) == 1 else whose[one] for one, label in labels.items()}
 
 
-def collapsed(found: Iterator[Stack]) -> Iterator[str]:
+def collapsed(found: Iterable[Stack]) -> Iterator[str]:
     """Yield a line per stack, as flamegraph.pl and its kin read them: frames joined by ';', and the weight.
 
     Where there are several processes, the process is the outermost frame.
@@ -89,7 +89,7 @@ def _one_line(frame: str) -> str:
     return " ".join(frame.replace(_SEPARATOR, ":").split())
 
 
-def speedscope(found: Iterator[Stack], weight: str) -> dict[str, Any]:
+def speedscope(found: Iterable[Stack], weight: str) -> dict[str, Any]:
     """Return a file of speedscope (https://www.speedscope.app): a sampled profile per process, a sample per stack."""
     frames: dict[str, int] = {}
     profiles: dict[str, dict[str, Any]] = {}

@@ -12,6 +12,9 @@ from nsightlens.errors import UsageError
 
 _EXPLAIN_OPTIONS = {"analyze", "verbose"}
 _PIVOT_BEGINS = {"pivot", "unpivot", "from", "select", "with"}
+_OF_FILES = {"attach", "copy", "export", "import", "install", "load"}
+_FENCED = "disabled by configuration"
+_ALLOW_FILES = "to let the statement touch other files: allow_files(), or --allow-files"
 
 
 def raise_fence(connection: duckdb.DuckDBPyConnection, parts: Path | None) -> None:
@@ -58,8 +61,13 @@ def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) ->
     is_query = statement.type == duckdb.StatementType.SELECT or _is_pivot(statement)
     if not is_query:
         what = f"EXPLAIN of {statement.type.name}" if explained is not None else statement.type.name
-        raise UsageError(f"a store is read-only, and {what} is not a query; "
-                         "to let the statement touch other files: allow_files(), or --allow-files")
+        files = f"; {_ALLOW_FILES}" if _words(statement.query)[0][1] in _OF_FILES else ""
+        raise UsageError(f"a store is read-only, and {what} is not a query{files}")
+
+
+def of_other_files(error: Exception) -> str | None:
+    """Return what to say where the fence kept DuckDB from a file, else None."""
+    return f"DuckDB: {error}; {_ALLOW_FILES}" if _FENCED in str(error) else None
 
 
 def _is_pivot(statement: duckdb.Statement) -> bool:

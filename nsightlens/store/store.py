@@ -26,7 +26,7 @@ from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking
-from nsightlens.store.fence import raise_fence, refuse_all_but_queries, single_statement
+from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -313,7 +313,7 @@ class Store(Asking):
             if isinstance(exc, duckdb.OutOfMemoryException):
                 raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
-            raise UsageError(self._asked_wrongly(str(exc)) or f"DuckDB: {exc}") from exc
+            raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
 
     def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         relation = self._connection.sql(query, params=parameters or None)

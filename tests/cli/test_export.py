@@ -61,6 +61,7 @@ def test_flame_graphs_are_printed_or_written(tmp_path: Path) -> None:
     assert (printed.returncode, printed.stdout, printed.stderr) == (0, "a.py(1): main 5000\n", "")
     written = run("export", "flamegraph", "--store", tmp_path / "store", "--weight", "host", "-o", tmp_path / "host.json")
     assert (written.returncode, written.stdout) == (0, "")
+    assert written.stderr == f"{tmp_path / 'host.json'}: 1 stack of 1 process; open it at speedscope.app\n"
     assert json.loads((tmp_path / "host.json").read_text())["profiles"][0]["weights"] == [90_000]
     refused = run("export", "flamegraph", "--store", tmp_path / "store", "-o", tmp_path / "none" / "x.json")
     assert refused.returncode == 1 and "cannot be written (No such file or directory)" in refused.stderr

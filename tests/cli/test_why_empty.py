@@ -49,6 +49,20 @@ def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why
     assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
 
 
+def test_of_long_and_many_values_enough_is_said(tmp_path: Path) -> None:
+    kernels = [(f"void kernel_{number:02}<{'int, ' * 40}int>()", 1000.0 + 20 * number, 10.0) for number in range(14)]
+    kineto(tmp_path / "base" / "trace.json", kernels)
+    nl.ingest(tmp_path / "base", store=tmp_path / "store", jobs=1).close()
+    said = run("show", "top_kernels", "only_name=nomatch", "--store", tmp_path / "store").stderr
+    assert "kernel_00" in said and "kernel_09" in said and "kernel_10" not in said
+    assert " and 4 more, not nomatch" in said and len(said) < 10 * 64 + 60
+
+
+def test_no_rows_were_asked_for(plain: Path) -> None:
+    done = run("show", "top_kernels", "--limit", "0", "--store", plain, "-f", "csv")
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, 1, "")
+
+
 @pytest.mark.parametrize(("view", "asked", "why"), [
     ("step_breakdown", {"only_step": [16]}, [f"{RUN} has steps 0 to 4, not 16"]),
     ("step_breakdown", {"only_step": "16", "only_run": RUN}, [f"{RUN} has steps 0 to 4, not 16"]),

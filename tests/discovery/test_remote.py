@@ -266,7 +266,7 @@ def test_a_run_at_a_url_has_the_rows_that_it_has_on_a_disk(s3: Any, tmp_path: Pa
     s3.put(str(RUN), "bucket/simulated_resnet18_ddp", recursive=True)
     done = run("ingest", URL, "--store", tmp_path / "far", "-j", "1")
     assert done.returncode == 0
-    assert "2 nsys reports copied to a temporary folder while read" in done.stderr
+    assert "2 nsys reports copied to a temporary folder (SQLite reads local files only)" in done.stderr
     far, near = _tables(tmp_path / "far", URL), _tables(bundled_store, str(RUN))
     assert near["kernels"].num_rows > 4000
     assert [name for name in TABLES if far[name] != near[name]] == []

@@ -51,6 +51,17 @@ def test_nothing_else_passes_and_nothing_is_written(store: Store, statement: str
     assert contents(store.path) == before
 
 
+@pytest.mark.parametrize(("statement", "is_of_files"), [
+    ("DROP TABLE kernels", False), ("EXPLAIN ANALYZE DELETE FROM files", False), ("CREATE TEMP TABLE t AS SELECT 1", False),
+    ("COPY kernels TO 'x.csv'", True), ("EXPLAIN ANALYZE COPY kernels TO 'x.csv'", True), ("ATTACH 'x' AS y", True),
+    ("IMPORT DATABASE 'x'", True), ("FROM read_csv('x.csv')", True), ("FROM nothing", False),
+])
+def test_only_where_files_are_the_problem_they_can_be_allowed(store: Store, statement: str, is_of_files: bool) -> None:
+    with pytest.raises(UsageError) as caught:
+        store.sql(statement)
+    assert ("--allow-files" in str(caught.value)) == is_of_files
+
+
 def test_other_files_cannot_be_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for place in (tmp_path / "secret.csv", tmp_path / ".tmp" / "secret.csv", store.path / "secret.csv"):

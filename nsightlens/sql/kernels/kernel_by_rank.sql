@@ -22,7 +22,7 @@
 CREATE VIEW kernel_by_rank AS
 WITH grouped AS (
     SELECT
-        run, tool, rank, profile_id, process_id, name,
+        any_value(run) AS run, any_value(tool) AS tool, any_value(rank) AS rank, profile_id, process_id, name,
         TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
         TRY_CAST(sum(duration_ns - coalesce(overrun_ns, 0)) AS BIGINT) AS clipped_ns,
         count(*) AS instances,
@@ -32,9 +32,9 @@ WITH grouped AS (
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS deviation,
-        min(family) AS family
+        any_value(family) AS family
     FROM kernels
-    GROUP BY run, tool, rank, profile_id, process_id, name
+    GROUP BY profile_id, process_id, name  -- all else follows from these
 )
 SELECT
     run, tool, rank, profile_id, process_id,
