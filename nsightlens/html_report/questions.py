@@ -66,6 +66,9 @@ class Question:
         return (table.filter(table[self.only]) if self.only else table).select(names)
 
 
+_DATASHEET = ("datasheet_gpu", "datasheet_peak_flop_per_s", "datasheet_peak_bytes_per_s", "datasheet_roof_pct")
+"""The roof of a kernel where ncu did not measure it."""
+
 QUESTIONS = (
     Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
     Question("findings"), Question("execution_summary"), Question("busy_time"), Question("gpu_summary"),
@@ -85,12 +88,12 @@ QUESTIONS = (
     Question("true_roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "time_tool", "time_grade",
         "launches", "duration_ns", "work_source", "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity",
-        "ncu_duration_ns", "ncu_achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s", "roof_pct", "simulated"),
-        only="plottable", reads_launches=True),
+        "ncu_duration_ns", "ncu_achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s", "roof_pct", *_DATASHEET,
+        "simulated"), only="plottable", reads_launches=True),
     Question("roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "launches", "duration_ns",
         "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity", "peak_flop_per_s", "peak_bytes_per_s",
-        "roof_pct", "simulated"), only="plottable"),
+        "roof_pct", *_DATASHEET, "simulated"), only="plottable"),
     Question("headroom", reads_launches=True),
     Question("cuda_api_summary"), Question("memory_op_summary"), Question("synchronization_summary"), Question("nvtx_summary"),
     Question("nvtx_gpu_projection", reads_launches=True), Question("os_call_summary"),

@@ -2190,8 +2190,8 @@ class Asking:
         """The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU
         of each nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too.
         GPU time is a sum of kernel durations (concurrent ones count separately), backward kernels included: they
-        belong to the module whose forward operators they stem from; backward_ns is their part. A call inside several
-        modules counts for each of these names once.
+        belong to the module whose forward operators they stem from; backward_total_ns and backward_self_ns are their
+        part. A call inside several modules counts for each of these names once.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2208,7 +2208,8 @@ class Asking:
             device_total_ns: Kernels launched in it and in the modules inside it; NULL where no kernel has a known
                 module.
             device_self_ns: Kernels launched in it.
-            backward_ns: The part of device_self_ns that is backward.
+            backward_total_ns: The part of device_total_ns that is backward.
+            backward_self_ns: The part of device_self_ns that is backward.
         """
 
     @overload

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nsightlens as nl
+from nsightlens.views.figures import duration
 from tests.browser.conftest import Opened, Visit
 from tests.captures import kineto
 from tests.html_report.test_report import HOSTILE
@@ -252,3 +256,48 @@ def test_a_printed_page_has_the_heads_of_its_tables_and_dark_words(visit: Opened
     overview.emulate_media(media="print", color_scheme="dark")
     fill = overview.locator(".charts text").first.evaluate("text => getComputedStyle(text).fill")
     assert fill == "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize(("time", "of"), [
+    ("forward_total_ns", lambda row: row["device_total_ns"] - row["backward_total_ns"]),
+    ("backward_total_ns", lambda row: row["backward_total_ns"])])
+def test_modules_are_drawn_by_the_time_that_is_asked_for(
+    visit: Opened, demo: Path, demo_store: nl.Store, time: str, of: Callable[[dict[str, Any]], int],
+) -> None:
+    """A module's total holds its backward kernels, too: forward is what remains without them."""
+    spent: Counter[str] = Counter()
+    for row in demo_store.view("module_summary", only_tool="kineto").to_pylist():
+        spent[row["module"].removeprefix("nn.Module: ")] += of(row)
+    seen = visit(demo, f"tab=modules&module_time={time}")
+    drawn = seen.page.locator("#modules svg.chart [aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
+    said = dict(label.rsplit(": ", 1) for label in drawn)
+    assert len(said) > 5 and said == {name: duration(spent[name]) for name in said}
+
+
+def _shaped(folder: Path, gpu: str) -> Path:
+    """Write the report of one product of 64 x 64 and 64 x 32 in single precision, whose operator has shapes."""
+    path = kineto(folder / "run" / "a.json", [("volta_sgemm_64x64_nn", 1000.0, 10.0)])
+    trace = json.loads(path.read_text())
+    trace["deviceProperties"][0] |= {"name": gpu, "computeMajor": 7, "numSms": 80}
+    call = next(event for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime")
+    trace["traceEvents"].append(call | {
+        "cat": "cpu_op", "name": "aten::mm", "ts": call["ts"] - 1.0, "dur": 9.0,
+        "args": {"External id": 1, "Input Dims": [[64, 64], [64, 32]], "Input type": ["float", "float"]}})
+    path.write_text(json.dumps(trace))
+    with nl.ingest(folder / "run", store=folder / "store", jobs=1) as store:
+        return nl.report(store).save(folder / "r.html")
+
+
+def test_without_ncu_the_roofs_are_those_of_the_datasheet(visit: Opened, tmp_path: Path) -> None:
+    """Work from shapes, times from Kineto: the V100 of the datasheet does 15.7 TFLOP/s, and moves 900 GB/s."""
+    seen = visit(_shaped(tmp_path, "Tesla V100-DGXS-32GB"), "tab=roofline")
+    roofs = seen.page.locator("#roofline svg g.roof")
+    assert roofs.locator("text").all_text_contents() == ["fp32, 15.70 TFLOP/s; dram, 900.0 GB/s; datasheet"]
+    assert roofs.locator("polyline").get_attribute("stroke-dasharray")
+    assert "dashed: the roofs of the datasheet of V100" in seen.page.locator("#roofline").inner_text()
+
+
+def test_a_roofline_without_roofs_says_why(visit: Opened, tmp_path: Path) -> None:
+    seen = visit(_shaped(tmp_path, "Graphics 9000"), "tab=roofline")
+    assert seen.page.locator("#roofline svg g.roof").count() == 0
+    assert "no roof: no datasheet for Graphics 9000" in seen.page.locator("#roofline").inner_text()

@@ -1,14 +1,21 @@
 // The tab Modules: an icicle of the modules' time on the GPU (or host), each above what it contains.
 
-const MODULE_SUMS = ["calls", "operators", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns", "backward_ns"];
+const MODULE_SUMS = ["calls", "operators", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns",
+  "backward_total_ns", "backward_self_ns"];
 
 async function modulesTab(place) {
   const rows = summed(await rowsOf("module_summary", BEST.operators), ["run", "module", "parent"], MODULE_SUMS);
-  const measure = state.module_time ?? (rows.some((row) => row.device_total_ns) ? "device_total_ns" : "host_total_ns");
-  const offered = [["device_total_ns", "GPU, forward"], ["backward_ns", "GPU, backward"], ["host_total_ns", "host"]]
+  for (const row of rows) {
+    row.forward_total_ns = row.device_total_ns === null ? null : row.device_total_ns - row.backward_total_ns;
+  }
+  const both = rows.some((row) => row.backward_total_ns) && rows.some((row) => row.forward_total_ns);
+  const offered = [["device_total_ns", both ? "GPU, forward and backward" : "GPU"], ...(both
+    ? [["forward_total_ns", "GPU, forward"], ["backward_total_ns", "GPU, backward"]] : []), ["host_total_ns", "host"]]
     .filter(([column]) => rows.some((row) => row[column]));
+  const [measure, time] = offered.find(([column]) => column === state.module_time) ?? offered[0]
+    ?? ["host_total_ns", "host"];
   place.append(el("p", { class: "tools" }, select("Time", offered, measure, (value) => change({ module_time: value }))));
-  const drawn = icicle(rows, measure);
+  const drawn = icicle(rows, measure, time);
   if (drawn) place.append(drawn, tools(drawn, "modules", commandOf("module_summary")));
   const keep = state.module ? (row) => row.module === state.module || row.parent === state.module : () => true;
   const columns = ["module", "parent", ...MODULE_SUMS];
@@ -19,7 +26,7 @@ async function modulesTab(place) {
       docs: FACTS.tables.module_summary.docs, sort: `-${measure}`, onRow: (row) => change({ module: row.module }) }).element);
 }
 
-function icicle(rows, measure) {
+function icicle(rows, measure, time) {
   const children = new Map();
   for (const row of rows) {
     if (!children.has(row.parent)) children.set(row.parent, []);
@@ -49,7 +56,7 @@ function icicle(rows, measure) {
     lay(root, at, 0, new Set());
     at += root[measure] / total * width;
   }
-  return figure("Modules, each above what it contains", width, (deepest + 1) * high + 2, boxes);
+  return figure(`Modules, each above what it contains: ${time}`, width, (deepest + 1) * high + 2, boxes);
 }
 
 function moduleBox(row, x, y, width, height, measure, depth) {

@@ -1,7 +1,8 @@
 -- The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU of each
 -- nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too. GPU time is a sum
 -- of kernel durations (concurrent ones count separately), backward kernels included: they belong to the module whose
--- forward operators they stem from; backward_ns is their part. A call inside several modules counts for each of these names once.
+-- forward operators they stem from; backward_total_ns and backward_self_ns are their part. A call inside several modules counts
+-- for each of these names once.
 -- @scope profile
 -- @alias module_view
 -- @needs modules
@@ -10,20 +11,21 @@
 -- @assumes A backward kernel belongs to the module of the forward operator with the same autograd sequence number.
 -- @assumes Module names distinguish calls: modules of one class that share a name are one row.
 -- @first module, device_total_ns, device_self_ns, calls, host_total_ns
--- @column run              Run (one workload in one configuration).
--- @column tool             nsys or kineto. Never add them up: they saw the same work.
--- @column rank             Rank of the process; NULL where unknown.
--- @column profile_id       Profile; key of `profiles`.
--- @column process_id       OS process.
--- @column module           Module, as the tool names it.
--- @column parent           Module around it, the first by name where calls differ; NULL for the outermost.
--- @column calls            Calls of its forward.
--- @column operators        Operators called in it, those inside other operators or modules not counted.
--- @column host_total_ns    Sum of the calls' durations.
--- @column host_self_ns     That, less the calls of the modules inside it.
--- @column device_total_ns  Kernels launched in it and in the modules inside it; NULL where no kernel has a known module.
--- @column device_self_ns   Kernels launched in it.
--- @column backward_ns      The part of device_self_ns that is backward.
+-- @column run                Run (one workload in one configuration).
+-- @column tool               nsys or kineto. Never add them up: they saw the same work.
+-- @column rank               Rank of the process; NULL where unknown.
+-- @column profile_id         Profile; key of `profiles`.
+-- @column process_id         OS process.
+-- @column module             Module, as the tool names it.
+-- @column parent             Module around it, the first by name where calls differ; NULL for the outermost.
+-- @column calls              Calls of its forward.
+-- @column operators          Operators called in it, those inside other operators or modules not counted.
+-- @column host_total_ns      Sum of the calls' durations.
+-- @column host_self_ns       That, less the calls of the modules inside it.
+-- @column device_total_ns    Kernels launched in it and in the modules inside it; NULL where no kernel has a known module.
+-- @column device_self_ns     Kernels launched in it.
+-- @column backward_total_ns  The part of device_total_ns that is backward.
+-- @column backward_self_ns   The part of device_self_ns that is backward.
 CREATE VIEW module_summary AS
 WITH RECURSIVE modules AS MATERIALIZED (
     SELECT run, tool, profile_id, process_id, range_id, parent_id, name, duration_ns
@@ -61,18 +63,20 @@ WITH RECURSIVE modules AS MATERIALIZED (
     UNION ALL
     SELECT w.module_id, a.module_id FROM within AS w JOIN around AS a ON a.range_id = w.up_id
 ), total AS (
-    SELECT profile_id, process_id, name, TRY_CAST(sum(self_ns) AS BIGINT) AS total_ns
+    SELECT profile_id, process_id, name, TRY_CAST(sum(self_ns) AS BIGINT) AS total_ns,
+        TRY_CAST(coalesce(sum(backward_ns), 0) AS BIGINT) AS backward_ns
     FROM (
-        SELECT DISTINCT m.profile_id, m.process_id, m.name, k.module_id, k.self_ns
+        SELECT DISTINCT m.profile_id, m.process_id, m.name, k.module_id, k.self_ns, k.backward_ns
         FROM work AS k JOIN within AS w USING (module_id) JOIN modules AS m ON m.range_id = w.up_id
         UNION ALL
-        SELECT profile_id, process_id, name, NULL, self_ns FROM work WHERE module_id IS NULL
+        SELECT profile_id, process_id, name, NULL, self_ns, backward_ns FROM work WHERE module_id IS NULL
     ) GROUP BY profile_id, process_id, name
 )
 SELECT n.run, n.tool, p.rank, n.profile_id, n.process_id, n.name AS module, n.parent, n.calls, n.operators, n.host_total_ns,
     n.host_self_ns, CASE WHEN k.any_ns THEN coalesce(t.total_ns, 0) END AS device_total_ns,
     CASE WHEN k.any_ns THEN coalesce(l.self_ns, 0) END AS device_self_ns,
-    CASE WHEN k.any_ns THEN coalesce(l.backward_ns, 0) END AS backward_ns
+    CASE WHEN k.any_ns THEN coalesce(t.backward_ns, 0) END AS backward_total_ns,
+    CASE WHEN k.any_ns THEN coalesce(l.backward_ns, 0) END AS backward_self_ns
 FROM named AS n
 LEFT JOIN launched AS l USING (profile_id, process_id, name)
 LEFT JOIN total AS t ON t.profile_id = n.profile_id AND t.process_id = n.process_id AND t.name = n.name
