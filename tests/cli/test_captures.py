@@ -65,14 +65,14 @@ def test_an_ingest_of_nothing_into_a_store_says_why_and_names_no_next_step(tmp_p
     (tmp_path / "empty").mkdir()
     run("ingest", tmp_path / "base", "--store", tmp_path / "store")
     done = run("ingest", tmp_path / "empty", "--store", tmp_path / "store")
-    assert done.returncode == 1 and done.stderr.endswith("no captures here: nothing was read. nsightlens scan shows what each file "
-                                                         "is\n")
+    assert done.returncode == 1 and done.stderr.endswith("nothing was read. nsightlens scan shows what each file is\n")
     quiet = run("--quiet", "ingest", tmp_path / "empty", "--store", tmp_path / "store")
     assert quiet.returncode == 1 and "no captures here" in quiet.stderr and len(quiet.stderr.splitlines()) == 1
 
 
 def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
-    timeline, counters = kineto(tmp_path / "a run" / "trace.json"), ncu(tmp_path / "ncu.csv", {"gpu__time_duration.sum": ("ns", "9")})
+    timeline = kineto(tmp_path / "a run" / "trace.json")
+    counters = ncu(tmp_path / "ncu.csv", {"gpu__time_duration.sum": ("ns", "9")})
     of_timeline, of_counters = (" ".join(run("summary", path).stderr.split()) for path in (timeline, counters))
     assert f"More: first nsightlens ingest '{timeline}', as these commands ask a store; then nsightlens views" in of_timeline
     assert f"More: first nsightlens ingest {counters}, as these" in of_counters
@@ -80,7 +80,8 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
         assert command in of_timeline and command not in of_counters
     run("ingest", counters, "--store", tmp_path / "store")
     of_store = run("summary", "--store", tmp_path / "store").stderr
-    assert of_store.startswith("More: nsightlens views; ") and "headroom" not in of_store and f"show --store {tmp_path / 'store'}" in of_store
+    assert of_store.startswith("More: nsightlens views; ") and "headroom" not in of_store
+    assert f"show --store {tmp_path / 'store'}" in of_store
 
 
 @pytest.mark.parametrize("cut", [True, False])
