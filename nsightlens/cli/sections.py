@@ -248,7 +248,8 @@ def ranks(asked: Page) -> None:
     shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
     longest = max(row["span_ns"] for row in rows) or 1
     width = max(18, min(60, page.page_width() - 92))
-    heading("Ranks side by side, first to last GPU work", asked.note("busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
+    heading("Ranks side by side, first to last GPU work", asked.note(
+        "busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
     grid([
         Column("rank", _labels(shown), 9, text=True),
         Column("span", [duration(row["span_ns"]) for row in shown], 6),
