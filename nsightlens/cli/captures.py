@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightlens.cli.progress import progress
-from nsightlens.errors import UsageError
+from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -18,17 +18,34 @@ if TYPE_CHECKING:
 def opened(captures: Sequence[Path], store: Path | None, views: Path | None, stack: ExitStack) -> Store:
     """Return the store, or where captures are given a temporary one of them; `stack` closes it and leaves nothing behind.
 
-    Raises UsageError where both are given.
+    Raises UsageError where both are given, and NsightlensError where no capture was read, with the reasons.
     """
     import nsightlens as nl
+    from nsightlens.cli.ingest import NO_CAPTURES, refusals, refusals_of, say
 
     if not captures:
-        return stack.enter_context(nl.open(store, views=views))
+        found = stack.enter_context(nl.open(store, views=views))
+        if not found.sql("SELECT 1 FROM profiles LIMIT 1").num_rows:
+            raise _nothing(f"{found.path}: no capture was read into this store", refusals_of(found))
+        return found
     if store:
         raise UsageError("give FILE, RUN_DIR or --store: captures are read without a store")
     from nsightlens.pipeline.ingest import ingest
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))
     with ExitStack() as reading:
-        ingest(captures, Path(folder) / "store", on_progress=progress(reading))
+        report = ingest(captures, Path(folder) / "store", on_progress=progress(reading))
+    refused = refusals(report)
+    if all(outcome.state == "refused" for outcome in report.outcomes):
+        names = ", ".join(map(str, captures))
+        raise _nothing(f"{names}: {'nothing was read' if refused else NO_CAPTURES}", refused)
+    for line in refused:
+        say(line)
     return stack.enter_context(nl.open(Path(folder) / "store", views=views))
+
+
+def _nothing(text: str, refused: Sequence[str]) -> NsightlensError:
+    """Return the error where there is nothing to show, with the reasons why files were refused."""
+    from nsightlens.names.distinct import printable
+
+    return NsightlensError("\n".join(map(printable, (text, *refused))))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST = 12
 _FEW = 3
+NO_CAPTURES = "no captures here: nothing was read. nsightlens scan shows what each file is"
 
 
 @click.command("ingest")
@@ -68,6 +69,8 @@ def command(
         _summarise(report)
     for error in report.refused if quiet else ():
         complain(f"nsightlens: {error}")
+    if quiet and failed and not report.refused:
+        complain(f"nsightlens: {NO_CAPTURES}")
     if failed:
         sys.exit(1)
 
@@ -78,7 +81,6 @@ def wait(holder: str) -> None:
 
 def _summarise(report: Report) -> None:
     import nsightlens as nl
-    from nsightlens.errors import StoreError
     from nsightlens.store.store import locate
 
     states = [o.state for o in report.outcomes]
@@ -89,12 +91,11 @@ def _summarise(report: Report) -> None:
          + (f"; {count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
     for line in [*refusals(report), *_kept(report), *_copied(report), *broken(report)]:
         say(line)
-    try:
-        with nl.open(report.store) as store:
-            contents(store, {o.run for o in report.outcomes})
-    except StoreError:
-        say("no captures here: nothing was stored. nsightlens scan shows what each file is")
+    if not states and not report.refused:
+        say(NO_CAPTURES)
         return
+    with nl.open(report.store) as store:
+        contents(store, {o.run for o in report.outcomes})
     if report.answers_s is not None:
         say(f"answers: {report.answers_s:.1f} s; the views of each profile are read from them (nsightlens views VIEW)")
     if report.refused and not any(state != "refused" for state in states):
@@ -140,11 +141,22 @@ def refusals(report: Report) -> list[str]:
         kind = error.code if error.code in ("needs_export", "archive") else error.what_to_do
         reason = lost.in_common(error.reason) if error.code == lost.CODE else error.reason
         by_reason.setdefault((reason, kind), []).append(error)
-    lines = []
-    for (reason, _), errors in by_reason.items():
-        names = [Path(error.path).name for error in errors]
-        why = errors[0].reason if len(errors) == 1 else reason
-        lines.append(f"  refused  {_some(names)}: {why}. {_remedy(errors)}")
+    return _few([_refused([error.path for error in errors],
+                          f"{errors[0].reason if len(errors) == 1 else reason}. {_remedy(errors)}")
+                 for (reason, _), errors in by_reason.items()])
+
+
+def refusals_of(store: Store) -> list[str]:
+    """Return a line per reason why files of a store were refused."""
+    return _few([_refused(row["paths"], row["reason"]) for row in store.sql(_REFUSED).to_pylist()])
+
+
+def _refused(paths: list[str], why: str) -> str:
+    return f"  refused  {_some([Path(path).name for path in paths])}: {why}"
+
+
+def _few(lines: list[str]) -> list[str]:
+    """Return the first lines of refusals, and what shows the others."""
     if len(lines) > _MOST:
         lines[_MOST:] = [f"  … and {len(lines) - _MOST} other reasons: nsightlens sql \"FROM files WHERE outcome = 'refused'\""]
     return lines
@@ -160,6 +172,9 @@ def _remedy(errors: list[ReadError]) -> str:
     return advice_for_all([path_of(error.path) for error in errors])
 
 
+_REFUSED = """
+SELECT reason, list(path ORDER BY path) AS paths FROM files WHERE outcome = 'refused' GROUP BY reason ORDER BY min(path)
+"""
 _PROFILES = """
 SELECT run, tool, count(*) AS profiles, sum(kernels)::BIGINT AS kernels, sum(memory_ops)::BIGINT AS memory_ops,
     sum(kernel_ns)::BIGINT AS kernel_ns, sum(ranges)::BIGINT AS ranges, sum(events)::BIGINT AS events

@@ -13,12 +13,8 @@ from nsightlens.cli.messages import hint
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
 
 _MOST = 3  # runs with a page each; of more, the user chooses
-_MORE = (
-    "nsightlens views",
-    "nsightlens show NAME",
-    "nsightlens show headroom (the largest possible gains)",
-    "nsightlens plot step_breakdown --output steps.png",
-)
+_MORE = ("nsightlens views", "nsightlens show NAME")
+_OF_TIMELINES = ("nsightlens show headroom (the largest possible gains)", "nsightlens plot step_breakdown --output steps.png")
 
 
 @click.command("summary")
@@ -78,4 +74,16 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         if len(runs) > _MOST:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
-        click.echo(f"More: {hint('; '.join(_MORE))}", err=True)
+        click.echo(f"More: {_more(captures, set(overview['tool'].to_pylist()))}", err=True)
+
+
+def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
+    """Return the commands that show more of captures by these tools; of files, a store has to be made first."""
+    from nsightlens.cli.asked import TIMELINE
+
+    commands = hint("; ".join([*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)]))
+    if not captures:
+        return commands
+    import shlex
+
+    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands ask a store; then {commands}"

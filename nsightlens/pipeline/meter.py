@@ -11,6 +11,7 @@ from types import TracebackType
 from nsightlens.readers.measure import bytes_read
 
 _SECONDS = 0.5
+_COUNTER = ".read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class Meter:
         """
         self._folder, self._unit = folder, unit
         self._sizes = dict(sizes)
+        self._bytes = sum(size for _, size in self._sizes.values())
         self._done: set[str] = set()
+        self._done_bytes = 0
         self._tell = on_progress
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -63,7 +66,9 @@ class Meter:
 
     def finished(self, profile: str, label: str) -> None:
         """Say that a profile is read (or refused)."""
-        self._done.add(profile)
+        if profile not in self._done:
+            self._done.add(profile)
+            self._done_bytes += self._sizes.get(profile, ("", 0))[1]
         self._step(label)
 
     def _watch(self) -> None:
@@ -75,14 +80,18 @@ class Meter:
         if self._tell is None:
             return
         with self._lock:
-            begun = {name: min(bytes_read(counter(self._folder, name)), size) for name, (_, size) in self._sizes.items()
-                     if name not in self._done}
+            begun = self._begun()
             reading = tuple((self._sizes[name][0], count, self._sizes[name][1]) for name, count in begun.items() if count)
-            read = sum(begun.values()) + sum(self._sizes[name][1] for name in self._done if name in self._sizes)
-            self._tell(Progress(len(self._done), len(self._sizes), label, read, sum(size for _, size in self._sizes.values()),
+            self._tell(Progress(len(self._done), len(self._sizes), label, sum(begun.values()) + self._done_bytes, self._bytes,
                                 reading, self._unit))
+
+    def _begun(self) -> dict[str, int]:
+        """Return how much is read of the profiles begun and not done: a look at their counters alone, however many wait."""
+        begun = sorted(path.name.removesuffix(_COUNTER) for path in self._folder.glob(f"*{_COUNTER}"))
+        return {name: min(bytes_read(counter(self._folder, name)), self._sizes[name][1]) for name in begun
+                if name in self._sizes and name not in self._done}
 
 
 def counter(folder: Path, profile: str) -> Path:
     """Return the file in which the bytes that were read of a profile are counted."""
-    return folder / f"{profile}.read"
+    return folder / f"{profile}{_COUNTER}"

@@ -1,0 +1,94 @@
+"""Captures given to summary, report and roofline: what is said of refused, missing and cut ones, and what comes next."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.captures import kineto, ncu
+from tests.cli.command_line import Done, run
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+REFUSED = {"cut.sqlite": b"SQLite format 3\0" + b"x" * 3000, "cut.ncu-rep": b"NVR\0" + b"x" * 60, "lfs.sqlite": LFS.encode(),
+           "prices.csv": b"date,open,close\n1,2,3\n"}
+COMMANDS = (["summary"], ["summary", "-f", "json"], ["report", "-o", "report.html"], ["roofline"])
+
+
+def _lines(done: Done) -> list[str]:
+    """Return the lines on standard error that name refused files."""
+    return [line for line in done.stderr.splitlines() if line.startswith("  refused ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_file_is_an_error_with_the_reason_that_ingest_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], name: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(REFUSED[name])
+    ingested = _lines(run("ingest", name, "--store", "store"))
+    done = run(*command, name)
+    assert (done.returncode, done.stdout) == (1, "") and not Path("report.html").exists()
+    assert len(ingested) == 1 and name in ingested[0] and _lines(done) == ingested
+    of_store = run(*command, "--store", "store")
+    assert (of_store.returncode, of_store.stdout) == (1, "") and _lines(of_store) == ingested
+    assert "store: no capture was read into this store" in of_store.stderr
+
+
+def test_what_was_refused_beside_what_was_read_is_said(tmp_path: Path) -> None:
+    kineto(tmp_path / "base" / "trace.json")
+    (tmp_path / "base" / "cut.sqlite").write_bytes(REFUSED["cut.sqlite"])
+    done = run("summary", tmp_path / "base")
+    assert done.returncode == 0 and "Top kernels" in done.stdout and ["cut.sqlite" in line for line in _lines(done)] == [True]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("files", [[], ["notes.txt"]], ids=["empty", "notes"])
+def test_a_folder_without_captures_says_what_ingest_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], files: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in files:
+        (tmp_path / "folder" / name).write_text("hello\n")
+    said = run("ingest", "folder", "--store", "store").stderr.splitlines()[-1]
+    assert said == "no captures here: nothing was read. nsightlens scan shows what each file is"
+    done = run(*command, "folder")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"nsightlens: folder: {said}\n")
+
+
+def test_an_ingest_of_nothing_into_a_store_says_why_and_names_no_next_step(tmp_path: Path) -> None:
+    kineto(tmp_path / "base" / "trace.json")
+    (tmp_path / "empty").mkdir()
+    run("ingest", tmp_path / "base", "--store", tmp_path / "store")
+    done = run("ingest", tmp_path / "empty", "--store", tmp_path / "store")
+    assert done.returncode == 1 and done.stderr.endswith("nothing was read. nsightlens scan shows what each file is\n")
+    quiet = run("--quiet", "ingest", tmp_path / "empty", "--store", tmp_path / "store")
+    assert quiet.returncode == 1 and "no captures here" in quiet.stderr and len(quiet.stderr.splitlines()) == 1
+
+
+def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
+    timeline = kineto(tmp_path / "a run" / "trace.json")
+    counters = ncu(tmp_path / "ncu.csv", {"gpu__time_duration.sum": ("ns", "9")})
+    of_timeline, of_counters = (" ".join(run("summary", path).stderr.split()) for path in (timeline, counters))
+    assert f"More: first nsightlens ingest '{timeline}', as these commands ask a store; then nsightlens views" in of_timeline
+    assert f"More: first nsightlens ingest {counters}, as these" in of_counters
+    for command in ("show headroom", "plot step_breakdown"):
+        assert command in of_timeline and command not in of_counters
+    run("ingest", counters, "--store", tmp_path / "store")
+    of_store = run("summary", "--store", tmp_path / "store").stderr
+    assert of_store.startswith("More: nsightlens views; ") and "headroom" not in of_store
+    assert f"show --store {tmp_path / 'store'}" in of_store
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_that_a_capture_is_cut_stands_before_the_verdict(tmp_path: Path, cut: bool) -> None:
+    trace = kineto(tmp_path / "trace.json", [(f"kernel_{number}", 1000.0 + 20 * number, 10.0) for number in range(40)])
+    if cut:
+        trace.write_text(trace.read_text()[: trace.stat().st_size // 2])
+    first = run("summary", trace).stdout.split("\nCaptured")[0]
+    assert bool(re.search(r"═+\nWarning: trace\.json is cut, and every figure lacks what is lost", first)) == cut
+    assert json.loads(run("summary", trace, "-f", "json").stdout)["tables"]["profile_overview"][0]["truncated"] == cut
