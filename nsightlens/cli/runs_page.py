@@ -9,9 +9,13 @@ from nsightlens.analyses.run_waterfall import called
 from nsightlens.cli.asked import Row
 from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
 from nsightlens.cli.tables import Column
+from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, duration, share
+from nsightlens.views.run_sentences import alone, interval, signed
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
+_IN_ONE = {"new": "other", "vanished": "base"}
+"""The side that alone has an item."""
 _MOST = 12
 _HALF, _SHORTEST_HALF = 8, 3
 
@@ -46,11 +50,7 @@ def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> None:
 def step_time(row: Row, threshold_pct: float) -> None:
     """Print the change of the step time: what the recordings say of the runs, and apart from it how two recordings differ."""
     heading("Step time", f"{row['tool']}, {_counted(row)}")
-    change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
-    means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
-    lines([f"Mean {means}: {_signed(row['difference_ns'])} ({change}).", f"Runs: {_of_runs(row, threshold_pct)}",
-           *_of_recordings(row, threshold_pct),
-           f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."])
+    lines(run_sentences.sentences(row, threshold_pct))
 
 
 def _counted(row: Row) -> str:
@@ -58,32 +58,6 @@ def _counted(row: Row) -> str:
     kind = "steps" if row["unit"] == "per step" else "blocks of launches"
     return (f"{row['base_recordings']} and {row['other_recordings']} recordings, {row['base_replicates']} and "
             f"{row['other_replicates']} {kind}")
-
-
-def _of_runs(row: Row, threshold_pct: float) -> str:
-    """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
-    if row["low_ns"] is None:
-        return ("undecided. One recording of each shows nothing of how the runs vary, so no change can be told from "
-                f"that, however large. It takes at least {row['needed']} recordings of each run.")
-    interval = f"95 % interval {_interval(row)}"
-    if row["verdict"] != "undecided":
-        bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
-        return f"{row['verdict']}{bound}; {interval}."
-    more = "" if row["needed"] is None else f" {row['needed']} recordings of each run would likely decide it."
-    return (f"undecided; {interval}: these recordings could have shown a change of {duration(row['smallest_ns'])} or more."
-            + more)
-
-
-def _of_recordings(row: Row, threshold_pct: float) -> list[str]:
-    """Return how the only two recordings differ, as such."""
-    if not _alone(row):
-        return []
-    if row["recordings_low_ns"] is None:
-        return ["These two recordings: no interval, with fewer than five steps in one."]
-    said = {"longer": "the steps of the other are longer", "shorter": "the steps of the other are shorter"}.get(
-        row["in_recordings"], f"no clear difference beyond {threshold_pct:g} %")
-    return [f"These two recordings: {said}, 95 % interval {_interval(row, 'recordings_')} over steps. Two recordings of one "
-            "setting can differ like that as well."]
 
 
 def waterfall(rows: list[Row], item_kind: str) -> None:
@@ -107,7 +81,7 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
         Column("item", names, 9, text=True, flexible=True, shortest=NAME),
         Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
-        Column("difference", list(map(_signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
+        Column("difference", list(map(signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
         Column("", verdicts, 8, text=True),
     ]
     columns.insert(-1, Column("", [*_signed_bars(by[:-1], min(_HALF, (spare(columns) - 1) // 2)), ""], 1, text=True))
@@ -125,10 +99,10 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
     shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
     said.append(f"GPU idle in all: {share(shares[0])} to {share(shares[1])}" + (
-        f", {duration(base)} to {duration(other)} ({_signed(other - base)})." if stepped else "."))
+        f", {duration(base)} to {duration(other)} ({signed(other - base)})." if stepped else "."))
     if first["tool"] == "kineto":
         said.append("Kineto slows the host: idle time includes profiling overhead.")
-    if stepped and _alone(first):
+    if stepped and alone(first):
         said.append("One recording of each run: longer and shorter describe these two only.")
     if first["excluded_ranks"]:
         said.append(f"Ranks in only one run are left out: {first['excluded_ranks']}.")
@@ -147,23 +121,23 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
     """Print the items that changed, the largest difference first, and how many could not be judged."""
     if not rows:
         return
-    alone = _alone(rows[0])
+    of_two = alone(rows[0])
     changed = [row for row in rows if _named(row)]
-    heading(f"{'How these two recordings differ' if alone else 'What changed'}, by {item_kind}",
+    heading(f"{'How these two recordings differ' if of_two else 'What changed'}, by {item_kind}",
             f"{rows[0]['tool']}, mean {rows[0]['unit']}; {_counted(rows[0])}")
     if changed:
-        _changed(changed[:_MOST], item_kind, "recordings_" if alone else "")
+        _changed(changed[:_MOST], item_kind, "recordings_" if of_two else "")
     said = []
     if len(changed) > _MOST:
         said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference by={item_kind} "
                     + shlex.join((f"base={base_run}", f"other={other_run}")))
-    counts = Counter(row["in_recordings"] if alone else row["verdict"] for row in rows if not _named(row))
+    counts = Counter(row["in_recordings"] if of_two else row["verdict"] for row in rows if not _named(row))
     for verdict, text in (("no change", f"did not change by {threshold_pct:g} %"), ("undecided", "undecided"),
                           ("alike", f"without a clear difference beyond {threshold_pct:g} %"),
                           ("no interval", "cannot be judged: fewer than five steps or blocks in a recording")):
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
-    if alone:
+    if of_two:
         said.append("Whether the runs differ is undecided: one recording of each shows nothing of how they vary.")
     lines(said)
 
@@ -175,28 +149,15 @@ def _changed(rows: list[Row], item_kind: str, of: str) -> None:
                shortest=NAME),
         Column("base", [duration(row["base_ns"]) for row in rows], 6),
         Column("other", [duration(row["other_ns"]) for row in rows], 6),
-        Column("difference", [_signed(row["difference_ns"]) for row in rows], 8),
-        Column("95 % interval", [_interval(row, of) for row in rows], 4),
+        Column("difference", [signed(row["difference_ns"]) for row in rows], 8),
+        Column("95 % interval", [interval(row, of) for row in rows], 4),
         Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in rows], 7),
-        Column("", [_named(row) for row in rows], 8, text=True),
+        Column("", [_named(row) for row in rows], 9, text=True),
     ])
-
-
-def _alone(row: Row) -> bool:
-    """Return whether each run has one recording."""
-    return bool(row["base_recordings"] + row["other_recordings"] == 2)
 
 
 def _named(row: Row) -> str:
     """Return what a page calls a change: of the runs, else of their recordings; nothing where there is none to name."""
+    if row["verdict"] not in _CHANGED and row["in_recordings"] in _IN_ONE:
+        return f"undecided: only in {_IN_ONE[row['in_recordings']]}"
     return next((str(row[name]) for name in ("verdict", "in_recordings") if row[name] in _CHANGED), "")
-
-
-def _signed(ns: int) -> str:
-    return duration(ns) if ns < 0 else f"+{duration(ns)}"
-
-
-def _interval(row: Row, of: str = "") -> str:
-    """Return the interval of the runs' difference, or that of="recordings_"."""
-    low, high = row[f"{of}low_ns"], row[f"{of}high_ns"]
-    return MISSING if low is None else f"{_signed(low)} … {_signed(high)}"

@@ -132,7 +132,7 @@ def communication(asked: Page) -> None:
     if rows:
         figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
         shown = page.outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
-        heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels"))
+        heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels, first to last GPU work"))
         grid([Column("rank", _labels(shown), 9, text=True), *(
             Column(name, [duration(row[column]) for row in shown], 8)
             for name, column in (figures | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
@@ -248,7 +248,8 @@ def ranks(asked: Page) -> None:
     shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
     longest = max(row["span_ns"] for row in rows) or 1
     width = max(18, min(60, page.page_width() - 92))
-    heading("Ranks side by side", asked.note("busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
+    heading("Ranks side by side, first to last GPU work", asked.note(
+        "busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
     grid([
         Column("rank", _labels(shown), 9, text=True),
         Column("span", [duration(row["span_ns"]) for row in shown], 6),

@@ -63,14 +63,17 @@ def _tiles(mine: Rows) -> list[Tile]:
     if steps:
         tiles.append(Tile("Step", _range([row["step_ns"] for row in steps], duration),
                           f"shortest to longest of {len(steps)}, {steps[0]['tool']}", "nsightlens show step_breakdown"))
-    if busy:
-        tiles.append(Tile("GPU busy", _range([row["busy_pct"] for row in busy], share), f"first to last GPU work, {_of(busy)}",
-                          "nsightlens show busy_time"))
+    if used := best(mine["gpu_summary"]):
+        covered = "first step's start to last step's end" if steps else "the whole capture"
+        tiles.append(Tile("GPU busy", _range([row["busy_pct"] for row in used], share),
+                          f"{covered} ({_range([row['span_ns'] for row in used], duration)}), {_of(used)}",
+                          "nsightlens show gpu_summary"))
     if any(row["communication_ns"] for row in busy):
         tiles.append(Tile("Exposed communication", _range([row["exposed_communication_ns"] for row in busy], duration),
                           _of(busy), "nsightlens show busy_time"))
     if busy:
-        tiles.append(Tile("GPU idle", _range([row["idle_ns"] for row in busy], duration), f"first to last GPU work, {_of(busy)}",
+        tiles.append(Tile("GPU idle", _range([row["idle_ns"] for row in busy], duration),
+                          f"first to last GPU work ({_range([row['span_ns'] for row in busy], duration)}), {_of(busy)}",
                           "nsightlens show busy_time"))
     kernels = sum(row["kernels"] or 0 for row in mine["profile_overview"] if row["tool"] == "ncu")
     if not tiles and kernels:

@@ -12,13 +12,16 @@ from nsightlens.errors import UsageError
 from nsightlens.html_report.assets import render, script, style
 from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
-from nsightlens.html_report.questions import QUESTIONS, comparison
+from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
 from nsightlens.views.registry import unknown
+from nsightlens.views.run_sentences import sentences
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
 _FIRST_PART = 200_000  # bytes kept for the template and the static first part
+_THRESHOLD_PCT = 1.0
+"""Smallest change of the step time that is named: the default of run_difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,12 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
                          choices=sorted(there))
     compared = comparison(base, runs[0]) if base else ()
     if base:
-        runs = [base, *runs]
+        runs = [*runs, base]
     budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
     contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
-    facts: dict[str, Any] = contents.facts() | {"runs": runs or there, "compared": [base, runs[-1]] if base else []}
+    said = [text for row in contents.answers.get(STEP_DIFFERENCE, ()) for text in sentences(row, _THRESHOLD_PCT)]
+    facts: dict[str, Any] = contents.facts() | {
+        "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]
     return Report(render(contents.packed, facts, overviews), tuple(contents.left_out))

@@ -51,7 +51,7 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
         "Attributed", "Diagnostics")
     places = [[text.index(f"\n{title}") for title in titles] for titles in (first, middle, last)]
     assert places[0] == sorted(places[0]) and max(places[0]) < min(places[1]) and max(places[1]) < min(places[2])
-    assert "simulated" in text
+    assert "simulated" in text and "\nRanks side by side, first to last GPU work · " in text
     with nl.open(demo) as store:
         busy = store.view("busy_time", only_tool="nsys").to_pylist()
         top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()

@@ -15,6 +15,8 @@ from tests.places import ROOT
 DOCS = ROOT / "docs"
 PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "faq.md"]
 _GAP = "..."
+_PROGRESS = re.compile(r"\[\d+/\d+\] |[a-z ]+: .*\d+ (s|min|h) so far\b")
+"""Lines of progress: how many there are depends on the time that a command takes."""
 
 
 def sessions(text: str) -> list[tuple[str, list[str]]]:
@@ -69,7 +71,7 @@ def test_the_sessions_of_a_page_are_true(folder: Path, page: Path) -> None:
         done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-        printed = [line.rstrip() for line in done.stdout.splitlines() if not re.match(r"\[\d+/\d+\] ", line)]
+        printed = [line.rstrip() for line in done.stdout.splitlines() if not _PROGRESS.match(line)]
         missing = differs(shown, printed)
         assert missing is None, f"{page.relative_to(ROOT)}: $ {command}\ndoes not print: {missing}\nbut:\n" + "\n".join(printed)
 

@@ -12,7 +12,7 @@ FINDING = {"run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profil
            "of_ns": 5_000_000_000, "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.",
            "more": "nsightlens compare ranks"}
 NONE: dict[str, list[dict[str, Any]]] = {
-    "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "step_breakdown": []}
+    "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "gpu_summary": [], "step_breakdown": []}
 
 
 def test_the_verdict_names_who_what_and_how_much() -> None:
@@ -36,18 +36,35 @@ def test_one_card_for_processes_that_share_a_finding() -> None:
 
 
 def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:
-    gpu = {"run": "r", "tool": "kineto", "busy_pct": 50.0, "communication_ns": 9, "exposed_communication_ns": 2_000_000,
-           "idle_ns": 1000}
-    rows = [gpu, gpu | {"busy_pct": 75.5, "exposed_communication_ns": 5_000_000}, gpu | {"tool": "nsys", "busy_pct": 99.0}]
+    gpu = {"run": "r", "tool": "kineto", "communication_ns": 9, "exposed_communication_ns": 2_000_000, "idle_ns": 1000,
+           "span_ns": 9_000_000}
+    rows = [gpu, gpu | {"exposed_communication_ns": 5_000_000}]
+    used = [{"run": "r", "tool": tool, "busy_pct": pct, "span_ns": 8_000_000}
+            for tool, pct in (("kineto", 50.0), ("kineto", 75.5), ("nsys", 99.0))]
     steps = [{"run": "r", "tool": tool, "step": 1, "step_ns": ns} for tool, ns in (("kineto", 7_000_000), ("kineto", 9_000_000))]
-    tiles = {tile.name: tile for tile in overview("r", NONE | {"busy_time": rows[:2], "step_breakdown": steps}).tiles}
+    tiles = {tile.name: tile for tile in overview(
+        "r", NONE | {"busy_time": rows, "gpu_summary": used[:2], "step_breakdown": steps}).tiles}
     assert tiles["Step"].text == "7.000 ms – 9.000 ms" and tiles["GPU busy"].text == "50.0 % – 75.5 %"
     assert tiles["Exposed communication"].text == "2.000 ms – 5.000 ms" and tiles["GPU idle"].text == "1.000 µs"
-    assert {tile.name: tile.text for tile in overview("r", NONE | {"busy_time": rows}).tiles}["GPU busy"] == "99.0 %"
+    assert {tile.name: tile.text for tile in overview("r", NONE | {"gpu_summary": used}).tiles}["GPU busy"] == "99.0 %"
+
+
+def test_each_figure_names_the_time_that_it_is_of() -> None:
+    """The verdict, and so "GPU busy", are of the whole capture or its steps; idle time between kernels is not."""
+    used = {"run": "r", "tool": "nsys", "busy_pct": 49.1, "span_ns": 618_400_000}
+    busy = {"run": "r", "tool": "nsys", "communication_ns": 0, "idle_ns": 38_610_000, "span_ns": 342_400_000}
+    step = {"run": "r", "tool": "nsys", "step": None, "step_ns": 618_400_000}
+    answers = NONE | {"busy_time": [busy], "gpu_summary": [used], "step_breakdown": [step]}
+    assert [(tile.name, tile.text, tile.note) for tile in overview("r", answers).tiles] == [
+        ("GPU busy", "49.1 %", "the whole capture (618.4 ms), nsys"),
+        ("GPU idle", "38.61 ms", "first to last GPU work (342.4 ms), nsys")]
+    stepped = overview("r", answers | {"step_breakdown": [step | {"step": 3}]}).tiles
+    assert stepped[1].note == "first step's start to last step's end (618.4 ms), nsys"
 
 
 def test_without_communication_or_steps_there_is_no_tile_for_them() -> None:
-    gpu = {"run": "r", "tool": "nsys", "busy_pct": 50.0, "communication_ns": 0, "exposed_communication_ns": 0, "idle_ns": 5}
+    gpu = {"run": "r", "tool": "nsys", "communication_ns": 0, "exposed_communication_ns": 0, "idle_ns": 5, "span_ns": 9}
+    used = {"run": "r", "tool": "nsys", "busy_pct": 50.0, "span_ns": 9}
     step = {"run": "r", "tool": "nsys", "step": None, "step_ns": 5}
-    found = overview("r", NONE | {"busy_time": [gpu], "step_breakdown": [step]})
+    found = overview("r", NONE | {"busy_time": [gpu], "gpu_summary": [used], "step_breakdown": [step]})
     assert [tile.name for tile in found.tiles] == ["GPU busy", "GPU idle"]

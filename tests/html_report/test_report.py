@@ -190,6 +190,31 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
             report(opened, run="c")
 
 
+def stepped(path: Path, length: float, name: str) -> None:
+    """Write a trace of six steps, each with a gemm of `length` us and a kernel of its own name."""
+    kineto(path, [(kernel, 10_000.0 * step + at, long) for step in range(1, 7)
+                  for kernel, at, long in (("gemm", 1000.0, length), (name, 5000.0, 20.0))])
+    trace = json.loads(path.read_text())
+    trace["traceEvents"] += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 77, "tid": 77,
+                              "ts": 10_000.0 * step, "dur": 9_000.0 + length} for step in range(1, 7)]
+    path.write_text(json.dumps(trace))
+
+
+def test_a_comparison_says_what_compare_runs_says(tmp_path: Path) -> None:
+    """One recording of each shows nothing of the runs: the page says so, and begins with the run to judge."""
+    for name, length in (("a", 100.0), ("b", 900.0)):
+        stepped(tmp_path / name / "a.json", length, f"only_in_{name}")
+    with nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store") as opened:
+        page = report(opened, run="b", base="a").html
+    assert facts(page)["runs"] == ["b", "a"] and facts(page)["compared"] == ["a", "b"]
+    said = facts(page)["compared_said"]
+    assert any(text.startswith("Runs: undecided. One recording of each") for text in said)
+    printed = run("compare", "runs", "a", "b", "--by", "key", "--store", tmp_path / "store").stdout
+    assert [text for text in said if text not in " ".join(printed.split())] == []
+    sides = {line.split()[0]: line.partition("undecided: ")[2] for line in printed.splitlines() if " only_in_" in line}
+    assert sides == {"only_in_a": "only in base", "only_in_b": "only in other"}
+
+
 @pytest.mark.long
 def test_a_notebook_shows_it(store: nl.Store, tmp_path: Path) -> None:
     made = nl.report(store)

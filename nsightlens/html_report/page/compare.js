@@ -3,6 +3,8 @@
 async function compareTab(place) {
   const [base, other] = FACTS.compared;
   place.append(el("h2", {}, `${clean(base)} → ${clean(other)}`));
+  if (FACTS.compared_said.length) place.append(el("h3", {}, "Step time"),
+    el("ul", {}, FACTS.compared_said.map((text) => el("li", {}, clean(text)))));
   const rows = (await rowsOf("run_waterfall")).filter((row) => row.difference_ns !== null);
   if (rows.length) place.append(...waterfall(rows));
   place.append(...await twoTimelines([base, other]));
@@ -63,7 +65,7 @@ function waterfall(rows) {
   const change_ns = whole.change_ns === null ? "" : `, ${whole.change_ns > 0 ? "+" : ""}${duration(whole.change_ns)}`;
   const some = items.length < rows.length ? `, the largest ${items.length} of ${rows.length}` : "";
   const steps = `${duration(whole.base_total_ns)} → ${duration(whole.other_total_ns)}${change_ns}`;
-  return [el("p", {}, `Mean step: ${steps} (${whole.tool}, ${whole.unit}).`),
+  return [el("p", {}, `Mean step in the waterfall: ${steps} (${whole.tool}, ${whole.unit}).`),
     el("p", { class: "note" }, `exclusive time of each item${some}; all items sum to the change of the step`), drawn,
       tools(drawn, "waterfall", commandOf("run_waterfall"))];
 }

@@ -15,8 +15,9 @@ async function overviewTab(place) {
     charts.replaceChildren();
     const rows = (await rowsOf("step_breakdown")).filter((row) => row.run === run);
     if (rows.length) charts.append(stepStack(rows, run));
+    const covered = rows.some((row) => row.step !== null) ? "first step's start to last step's end" : "over the whole capture";
     const grids = await Promise.all(OVERVIEW.map(([name, title, first]) => gridOf(name, title,
-      { first, keep: (row) => row.run === run })));
+      { first, keep: (row) => row.run === run, hint: name === "gpu_summary" ? covered : "" })));
     const roofs = rows.length ? null : await gridOf("roofline", "Kernels below their roofs", { sort: "-duration_ns",
       first: ["name", "launches", "duration_ns", "roof_pct", "level", "precision"],
       keep: (row) => row.run === run && row.is_main });

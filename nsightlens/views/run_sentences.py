@@ -1,0 +1,60 @@
+"""What a change of the step time says: the same sentences wherever two runs are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nsightlens.views.figures import MISSING, duration
+
+Row = dict[str, Any]
+
+
+def sentences(row: Row, threshold_pct: float) -> list[str]:
+    """Return what a row of run_difference by step says: of the runs, and apart from it how two recordings differ."""
+    change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
+    means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
+    return [f"Mean {means}: {signed(row['difference_ns'])} ({change}).", f"Runs: {_of_runs(row, threshold_pct)}",
+            *_of_recordings(row, threshold_pct),
+            f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."]
+
+
+def _of_runs(row: Row, threshold_pct: float) -> str:
+    """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
+    if row["low_ns"] is None:
+        return ("undecided. One recording of each shows nothing of how the runs vary, so no change can be told from "
+                f"that, however large. It takes at least {row['needed']} recordings of each run.")
+    within = f"95 % interval {interval(row)}"
+    if row["verdict"] != "undecided":
+        bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
+        return f"{row['verdict']}{bound}; {within}."
+    more = "" if row["needed"] is None else f" {row['needed']} recordings of each run would likely decide it."
+    return (f"undecided; {within}: these recordings could have shown a change of {duration(row['smallest_ns'])} or more."
+            + more)
+
+
+def _of_recordings(row: Row, threshold_pct: float) -> list[str]:
+    """Return how the only two recordings differ, as such."""
+    if not alone(row):
+        return []
+    if row["recordings_low_ns"] is None:
+        return ["These two recordings: no interval, with fewer than five steps in one."]
+    said = {"longer": "the steps of the other are longer", "shorter": "the steps of the other are shorter"}.get(
+        row["in_recordings"], f"no clear difference beyond {threshold_pct:g} %")
+    return [f"These two recordings: {said}, 95 % interval {interval(row, 'recordings_')} over steps. Two recordings of one "
+            "setting can differ like that as well."]
+
+
+def alone(row: Row) -> bool:
+    """Return whether each run has one recording."""
+    return bool(row["base_recordings"] + row["other_recordings"] == 2)
+
+
+def signed(ns: int) -> str:
+    """Return a difference in ns as a text, with its sign."""
+    return duration(ns) if ns < 0 else f"+{duration(ns)}"
+
+
+def interval(row: Row, of: str = "") -> str:
+    """Return the interval of the runs' difference, or that of="recordings_"."""
+    low, high = row[f"{of}low_ns"], row[f"{of}high_ns"]
+    return MISSING if low is None else f"{signed(low)} … {signed(high)}"
