@@ -62,7 +62,7 @@ class Mixture:
 
 def of_files(files: Iterable[Found]) -> list[Mixture]:
     """Return the runs of these files that mix captures, as far as a quick look shows."""
-    return mixtures(_of_file(file) for file in files if file.tool and not file.refused and file.probe)
+    return mixtures(_of_file(file) for file in files if file.probe and not file.refused)
 
 
 def mixtures(captures: Iterable[Capture]) -> list[Mixture]:

@@ -153,3 +153,15 @@ def test_real_folders() -> None:
             pairs.setdefault("__".join(path.name.split("__")[:3])[:60], []).append(path)
         for paths in (paths for paths in pairs.values() if len(paths) > 1):
             assert of_files(find(paths, run="one")) == [], paths
+
+
+def test_what_was_not_looked_into_differs_from_nothing(tmp_path: Path) -> None:
+    """A damaged report of nsys, a file that is refused and one that is no capture, beside a trace."""
+    kineto(tmp_path / "rank0.json")
+    (tmp_path / "a.nsys-rep").write_bytes(b"a report of nsys")
+    (tmp_path / "b.sqlite").write_bytes(b"SQLite format 3\0 cut")
+    (tmp_path / "notes.txt").write_text("what I ran")
+    files = find([tmp_path])
+    assert {file.path.name: (bool(file.probe), bool(file.refused)) for file in files} == {
+        "rank0.json": (True, False), "a.nsys-rep": (False, True), "b.sqlite": (False, True), "notes.txt": (False, False)}
+    assert of_files(files) == []
