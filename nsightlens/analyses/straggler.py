@@ -43,6 +43,8 @@ from nsightlens.analyses import Ask, collective_match
 from nsightlens.analyses.rank_skew import summed
 
 _KEYS = ("run", "tool", "execution_id")
+_FEW_NS = 100
+"""Below this a tenth of a microsecond says nothing."""
 _SHARE = 2
 """A straggler has this many times its even share of all delay, if it has not the most."""
 
@@ -67,7 +69,9 @@ def judged(matched: pa.Table) -> pa.Table:
 def _verdict(row: dict[str, Any], delays: list[int]) -> str:
     if row["rank"] is None:
         threshold = row["lag_threshold_ns"]
-        return "cannot tell: no common clock" if threshold is None else f"cannot tell, ± {threshold / 1000:.1f} µs"
+        if threshold is None:
+            return "cannot tell: no common clock"
+        return f"cannot tell, ± {threshold} ns" if threshold < _FEW_NS else f"cannot tell, ± {threshold / 1000:.1f} µs"
     mine = row["caused_delay_ns"]
     if not row["times_last"]:
         return "on time"

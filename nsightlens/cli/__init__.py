@@ -179,7 +179,7 @@ def _say_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line."""
-    click.echo(f"nsightlens: {click.style('warning:', fg='yellow')} {messages.hint(str(message))}", err=True)
+    messages.say(f"nsightlens: {click.style('warning:', fg='yellow')} {messages.hint(str(message))}")
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import textwrap
 from difflib import get_close_matches
 
 import click
 
+_COLUMNS = re.compile(r"\S.*?\S? {2,}(?=\S)")
+_NARROWEST = 24  # characters of what stands beside a command
 _TOPICS = {
     "start": """The first ten minutes
 
@@ -58,6 +62,19 @@ NO_COLOR, FORCE_COLOR       1: never colour, colour also in pipes""",
 }
 
 
+def _fitted(part: str) -> str:
+    """Return a part of a topic at the width of a page: prose as a paragraph, lists line by line, examples as they are."""
+    from nsightlens.cli.page import page_width
+
+    width, lines = page_width(), part.splitlines()
+    left = max((len(found[0]) for line in lines if (found := _COLUMNS.match(line))), default=0)
+    if not left:
+        is_prose = not part.startswith("nsightlens ")
+        return textwrap.fill(" ".join(lines), width, break_on_hyphens=False, break_long_words=False) if is_prose else part
+    return "\n".join(textwrap.fill(line, max(width, left + _NARROWEST), subsequent_indent=" " * left, break_on_hyphens=False,
+                                   break_long_words=False) for line in lines)
+
+
 def _topics(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     from nsightlens.cli import COMMANDS
 
@@ -86,7 +103,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         return
     name = topic[0]
     if name in _TOPICS:
-        click.echo(_TOPICS[name])
+        click.echo("\n\n".join(_fitted(part) for part in _TOPICS[name].split("\n\n")))
     elif name in COMMANDS:
         _of_command(topic)
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.colour import painted
-from nsightlens.cli.messages import complain, hint, is_quiet
+from nsightlens.cli.messages import complain, fitted, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
 
@@ -243,5 +243,5 @@ def count(number: int, what: str) -> str:
 def say(text: str, severity: str = "") -> None:
     from nsightlens.names.distinct import printable
 
-    shown = hint(printable(text))
+    shown = fitted(hint(printable(text)), sys.stderr)
     click.echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|r
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
 """The modules that every command may import, and the packages that hold them."""
+_NARROWEST = 20  # columns
 _PACKAGES = ("duckdb", "pyarrow", "numpy", "scipy", "click", "pandas", "matplotlib")
 
 
@@ -58,7 +61,27 @@ def hint(text: str) -> str:
 
 def complain(text: str) -> None:
     """Print an error, --quiet or not."""
-    click.echo(text, file=_State.stderr or sys.stderr, color=asked())
+    stream = _State.stderr or sys.stderr
+    click.echo(fitted(text, stream), file=stream, color=asked())
+
+
+def say(text: str) -> None:
+    """Print a message beside the data."""
+    click.echo(fitted(text, sys.stderr), err=True)
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Return a message as a terminal shows it, broken between words to COLUMNS, else to its width; elsewhere as it is."""
+    if not stream.isatty():
+        return text
+    given = os.environ.get("COLUMNS", "")
+    width = int(given) if given.isdecimal() and int(given) else os.get_terminal_size(stream.fileno()).columns
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False,
+                               break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 def is_quiet() -> bool:

@@ -14,6 +14,7 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
+from nsightlens.cli.messages import say
 from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names.kernel_names import labels
@@ -113,11 +114,11 @@ def command(
         confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
-            click.echo(note, err=True)
+            say(note)
         if kernels and meant.regex is None:
             raise NsightlensError(_no_match(opened, meant.unknown, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
         for text in meant.unknown:
-            click.echo(unlike(opened, text), err=True)
+            say(unlike(opened, text))
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
@@ -133,12 +134,12 @@ def command(
     _report_missing_roofs(table, gpu)
     _report_clock(table)
     if hint is not None:
-        click.echo(hint, err=True)
+        say(hint)
     if points is not None:
         emit(table, None, points)
     if output is not None:
         nl.plots.save(nl.plots.PLOTS["roofline"](table, roofs=roofs), output)
-        click.echo(f"drawn: {output}", err=True)
+        say(f"drawn: {output}")
 
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
@@ -172,7 +173,7 @@ def _report_clock(table: pa.Table) -> None:
         for name, hz in clocks.items():
             span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
             unknown = "" if name.startswith("sampled") else "; the clock during the launches is not known"
-            click.echo(f"roofs at the {name}, {span} GHz{unknown}", err=True)
+            say(f"roofs at the {name}, {span} GHz{unknown}")
 
 
 def _clock(row: dict[str, Any]) -> str | None:
@@ -277,7 +278,7 @@ def _longest(table: pa.Table) -> pa.Table:
     counted, shaped = (table.filter(pc.equal(table["work_source"], source)) for source in ("counters", "shapes"))
     if shaped.num_rows <= _MOST:
         return table
-    click.echo(f"{shaped.num_rows - _MOST} more kernels from shapes with less time: --kernel NAME shows them", err=True)
+    say(f"{shaped.num_rows - _MOST} more kernels from shapes with less time: --kernel NAME shows them")
     return pa.concat_tables([counted, shaped.slice(0, _MOST)])
 
 
@@ -304,9 +305,9 @@ def _report_problems(table: pa.Table) -> None:
                 kernels[row[column]][named[row["name"]]] = None
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            click.echo(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}", err=True)
+            say(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}")
             if reason.endswith("recorded no kernel of this name"):
-                click.echo("if the captures are of different programs, ingest each with a --run NAME of its own", err=True)
+                say("if the captures are of different programs, ingest each with a --run NAME of its own")
 
 
 def _report_roofs(table: pa.Table, roofs: str) -> None:
@@ -320,7 +321,7 @@ def _report_roofs(table: pa.Table, roofs: str) -> None:
                 found[source][what, unit].add(values[source])
     for source, by_what in found.items():
         listed = [f"{what} {_span(values)}{unit}" for (what, unit), values in by_what.items()]
-        click.echo(f"roofs of {'ncu' if source == 'ncu' else 'the datasheet'}: {', '.join(listed)}", err=True)
+        say(f"roofs of {'ncu' if source == 'ncu' else 'the datasheet'}: {', '.join(listed)}")
 
 
 def _span(values: set[float]) -> str:
@@ -341,7 +342,7 @@ def _report_missing_roofs(table: pa.Table, gpu: str | None) -> None:
                 if row[roof] is None and row[f"datasheet_{roof}"] is None:
                     missing[hint][what] = None
     for hint, names in missing.items():
-        click.echo(f"no roof for {', '.join(names)}: {hint}", err=True)
+        say(f"no roof for {', '.join(names)}: {hint}")
 
 
 def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[object]], time: str) -> str:
@@ -379,4 +380,4 @@ def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
     if texts and all(row["datasheet_gpu"] is None for row in rows):
         raise UsageError(f"--gpu {'; '.join(texts)}{hint}")
     for text in texts:
-        click.echo(f"--gpu {text}{hint}", err=True)
+        say(f"--gpu {text}{hint}")

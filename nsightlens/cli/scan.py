@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nsightlens.cli.messages import say
 from nsightlens.cli.output import Place, emit, output_options
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def command(
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
          form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
     verdicts = Counter(row[1] for row in rows)
-    click.echo(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")), err=True)
+    say(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
     for mixed in mixture.of_files(found):
-        click.echo(printable(f"warning: {mixed.message}. {mixture.REMEDY}"), err=True)
+        say(printable(f"warning: {mixed.message}. {mixture.REMEDY}"))
 
 
 def _row(file: Found) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from nsightlens.cli import parameters
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint
+from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
 from nsightlens.cli.tables import ids_last
 from nsightlens.errors import UsageError
@@ -76,7 +76,7 @@ def command(
         first = () if columns else found.first
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first) and limit != 0:
             for line in why_empty(opened, found, asked):
-                click.echo(hint(line), err=True)
+                say(hint(line))
 
 
 def _names(text: str | None, view: View) -> list[str]:

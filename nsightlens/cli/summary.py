@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint
+from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
 
 _MOST = 3  # runs with a page each; of more, the user chooses
@@ -74,7 +74,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         if len(runs) > _MOST:
             names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
             click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
-        click.echo(f"More: {_more(captures, set(overview['tool'].to_pylist()))}", err=True)
+        say(f"More: {_more(captures, set(overview['tool'].to_pylist()))}")
 
 
 def _more(captures: tuple[Path, ...], tools: set[str]) -> str:

@@ -78,6 +78,12 @@ def test_a_delay_that_the_clocks_may_have_made_makes_no_straggler(delay: int, ve
     assert straggler._verdict(row, [delay, 0]) == verdict
 
 
+@pytest.mark.parametrize(("threshold", "said"), [
+    (None, ": no common clock"), (1, ", ± 1 ns"), (99, ", ± 99 ns"), (100, ", ± 0.1 µs")])
+def test_how_far_the_clocks_may_be_off_is_never_0(threshold: int | None, said: str) -> None:
+    assert straggler._verdict({"rank": None, "lag_threshold_ns": threshold}, []) == f"cannot tell{said}"
+
+
 def _simulate(folder: Path) -> None:
     job_input.write(folder / "run", JOB)
     (folder / "run" / "truth.json").unlink()

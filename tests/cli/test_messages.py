@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
 import shlex
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -68,3 +76,43 @@ def test_hints_repeat_the_store(bundled_store: Path, text: str, hinted: str) -> 
 def test_the_page_repeats_the_store(bundled_store: Path) -> None:
     done = run("summary", "--store", bundled_store)
     assert f"nsightlens show --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize("columns", ["48", None])
+def test_messages_on_a_terminal_break_between_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str | None,
+) -> None:
+    """A path stays whole, also where it is longer than a line; into a pipe a message is one line."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "cut.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 3000)
+    run("ingest", tmp_path / "run", "--store", tmp_path / "store")
+    command = [sys.executable, "-m", "nsightlens", "summary", "--store", str(tmp_path / "store")]
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=False).returncode == 1
+    shown = os.read(ours, 8192).decode().replace("\r\n", "\n")
+    os.close(ours)
+    os.close(theirs)
+    assert max(map(len, whole.splitlines())) > 100 and shown.split() == whole.split()
+    width = int(columns or 70)
+    assert all(len(line) <= width or " " not in line.strip() for line in shown.splitlines()), shown
+    assert len(shown.splitlines()) > 3
+
+
+@pytest.mark.parametrize("width", [44, 80, 130])
+@pytest.mark.parametrize("topic", ["start", "filters", "output", "store", "environment", "exit-codes"])
+def test_topics_fit_the_width(monkeypatch: pytest.MonkeyPatch, topic: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = run("help", topic).stdout
+    examples = [line for line in text.splitlines() if re.match(r"nsightlens [^ ]+ (?!RUN_DIR  )[^ ]", line)]
+    others = [line for line in text.splitlines() if line not in examples]
+    assert max(map(len, others)) <= max(width, 58)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert text.split() == run("help", topic).stdout.split()
+    if topic == "filters":
+        assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-3 --tool nsys" in examples

@@ -341,7 +341,7 @@ def test_hta_wants_files(memory: Any, job: Path, tmp_path: Path) -> None:
     memory.pipe_file("/job/rank0.json", (job / "rank0.json").read_bytes())
     ingest(["memory://job"], URL, jobs=1)
     done = run("hta", "job", "--print", "--store", URL)
-    assert done.returncode == 1 and "memory://job/rank0.json: HTA wants files" in done.stderr
+    assert done.returncode == 1 and "memory://job/rank0.json: HTA reads local files only" in done.stderr
 
 
 # -- on an S3 server ---------------------------------------------------------------------------------------------
