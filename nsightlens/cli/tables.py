@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from nsightlens.cli.colour import painted
 from nsightlens.names.distinct import printable, shortened
+from nsightlens.names.kernel_names import labels
 from nsightlens.views.figures import MISSING, duration, rate, size
 
 GAP = "   "
@@ -24,10 +25,14 @@ _WORTH_A_LINE = 3
 _NAMED = 12
 _KERNELS = ("name", "kernel")
 """Columns of long names that are asked for: before one is cut below a third of the width, a figure goes."""
+_OF_KERNELS = ("kernel_key", "family")
+"""A table with one of these columns is of kernels, unless it has rows of several kinds."""
 _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not", "more")
 _VERDICTS = {"verdict": 24}
 """Columns that are decisive, and up to which width they are not cut."""
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
+_WHO = ("run", "tool", "rank")
+"""Keys of whose rows it is."""
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "thread", "step")
@@ -40,6 +45,7 @@ class Column:
     """One printed column: its header, its cells, and how it may be made narrower.
 
     weight: on a page, the least go first where room is short. text: set to the left. flexible: may be cut, to `shortest`.
+    kernels: where the cells are names of kernels, these in full: names that have to be cut are labels.
     """
 
     name: str
@@ -51,6 +57,7 @@ class Column:
     width: int = 0
     shown_as: str = ""
     folded: bool = False
+    kernels: Sequence[str] = ()
 
     def heads(self) -> list[str]:
         """Return the lines of its header: one, or, folded, two of about the same length."""
@@ -71,6 +78,8 @@ class Column:
 
     def fit(self) -> None:
         """Shorten the cells to the column's width; cells that differ stay different."""
+        if self.kernels and max(map(len, self.kernels)) > self.width:
+            self.cells = list(map(labels(self.kernels, self.width).__getitem__, self.kernels))
         shown = shortened(self.cells, self.width)
         self.cells = [shown[cell] for cell in self.cells]
 
@@ -128,6 +137,11 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         names = [harmless(name) for name in names]
         for name, column in zip(names, columns, strict=True):
             column.name, column.cells = name, [harmless(cell) for cell in column.cells]
+    if "kind" not in names and not set(names).isdisjoint(_OF_KERNELS):
+        for column in columns:
+            if column.name in (*_KERNELS, "kernel_key"):
+                at = names.index(column.name)
+                column.kernels = [MISSING if row[at] is None else str(row[at]) for row in shown]
     if style.units:
         _read_in_units(names, columns)
     above: list[Column] = []
@@ -239,17 +253,21 @@ def _kept(columns: list[Column], width: int, first: Sequence[str]) -> list[Colum
 
 
 def _dispensable(kept: list[Column], first: Sequence[str]) -> Column | None:
-    """Return the column to drop next: ids that distinguish no rows, figures from the right, keys that distinguish no rows before
-    the last figures, then the other keys; None at the last."""
+    """Return the column to drop next: ids that distinguish no rows, figures that are the same in all rows, other figures from the
+    right, keys that distinguish no rows before the last figures, then the other keys; None at the last. Keys that are needed to
+    tell rows apart stay with the columns that are asked for first."""
     ids = [c for c in kept if c.name.endswith(_IDS)]
     free = [c for c in ids if _distinguishes_nothing(c, kept)]
     keys = [c for c in kept[1:] if c.name in _SETTINGS and _distinguishes_nothing(c, kept)]
     figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
-    choices = (free, plain, keys, figures[1:], ids, figures, kept[1:])
-    others = ([column for column in candidates if column.name not in first] for candidates in (*choices, kept))
-    wanted = sorted((column for column in kept if column.name in first), key=lambda column: first.index(column.name))
-    return next((candidates[-1] for candidates in (*others, wanted, *choices) if candidates and len(kept) > 1), None)
+    alike = [c for c in figures[1:] if len(c.cells) > 1 and len(set(c.cells)) == 1 and not c.name.endswith("_pct")]
+    choices = (free, alike, plain, keys, figures[1:], ids, figures, kept[1:])
+    telling = [c for c in kept if first and c.name in _WHO and not _distinguishes_nothing(c, kept)]
+    asked = [c for c in kept if c.name in first or c in telling]
+    others = ([column for column in candidates if column not in asked] for candidates in (*choices, kept))
+    wanted = sorted((c for c in asked if c not in telling and c not in alike), key=lambda column: first.index(column.name))
+    return next((candidates[-1] for candidates in (*others, alike, wanted, *choices) if candidates and len(kept) > 1), None)
 
 
 def _distinguishes_nothing(column: Column, kept: list[Column]) -> bool:

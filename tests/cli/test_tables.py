@@ -192,3 +192,19 @@ def test_a_command_takes_more_lines_and_can_be_copied() -> None:
     command = "nsightlens show --store runs/megatron-lm-8 idle_causes"
     text = render(("rule", "more", *"abcdefgh"), [("host", command, *[10**9] * 8)], (True, True, *[False] * 8), Style(150))
     assert "…" not in text and all(word in text.split() for word in command.split())
+
+
+def test_runs_that_tell_rows_apart_stay_and_figures_that_are_the_same_go() -> None:
+    names = ("run", "tool", "step", "step_ns", "kernel_ns", "memcpy_ns", "other_ns")
+    rows = [(run, "kineto", step, 10**6 * step, 10**5 * step, 0, 10**4 * step) for run in ("base", "other") for step in (1, 2)]
+    text = render(names, rows, (True, True, False, False, False, False, False), Style(44, units=True, first=names[2:]))
+    assert header(text) == ["run", "step", "step time", "kernel"] and "memcpy" not in "".join(text.splitlines()[:2])
+
+
+def test_names_of_kernels_that_have_to_be_cut_are_labels() -> None:
+    name = ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+            "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)")
+    names, text = ("name", "family", "total_ns"), (True, True, False)
+    shown = render(names, [(name, "elementwise", 5), ("gemm", "gemm", 6)], text, Style(80))
+    assert "vectorized_elementwise_kernel<CUDAFunctor_add" in shown and "void at::" not in shown
+    assert name in render(names, [(name, "elementwise", 5)], text, Style(wide=True))

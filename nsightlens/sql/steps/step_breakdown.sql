@@ -16,7 +16,7 @@
 -- @assumes GPU work belongs to the step that launched it. CUDA graphs whose kernels are unknown count as kernels that compute.
 -- @assumes Data loaders, and communication on the host, are recognised by the names that PyTorch and NCCL give their ranges.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
--- @first rank, step, step_ns, kernel_ns, memcpy_ns, communication_ns, runtime_ns, data_loader_ns, cpu_exec_ns, other_ns
+-- @first rank, step, step_ns, kernel_ns, communication_ns, cpu_exec_ns, data_loader_ns, other_ns, runtime_ns, memcpy_ns
 -- @column run               Run (one workload in one configuration).
 -- @column tool              nsys or kineto. Never add them up: they saw the same work.
 -- @column rank              Rank of the process; NULL where unknown.
