@@ -1,5 +1,6 @@
 -- What the host did, as far as ranges say it, under the category that the TensorBoard plugin would count it in. Of operators
--- only the outermost of a thread stand here: those inside them add nothing to a union.
+-- only the outermost of a thread stand here: those inside them add nothing to a union. Calls of MPI, NCCL and NVSHMEM that set
+-- up or take down processes, groups, types and memory move no data: they are no communication.
 -- @scope rows
 -- @requires ranges
 -- @column run           Run.
@@ -17,7 +18,9 @@ FROM (
         CASE
             WHEN regexp_matches(name, '^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#') THEN 'data_loader'
             WHEN regexp_matches(name, '^(nccl|gloo|mpi|ucc|xccl|hccl|rccl):') THEN 'communication_call'
-            WHEN kind LIKE 'nvtx%' AND domain IN ('NCCL', 'MPI', 'UCX', 'NVSHMEM') THEN 'communication_call'
+            WHEN kind LIKE 'nvtx%' AND domain IN ('NCCL', 'MPI', 'UCX', 'NVSHMEM') AND NOT regexp_matches(name,
+                '^P?MPI_(Init|Finalize|Session_|Comm_|Group_|Type_|Info_|Op_|Win_(create|allocate|free))'
+                || '|^p?ncclComm|^nvshmemx?_(init|finalize|malloc|calloc|align|free)') THEN 'communication_call'
             WHEN kind = 'operator' AND op_parent_id IS NULL THEN 'cpu_exec'
         END AS category
     FROM ranges
