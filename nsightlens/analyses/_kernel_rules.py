@@ -204,6 +204,8 @@ def _headroom(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     for process in processes:
         lengths[process.key[:2]].append(process)
     for row in import_module("nsightlens.analyses.headroom").analyse(ask, by="key").to_pylist():
+        if row["headroom_ns"] is None:
+            continue
         of = lengths[row["profile_id"], row["process_id"]]
         known = row["at_roof_ns"] + row["headroom_ns"]
         if len(of) == 1 and 100 * row["at_roof_ns"] < _FAR_PCT * known:

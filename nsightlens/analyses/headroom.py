@@ -8,7 +8,9 @@ products, convolutions and attention both must be known; of other kernels the by
 graphs of unknown kernels have no roof here.
 max_gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
 critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
-kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
+kernels run at once. Where no launch of a row has a known roof, its gain, headroom and time at the roof are NULL: unknown_roof_ns
+and no_roof_ns are all of its gpu_ns. Rows: the largest gain first within each run and tool, then the largest headroom; those that
+are unknown last.
 @scope run
 @topic roofline
 @needs timeline
@@ -29,16 +31,16 @@ kernels run at once. Rows: the largest gain first within each run and tool, then
 @column process_id           OS process.
 @column item                 The kernel, operator, ...; NULL for work outside any.
 @column launches             Kernels, memory operations and graph launches.
-@column max_gain_ns          What the process can gain at most.
-@column headroom_ns          Time above the roof, of launches with a known roof.
-@column at_roof_ns           Their time at the roof.
+@column max_gain_ns          What the process can gain at most; NULL where no roof is known.
+@column headroom_ns          Time above the roof, of launches with a known roof; NULL where there is none.
+@column at_roof_ns           Their time at the roof, as above.
 @column unknown_roof_ns      Time of kernels whose roof is unknown.
 @column no_roof_ns           Time of collectives, memory operations and graphs of unknown kernels.
 @column gpu_ns               Sum of all durations.
 @column critical_path_ns     Time on the critical path; NULL where there is none.
 @column bound_by             memory or compute: the roof of most of at_roof_ns.
 @column work_source          counters, shapes or both.
-@column launches_above_roof  Launches that were faster than their roof.
+@column launches_above_roof  Launches that were faster than their roof, as above.
 @column gain_limit           critical path, or own time where no critical path is known.
 @column reason               Why the roof is unknown, for most of unknown_roof_ns.
 @balance gpu_ns = at_roof_ns + headroom_ns + unknown_roof_ns + no_roof_ns
@@ -108,6 +110,8 @@ GROUP BY ALL"""
 _WHO = ("run", "tool", "rank", "profile_id", "process_id", "item")
 _SUMS = ("launches", "max_gain_ns", "headroom_ns", "at_roof_ns", "unknown_roof_ns", "no_roof_ns", "gpu_ns", "critical_path_ns",
          "launches_above_roof")
+_OF_ROOFS = ("max_gain_ns", "headroom_ns", "at_roof_ns", "launches_above_roof")
+"""Figures that only launches with a known roof have."""
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
     ("item", pa.string()), *((name, pa.int64()) for name in _SUMS[:-1]), ("bound_by", pa.string()), ("work_source", pa.string()),
@@ -257,7 +261,7 @@ def _divide(group: Group, roof: Roof, spent: int, at_roof: int, gain: int, above
 
 
 def _table(groups: dict[tuple[Any, ...], Group]) -> pa.Table:
-    """Return the rows, the largest gain first within run and tool; NULL sorts as the empty text."""
+    """Return the rows, the largest gain first within run and tool; NULL sorts as the empty text, unknown gains last."""
     rows = []
     for who, group in groups.items():
         row = dict(zip(_WHO, who, strict=True)) | {name: group.sums[name] for name in _SUMS}
@@ -267,8 +271,9 @@ def _table(groups: dict[tuple[Any, ...], Group]) -> pa.Table:
             "work_source": "both" if len(group.sources) > 1 else next(iter(group.sources), None),
             "gain_limit": ("critical path" if group.has_path else "own time") if group.bounds else None,
             "reason": max(group.reasons, key=lambda name: (group.reasons[name], name)) if group.reasons else None,
-        }
+        } | (dict.fromkeys(_OF_ROOFS) if not group.bounds else {})
         rows.append(row)
-    rows.sort(key=lambda row: (row["run"], row["tool"], -row["max_gain_ns"], -row["headroom_ns"], -row["gpu_ns"],
-                               row["rank"] or 0, row["profile_id"] or "", row["process_id"] or "", row["item"] or ""))
+    rows.sort(key=lambda row: (row["run"], row["tool"], row["max_gain_ns"] is None, -(row["max_gain_ns"] or 0),
+                               -(row["headroom_ns"] or 0), -row["gpu_ns"], row["rank"] or 0, row["profile_id"] or "",
+                               row["process_id"] or "", row["item"] or ""))
     return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -1257,7 +1257,9 @@ class Asking:
         operations and graphs of unknown kernels have no roof here. max_gain_ns is what a faster kernel can shorten
         the process by at most: the headroom of each launch as far as the launch is on the critical path
         (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
-        kernels run at once. Rows: the largest gain first within each run and tool, then the largest headroom.
+        kernels run at once. Where no launch of a row has a known roof, its gain, headroom and time at the roof are
+        NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Rows: the largest gain first within each run and
+        tool, then the largest headroom; those that are unknown last.
 
         Parameters:
             by: kernel (key and launch configuration), key, family, op, module, phase or step.
@@ -1272,16 +1274,16 @@ class Asking:
             process_id: OS process.
             item: The kernel, operator, ...; NULL for work outside any.
             launches: Kernels, memory operations and graph launches.
-            max_gain_ns: What the process can gain at most.
-            headroom_ns: Time above the roof, of launches with a known roof.
-            at_roof_ns: Their time at the roof.
+            max_gain_ns: What the process can gain at most; NULL where no roof is known.
+            headroom_ns: Time above the roof, of launches with a known roof; NULL where there is none.
+            at_roof_ns: Their time at the roof, as above.
             unknown_roof_ns: Time of kernels whose roof is unknown.
             no_roof_ns: Time of collectives, memory operations and graphs of unknown kernels.
             gpu_ns: Sum of all durations.
             critical_path_ns: Time on the critical path; NULL where there is none.
             bound_by: memory or compute: the roof of most of at_roof_ns.
             work_source: counters, shapes or both.
-            launches_above_roof: Launches that were faster than their roof.
+            launches_above_roof: Launches that were faster than their roof, as above.
             gain_limit: critical path, or own time where no critical path is known.
             reason: Why the roof is unknown, for most of unknown_roof_ns.
         """

@@ -91,6 +91,15 @@ def test_time_is_at_the_roof_or_above_it_or_unknown_or_without_one() -> None:
     assert (known[None]["no_roof_ns"], known[None]["gpu_ns"], known[None]["gain_limit"]) == (700, 700, None)
 
 
+def test_what_is_unknown_is_null_and_comes_last() -> None:
+    """Of the first kernel no operator is known, the second is a collective, the third as fast as its roof."""
+    unknown = ("max_gain_ns", "headroom_ns", "at_roof_ns", "launches_above_roof")
+    rows = answered([{"op_range_id": None, "duration_ns": 50_000}, {"family": "collective"}, {"duration_ns": ROOF}])
+    assert [(row["gpu_ns"], *(row[name] for name in unknown)) for row in rows] == [
+        (ROOF, 0, 0, ROOF, 0), (50_000, None, None, None, None), (10_000, None, None, None, None)]
+    assert [(row["unknown_roof_ns"], row["no_roof_ns"]) for row in rows] == [(0, 0), (50_000, 0), (0, 10_000)]
+
+
 def test_kernels_that_do_a_call_together_share_its_roof_per_operator_and_have_none_alone() -> None:
     kernels = [{"op_range_id": 0, "duration_ns": ns} for ns in (10_000, 20_000, 5)]
     together = answered(kernels, by="op")[0]
@@ -154,7 +163,7 @@ def test_an_assumed_gpu_is_for_one_without_a_name_and_must_fit_it() -> None:
         (fits | {"compute_capability": "12.0"}, "it has compute capability 9.0, the report's GPU 12.0"),
     ]:
         row = answered([{"gpu": None}], device=device, assume_gpu="h100 sxm5")[0]
-        assert row["at_roof_ns"] == (0 if why else faster)
+        assert row["at_roof_ns"] == (None if why else faster)
         assert row["reason"] == (why and f"H100 SXM5 not used: {why}; force_gpu=true takes it all the same")
         forced = answered([{"gpu": None}], device=device, assume_gpu="h100 sxm5", force_gpu=True)[0]
         assert (forced["at_roof_ns"], forced["reason"]) == (faster, None)
@@ -181,8 +190,10 @@ def test_the_books_of_the_simulated_run_balance(simulated: Store, by: str) -> No
     rows = table.to_pylist()
     assert (sum(row["gpu_ns"] for row in rows), sum(row["launches"] for row in rows)) == (spent["ns"], spent["launches"])
     assert {row["tool"] for row in rows} == {"nsys"}
-    assert all(row["max_gain_ns"] <= row["headroom_ns"] <= row["gpu_ns"]
-               and row["max_gain_ns"] <= (row["critical_path_ns"] or 0) for row in rows)
+    known = [row for row in rows if row["headroom_ns"] is not None]
+    assert known and all(row["max_gain_ns"] <= row["headroom_ns"] <= row["gpu_ns"]
+                         and row["max_gain_ns"] <= (row["critical_path_ns"] or 0) for row in known)
+    assert all(row["gpu_ns"] == row["unknown_roof_ns"] + row["no_roof_ns"] for row in rows if row not in known)
 
 
 def test_the_stem_of_the_simulated_run_is_as_far_from_its_roof_as_its_truth_says(simulated: Store) -> None:
