@@ -68,9 +68,9 @@ ADVICE = {
         "A kernel need not read what the one before it wrote. The share counts all but the longest of each chain.",
         "nsightlens show kernel_view", confidence="low"),
     "tensor_cores": Advice(
-        10, "Let them run on tensor cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), sizes that "
-        "are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores run is "
-        "inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+        10, "Let them run on tensor (matrix) cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), "
+        "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores run "
+        "is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
     "headroom": Advice(
         5, "The kernel is far below what the GPU can do: find out what limits it (nsightlens plan-ncu, then roofline), and try "
         "another algorithm, layout or library, or more work per launch.",
@@ -109,8 +109,8 @@ PLUGIN = {
 _ONCE = "Where the call is made once, at the start, a longer run hides it."
 _CALLS = (
     (("Malloc", "Free", "Alloc", "HostRegister", "MemCreate", "MemMap"), _ONCE,
-     "Memory is allocated or freed while the GPU waits: allocate once and reuse it (a pool, cudaMallocAsync). The first call "
-     "also creates the context."),
+     "Memory is allocated or freed while the GPU waits: allocate once and reuse it (an allocator that keeps memory: a "
+     "pool). The first call also creates the context."),
     (("ModuleLoad", "LibraryLoad", "ModuleGetFunction", "FuncGetAttributes", "CtxCreate", "InitDevice", "PrimaryCtx"), _ONCE,
      "The context is created or kernels are loaded: warm up before you measure."),
     (("GraphInstantiate", "GraphExecUpdate", "StreamEndCapture"), _ONCE,

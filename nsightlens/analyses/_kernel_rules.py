@@ -181,7 +181,7 @@ def _tensor_cores(ask: Ask, processes: Sequence[Process], path: _OnPath) -> Iter
         kernels = plain[process.key]
         lengths = [kernel["duration_ns"] * kernel["gain"] for kernel in kernels]
         if exceeds(process, "tensor_cores", int(sum(lengths))):
-            what = (f"{len(kernels):,} matrix products and convolutions run without tensor cores, most of all "
+            what = (f"{len(kernels):,} matrix products and convolutions run without tensor (matrix) cores, most of all "
                     f"{_most(kernels, lengths)}")
             yield from fired(process, "tensor_cores", what, path.bounded(process.key, kernels, lengths))
 

@@ -38,7 +38,7 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @column profile_id    Profile; NULL for a straggler, a process group and the run as a whole.
 @column process_id    OS process, as above.
 @column window_index  Capture window of the process, as above.
-@column who           The rank, process group, process or GPU, as people call it.
+@column who           The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a whole.
 @column what          What was seen: the cause.
 @column why           What it comes from, and what can be done.
 @column total_ns      How long; NULL where the rule is not about time.
@@ -85,6 +85,9 @@ SELECT run, tool, rank, profile_id, process_id, window_index, steps_ns,
 FROM execution_summary() GROUP BY ALL ORDER BY ALL
 """
 _WORKED = "SELECT DISTINCT profile_id, process_id, window_index FROM _gpu_work ORDER BY ALL"
+_COLLECTIVES = """
+SELECT DISTINCT profile_id, process_id, window_index FROM kernels WHERE tool <> 'ncu' AND family = 'collective' ORDER BY ALL
+"""
 _COPIES = """
 SELECT profile_id, process_id, window_index, coalesce(direction, kind) AS direction, sum(duration_ns)::BIGINT AS total_ns,
     sum(bytes)::BIGINT AS bytes,
@@ -123,7 +126,7 @@ def analyse(ask: Ask) -> pa.Table:
     late, waited = _stragglers(crossing, processes, groups)
     stages, bubbles = _group_rules.pipelines(ask, processes)
     rows = [*late, *_group_rules.slow_links(crossing, processes, groups), *stages,
-            *_communication(processes, waited, bubbles), *_copies(ask, processes),
+            *_communication(ask, processes, waited, bubbles), *_copies(ask, processes),
             *_data_loader(processes), *_host(ask, processes, few), *_kernel_rules.rules(ask, few),
             *_capture_rules.rules(ask, processes, few), *_of_plugin(ask)]
     found = {(row["run"], row["tool"]) for row in rows if row["rule"] != "capture"}
@@ -141,7 +144,8 @@ def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bo
     length = sum(process.length for process in processes)
     outside = length - sum(process.parts["kernel"] for process in processes)
     verdict = "no rule finds more than its limit" if is_doubtful else "nothing is worth doing: no rule finds more than its limit"
-    return of_run(run, "nothing", "all", verdict, outside, length)
+    whole = "all ranks" if len({process.row["rank"] for process in processes} - {None}) > 1 else "all"
+    return of_run(run, "nothing", whole, verdict, outside, length)
 
 
 def _matched(ask: Ask, processes: Iterable[Process]) -> pa.Table | None:
@@ -211,15 +215,18 @@ def _cause(row: Row, processes: Sequence[Process]) -> str:
 
 
 def _communication(
-    processes: list[Process], waited: Mapping[tuple[str, str, int | None], int], bubbles: Mapping[Key, int],
+    ask: Ask, processes: list[Process], waited: Mapping[tuple[str, str, int | None], int], bubbles: Mapping[Key, int],
 ) -> Iterator[Row]:
+    with_kernels = {key(row) for row in ask(_COLLECTIVES, []).to_pylist()}
     for process in processes:
         exposed = process.parts["communication"]
         waits = {"stragglers": waited.get((process.row["run"], process.row["tool"], process.row["rank"]), 0),
                  "pipeline stages": bubbles.get(process.key, 0)}
         left_out = " and ".join(name for name, ns in waits.items() if ns)
-        yield from fired(process, "communication", "communication that no other work hides"
-                         + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0))
+        calls_only = process.row["tool"] == "nsys" and process.key not in with_kernels
+        for found in fired(process, "communication", "communication that no other work hides"
+                           + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
+            yield found | ({"more": "nsightlens show nvtx_summary"} if calls_only else {})
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
@@ -266,14 +273,21 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
             if not is_tiny and exceeds(process, "api_call", idle):
                 named += idle
                 yield from _call(process, row, idle, waited.get((process.key, row["name"]), ""))
-        rest = {"operators": process.parts["cpu_exec"], "CUDA calls": process.parts["runtime"] - named,
+        rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
                 "code that was not recorded": process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
         if slow and exceeds(process, "tiny_kernels", between):
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
-        yield from fired(process, "host", f"the GPU idles while the host is busy elsewhere, most of it in {most}", left)
+        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, most of it in {most}", left):
+            yield found | ({"more": _operators(process)} if most == "operators" else {})
+
+
+def _operators(process: Process) -> str:
+    """Return the command that shows in which operators the host was, the longest first."""
+    of_rank = "" if process.row["rank"] is None else f" --rank {process.row['rank']}"
+    return f"nsightlens show critical_path{of_rank} --sort=-duration_ns"
 
 
 def _call(process: Process, row: Row, idle: int, kinds: str) -> Iterator[Row]:

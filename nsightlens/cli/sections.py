@@ -18,7 +18,7 @@ from nsightlens.views.figures import MISSING, duration, number, share, size, spa
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
-               "runtime": "CUDA calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
+               "runtime": "API calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
 _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
 _FEW, _MANY = 8, 16
 _HELD_UP_PCT = 5
@@ -223,7 +223,8 @@ def memory(asked: Page) -> None:
         return
     known = [row for row in rows if row["peak_allocated_bytes"] is not None]
     if not known:
-        asked.missing.append("memory (totals need PyTorch 1.10 or later)")
+        asked.missing.append("memory (totals need PyTorch 1.10 or later; what was allocated and freed: nsightlens show "
+                             "memory_curve)")
         return
     heading("Memory peak", asked.note("memory_peak", best(known, _OPERATORS)[0]))
     shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]

@@ -21,6 +21,8 @@ _BY_WHAT = ("headroom", "capture", "profiler")
 """Rules of which two findings differ only in what they say."""
 _HOST = ("host", "tiny_kernels", "data_loader", "api_call")
 """Rules that say why a rank is late, where they fire on the late ranks alone."""
+_OF_ALL = ("straggler", "slow_link", "pipeline")
+"""Rules whose times are shares of the time of all ranks, as is that of a finding about all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,9 @@ def _figures(rows: list[Row]) -> list[str]:
     first, shares = rows[0], sorted({row["share_pct"] for row in rows if row["share_pct"] is not None})
     found = []
     if first["total_ns"] is not None:
-        found.append(f"{'at most ' if len(shares) > 1 else ''}{duration(first['total_ns'])} of {duration(first['of_ns'])}")
+        whole = " of all ranks" if first["rule"] in _OF_ALL or first["who"] == "all ranks" else ""
+        most = "at most " if len(shares) > 1 else ""
+        found.append(f"{most}{duration(first['total_ns'])} of {duration(first['of_ns'])}{whole}")
     if shares:
         found.append(" to ".join(f"{pct:.1f}" for pct in dict.fromkeys((shares[0], shares[-1]))) + " %")
     if first["limit_pct"]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import nsightlens as nl
+from nsightlens.analyses._advice import ADVICE, of_call
 from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
@@ -119,6 +120,41 @@ def test_where_the_host_is_slow_kineto_may_be_the_reason(rule: str, pieces: list
         assert (row["rule"], row["against"].endswith("Kineto slows the host.")) == (rule, is_said)
 
 
+def test_what_the_host_does_is_shown_where_the_finding_points() -> None:
+    """Operators are named on the critical path, calls among the causes of idle time."""
+    for host, more in (("aten::mm", "nsightlens show critical_path --rank 3 --sort=-duration_ns"),
+                       ("cudaMalloc", "nsightlens show idle_causes")):
+        calls = [(f"{host}_{place}", 90 * place, 90 * (place + 1)) for place in range(3)]
+        (row,) = found(*calls, ("compute", 270, 1000))
+        assert (row["rule"], row["more"]) == ("host", more)
+
+
+def test_communication_of_the_host_is_shown_where_the_finding_points() -> None:
+    """comm_compute_overlap has kernels only: calls that are NVTX ranges are in nvtx_summary."""
+    rows = tables([("compute", 0, 800)])
+    rows["ranges"].append(WHERE | {"range_id": 9, "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send", "thread": 1,
+                                   "start_ns": 800, "duration_ns": 200})
+    (row,) = of(**rows)
+    assert (row["rule"], row["total_ns"], row["more"]) == ("communication", 200, "nsightlens show nvtx_summary")
+    (row,) = found(("compute", 0, 800), ("collective", 800, 1000))
+    assert (row["rule"], row["more"]) == ("communication", "nsightlens show comm_compute_overlap")
+
+
+def test_advice_suits_gpus_of_every_vendor() -> None:
+    said = [text for advice in ADVICE.values() for text in (advice.what, advice.why, advice.against)]
+    said += [text for name in ("hipFree", "hipModuleLoad", "hipMemcpy") for text in of_call(name).values()]
+    assert not [text for text in said if "cudaMalloc" in text or "CUDA call" in text]
+
+
+def test_time_of_all_ranks_is_told_from_that_of_one() -> None:
+    rows = tables([("compute", 0, 1000)])
+    other = {"profile_id": "q", "process_id": "q:0"}
+    both = {name: [*some, *(row | other for row in some)] for name, some in rows.items()}
+    both["processes"][1]["rank"] = 4
+    assert [(row["who"], row["of_ns"]) for row in of(**both)] == [("all ranks", 2000)]
+    assert [(row["who"], row["of_ns"]) for row in of(**rows)] == [("all", 1000)]
+
+
 def test_times_are_said_in_milliseconds_from_one_on() -> None:
     assert [span(ns) for ns in (1_500, 999_900, 1_000_000, 9_999_945_000, 35_630_000_000)] == [
         "1.5 µs", "999.9 µs", "1.0 ms", "9,999.9 ms", "35.6 s"]
@@ -127,7 +163,7 @@ def test_times_are_said_in_milliseconds_from_one_on() -> None:
 def test_many_functions_that_each_take_little_are_not_named() -> None:
     assert [row["rule"] for row in found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("compute", 180, 1000))] == ["nothing"]
     (row,) = found(("cudaMalloc", 0, 90), ("cudaFree", 90, 180), ("cudaHostAlloc", 180, 270), ("compute", 270, 1000))
-    assert (row["rule"], row["total_ns"]) == ("host", 270) and row["what"].endswith("CUDA calls")
+    assert (row["rule"], row["total_ns"]) == ("host", 270) and row["what"].endswith("API calls")
 
 
 def test_the_wait_for_the_host_yields_to_what_is_known_better() -> None:
@@ -189,7 +225,8 @@ WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "
 
 def test_a_page_names_the_processes_that_share_a_finding() -> None:
     row = {"tool": "nsys", "rule": "data_loader", "why": "Why.", "what": "what", "against": "against.", "more": "command",
-           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0}
+           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0,
+           "who": "rank 0"}
     text = sentences([row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000}])
     assert text == ["data loader (nsys; ranks 0-1; at most 4.000 ms of 10.00 ms; 30.0 to 40.0 %; limit 5 %; "
                     "confidence high): what. Why. But: against. More: command"]
@@ -197,7 +234,8 @@ def test_a_page_names_the_processes_that_share_a_finding() -> None:
 
 def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_disturbing_one() -> None:
     row = {"tool": "kineto", "rule": "copies", "why": "Why.", "what": "much", "against": "against.", "more": "command",
-           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0}
+           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0,
+           "who": "rank 0"}
     (text,) = sentences([row, row | {"tool": "nsys", "what": "less", "share_pct": 30.0, "total_ns": 3_000_000}])
     assert text.startswith("copies (nsys, also under kineto; rank 0; 3.000 ms of 10.00 ms; 30.0 %; limit 10 %; confidence high): "
                            "less. Why.")

@@ -10,7 +10,7 @@ from nsightlens.views.finding_cards import cards
 FINDING = {"run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profile_id": None, "process_id": None,
            "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000,
            "of_ns": 5_000_000_000, "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.",
-           "more": "nsightlens compare ranks"}
+           "more": "nsightlens compare ranks", "who": "rank 3"}
 NONE: dict[str, list[dict[str, Any]]] = {
     "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "gpu_summary": [], "step_breakdown": []}
 
@@ -18,7 +18,8 @@ NONE: dict[str, list[dict[str, Any]]] = {
 def test_the_verdict_names_who_what_and_how_much() -> None:
     found = overview("r", NONE | {"findings": [FINDING, FINDING | {"rank": 5}]})
     assert found.verdict == (
-        "Ranks 3, 5: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.500 s of 5.000 s, 30.0 %.",)
+        "Ranks 3, 5: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.500 s of 5.000 s of all "
+        "ranks, 30.0 %.",)
     assert [card.who for card in found.cards] == ["rank 3", "rank 5"]
 
 

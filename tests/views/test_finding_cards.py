@@ -7,7 +7,7 @@ from typing import Any
 from nsightlens.views.finding_cards import cards, verdict
 
 LATE: dict[str, Any] = {
-    "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profile_id": None, "process_id": None,
+    "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "who": "rank 3", "profile_id": None, "process_id": None,
     "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000, "of_ns": 5_000_000_000,
     "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.", "more": "nsightlens compare ranks"}
 HOST = LATE | {"rule": "host", "what": "the GPU idles while the host is busy elsewhere", "why": "Work comes slowly.",
@@ -20,21 +20,22 @@ def _verdict(*rows: dict[str, Any]) -> list[str]:
 
 
 def test_one_late_rank() -> None:
-    assert _verdict(LATE) == ["Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %."]
+    assert _verdict(LATE) == ["Rank 3: the other ranks wait for it: 1.500 s of 5.000 s of all ranks, 30.0 %."]
 
 
 def test_how_long_the_others_wait_stands_before_the_cause() -> None:
     late = LATE | {"what": "the other ranks wait for it: it is the last in 5 of 8; its host is late"}
     assert _verdict(late) == [
-        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s, 30.0 %; it is the last in 5 of 8; its host is late."]
+        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s of all ranks, 30.0 %; it is the last in 5 of 8; its host is "
+        "late."]
 
 
 def test_late_ranks_and_what_their_hosts_do() -> None:
     second = LATE | {"rank": 6, "total_ns": 1_000_000_000, "share_pct": 20.0}
     said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
     assert said == [
-        "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s, 30.0 %; 1.000 s of 5.000 s, 20.0 %; their hosts are "
-        "late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
+        "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.000 s of 5.000 s of all ranks, "
+        "20.0 %; their hosts are late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
         "Rank 0: copies that no kernel hides: 1.500 s of 5.000 s, 30.0 %."]
 
 
@@ -55,6 +56,8 @@ def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
 def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
     nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing is worth doing", "limit_pct": None, "share_pct": 1.0,
                       "total_ns": 4_000_000, "of_ns": 400_000_000}
+    whole = nothing | {"who": "all ranks"}
+    assert _verdict(whole) == ["Nothing is worth doing; outside of computing kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
     assert _verdict(nothing) == ["Nothing is worth doing; outside of computing kernels: 4.000 ms of 400.0 ms, 1.0 %."]
 
 
