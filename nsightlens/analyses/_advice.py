@@ -69,8 +69,8 @@ ADVICE = {
         "nsightlens show kernel_view", confidence="low"),
     "tensor_cores": Advice(
         10, "Let them run on tensor (matrix) cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), "
-        "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores run "
-        "is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+        "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores "
+        "run is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
     "headroom": Advice(
         5, "The kernel is far below what the GPU can do: find out what limits it (nsightlens plan-ncu, then roofline), and try "
         "another algorithm, layout or library, or more work per launch.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nsightlens.names.distinct import shortened
 from nsightlens.views import registry
 from nsightlens.views.figures import spans
-from nsightlens.views.needs import NEEDS
+from nsightlens.views.needs import NEEDS, Need
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -26,7 +26,7 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
 
     asked: the view's own parameters, and only_<column> -> a value or several.
     """
-    missing = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs if not _is_there(store, name, asked)]
+    missing = [_missing(store, NEEDS[name], asked) for name in view.needs if not _is_there(store, NEEDS[name].rows, asked)]
     if missing:
         return [f"{view.name} is empty: {text}" for text in missing]
     if of_tools := _not_of_tools(store, view, asked):
@@ -47,10 +47,17 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     return said or [f"{view.name} has no row with {shown} together; it has rows with each alone"]
 
 
+def _missing(store: Store, need: Need, asked: Mapping[str, object]) -> str:
+    """Return what was not recorded and how to, or in which other form it was."""
+    rows, said = need.otherwise or ("", "")
+    return said if rows and _is_there(store, rows, asked) else f"{need.missing}: {need.remedy}"
+
+
 def _not_of_tools(store: Store, view: View, asked: Mapping[str, object]) -> list[str]:
     """Return what each tool that is asked for did not record, or cannot; nothing where one of them recorded all."""
     tools = sorted(_several(asked["only_tool"])) if asked.get("only_tool") is not None else []
-    found = {tool: [name for name in view.needs if NEEDS[name].by and not _is_there(store, name, asked, tool)] for tool in tools}
+    found = {tool: [name for name in view.needs if NEEDS[name].by and not _is_there(store, NEEDS[name].rows, asked, tool)]
+             for tool in tools}
     if not all(found.values()):
         return []
     lines = []
@@ -61,11 +68,11 @@ def _not_of_tools(store: Store, view: View, asked: Mapping[str, object]) -> list
     return lines
 
 
-def _is_there(store: Store, need: str, asked: Mapping[str, object], tool: str | None = None) -> bool:
+def _is_there(store: Store, rows: str, asked: Mapping[str, object], tool: str | None = None) -> bool:
     """Return whether some capture of the runs that are asked for, and of the tool, holds what is needed."""
     runs = sorted(_several(asked["only_run"])) if asked.get("only_run") is not None else None
     of_tool = "" if tool is None else "AND tool = $tool"
-    query = f"SELECT count(*) AS n FROM (FROM {NEEDS[need].rows}) WHERE ($runs IS NULL OR list_contains($runs, run)) {of_tool}"
+    query = f"SELECT count(*) AS n FROM (FROM {rows}) WHERE ($runs IS NULL OR list_contains($runs, run)) {of_tool}"
     return bool(store.sql(query, {"runs": runs} | ({} if tool is None else {"tool": tool})).column(0)[0].as_py())
 
 

@@ -1005,7 +1005,8 @@ class Asking:
             profile_id: Profile; NULL for a straggler, a process group and the run as a whole.
             process_id: OS process, as above.
             window_index: Capture window of the process, as above.
-            who: The rank, process group, process or GPU, as people call it.
+            who: The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a
+                whole.
             what: What was seen: the cause.
             why: What it comes from, and what can be done.
             total_ns: How long; NULL where the rule is not about time.

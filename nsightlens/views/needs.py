@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 class Need:
     """rows: what has rows where it was recorded (a table, with a condition). missing: what to say. remedy: how to record it.
 
-    by: the tools that can record it, each with how (empty: it does not depend on the tool).
+    by: the tools that can record it, each with how (empty: it does not depend on the tool). otherwise: what has rows where it was
+    recorded in a form that the view does not read, and what to say then.
     """
 
     rows: str
     missing: str
     remedy: str
     by: Mapping[str, str] = field(default_factory=dict)
+    otherwise: tuple[str, str] | None = None
 
 
 _CUDA = {"nsys": "record with nsys --trace=cuda", "kineto": "record with ProfilerActivity.CUDA"}
@@ -37,7 +39,9 @@ NEEDS = {
                       "capture the same workload with a second tool, and ingest both under one --run"),
     "modules": Need("ranges WHERE kind = 'module'", "no modules were recorded",
                     "record with the PyTorch profiler and with_stack=True, or open NVTX ranges named 'nn.Module: …'",
-                    {"kineto": "record with with_stack=True", "nsys": "open NVTX ranges named 'nn.Module: …'"}),
+                    {"kineto": "record with with_stack=True", "nsys": "open NVTX ranges named 'nn.Module: …'"},
+                    ("frames", "the trace has Python stacks, but no modules: PyTorch of that version wrote none, or no nn.Module "
+                     "ran")),
     "frames": Need("frames", "no Python stacks were recorded", "record with the PyTorch profiler and with_stack=True",
                    {"kineto": "record with with_stack=True"}),
     "shapes": Need("ranges WHERE shapes IS NOT NULL", "no input shapes were recorded",
@@ -81,7 +85,9 @@ NEEDS = {
                        "record with nsys: it sees migrations of cudaMallocManaged memory",
                        {"nsys": "it sees migrations of cudaMallocManaged memory"}),
     "mpi": Need("mpi_calls", "no MPI calls were recorded", "record with nsys --trace=cuda,mpi",
-                {"nsys": "record with --trace=cuda,mpi"}),
+                {"nsys": "record with --trace=cuda,mpi"},
+                ("ranges WHERE kind LIKE 'nvtx%' AND regexp_matches(name, '^P?MPI_')",
+                 "calls of MPI were recorded as NVTX ranges: nsightlens show nvtx_summary")),
     "device_samples": Need("device_samples", "no GPU metrics were sampled", "record with nsys --gpu-metrics-devices=all",
                            {"nsys": "record with --gpu-metrics-devices=all"}),
     "cpu_samples": Need("cpu_samples", "no CPU was sampled", "record with nsys --sample=process-tree --backtrace=dwarf",

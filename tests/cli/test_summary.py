@@ -115,6 +115,18 @@ def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> No
     assert f"memory (of no GPU; the host: nsightlens show --store {tmp_path / 'store'} memory_peak)" in text
 
 
+def test_memory_without_totals_names_the_curve(tmp_path: Path) -> None:
+    trace = json.loads(kineto(tmp_path / "base" / "a.json", [("k", 10.0, 5.0)]).read_text())
+    told = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": 8}
+    trace["traceEvents"].append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "s": "t", "pid": 77, "tid": 77,
+                                 "ts": 9.0, "args": told})
+    (tmp_path / "base" / "a.json").write_text(json.dumps(trace))
+    store = nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1)
+    assert store.view("memory_curve").num_rows
+    text = " ".join(ask(tmp_path / "store", width=300).stdout.split())
+    assert f"what was allocated and freed: nsightlens show --store {tmp_path / 'store'} memory_curve)" in text
+
+
 def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:
     ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()

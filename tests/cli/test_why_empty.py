@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +14,7 @@ from nsightlens.errors import ViewError
 from nsightlens.views import header, registry
 from nsightlens.views.needs import NEEDS
 from tests.captures import kineto
+from tests.catalogs import catalog
 from tests.cli.command_line import run
 from tests.conftest import Shared
 
@@ -37,6 +40,20 @@ def plain(shared: Shared) -> Path:
 def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
     done = run("show", *asked, "--store", plain)
     assert done.returncode == 0 and why in done.stderr
+
+
+@pytest.mark.parametrize(("view", "tables", "why"), [
+    ("module_summary", {"frames": [{"run": "r", "tool": "kineto", "frame_id": 0, "name": "a.py(1): f"}]},
+     "the trace has Python stacks, but no modules: PyTorch of that version wrote none, or no nn.Module ran"),
+    ("mpi_call_summary", {"ranges": [{"run": "r", "tool": "nsys", "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send"}]},
+     "calls of MPI were recorded as NVTX ranges: nsightlens show nvtx_summary"),
+])
+def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, list[dict[str, Any]]], why: str) -> None:
+    with catalog(**tables) as connection:
+        store = cast("nl.Store", SimpleNamespace(sql=lambda query, values: connection.sql(query, params=values).to_arrow_table()))
+        assert why_empty(store, registry.known()[view], {}) == [f"{view} is empty: {why}"]
+        assert why_empty(store, registry.known()[view], {"only_run": "other"}) == [
+            f"{view} is empty: {NEEDS[need].missing}: {NEEDS[need].remedy}" for need in registry.known()[view].needs]
 
 
 @pytest.mark.parametrize(("asked", "why"), [

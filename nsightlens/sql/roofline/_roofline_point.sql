@@ -56,6 +56,7 @@ WITH joined AS (
         t.traffic_bytes, t.least_bytes_per_s, t.greatest_bytes_per_s, t.ncu_chart_bytes_per_s, t.peak_bytes_per_s, t.clock_hz AS memory_clock_hz,
         t.traffic_bytes IS NULL AND t.ncu_chart_bytes_per_s IS NULL AS has_no_bytes,
         -- Parts whose memory is the host's: ncu has no dram__ counters there.
+        printf('its tensor pipe is %.1f %% busy: operations of tensor cores cannot be excluded, and ', slight_pct) AS slight,
         l.level = 'dram' AND c.compute_capability IN ('8.7', '11.0', '12.1') AS has_no_dram
     FROM _roofline_work AS w
     JOIN _ncu_by_config AS c USING (configuration_id)
@@ -68,8 +69,11 @@ SELECT
     min_duration_ns, max_duration_ns, duration_definition,
     level, level_order, precision, peak_key, is_main,
     CASE
-        WHEN is_uncounted_tensor AND is_main THEN 'this kernel runs on the tensor cores and their operations were not counted, so '
-            || 'that its CUDA-core operations are not its performance: collect --set roofline or --metrics ' || CASE compute_capability
+        WHEN is_uncounted_tensor AND is_main THEN CASE WHEN slight_pct IS NULL
+                THEN 'this kernel runs on the tensor cores and their operations were not counted, so that its CUDA-core operations '
+                    || 'are not its performance'
+                ELSE slight || 'were not counted' || coalesce(' (--precision ' || counted || ' or --precision all shows what was)', '') END
+            || ': collect --set roofline or --metrics ' || CASE compute_capability
                 WHEN '7.0' THEN 'sm__inst_executed_pipe_tensor.sum' ELSE 'sm__ops_path_tensor_src_{bf16_dst_fp32,fp16,'
                 || 'fp16_dst_fp16,fp16_dst_fp32,tf32_dst_fp32,fp64,int8}.sum (a name that the GPU lacks prints n/a)' END
         WHEN precision IS NULL THEN 'no operations were counted: collect --set roofline (and ingest the report, .ncu-rep, or '
@@ -92,7 +96,8 @@ SELECT
     END AS not_plottable_reason,
     nullif(concat_ws('; ', CASE WHEN is_doubtful AND precision IS NOT NULL
             THEN 'may run on tensor cores: neither its name nor its counters tell' END,
-        CASE WHEN is_uncounted_tensor AND NOT is_main
+        CASE WHEN is_uncounted_tensor AND NOT is_main AND slight_pct IS NOT NULL THEN slight || 'were not counted: this may not be its performance'
+            WHEN is_uncounted_tensor AND NOT is_main
             THEN 'runs on the tensor cores, whose operations were not counted: this is not its performance' END,
         CASE WHEN summarised THEN 'averages over the launches' END), '') AS warning,
     work_flop, rate_flop_per_s, least_flop_per_s, greatest_flop_per_s, least_bytes_per_s, greatest_bytes_per_s,

@@ -5,6 +5,7 @@
 -- @requires _ncu_launch _ncu_metric
 -- @column configuration_id  Configuration; key of ncu_by_config.
 -- @column uses_tensor       True, false, or NULL (a matrix kernel whose name and counters do not show it).
+-- @column slight_pct        How busy its tensor pipe is, in % of the peak, where that alone, 2 % or less, makes it true; else NULL.
 CREATE VIEW _roofline_tensor_use AS
 WITH pipe AS (
     SELECT configuration_id, max(value) AS busiest, max(value) FILTER (contains(metric, '.pct_of_peak')) AS busiest_pct,
@@ -21,5 +22,5 @@ WITH pipe AS (
 SELECT configuration_id, CASE WHEN coalesce(busiest_pct > 2, busiest > 0) THEN true
     WHEN busiest > 0 THEN coalesce(by_name, true) WHEN whole_pipe = 0 AND (second_pipe = 0 OR NOT coalesce(has_two_pipes, false)) THEN false
     WHEN by_name IS NOT NULL THEN by_name WHEN family IN ('gemm', 'convolution', 'attention') THEN NULL
-    ELSE false END AS uses_tensor
+    ELSE false END AS uses_tensor, CASE WHEN busiest > 0 AND busiest_pct <= 2 AND by_name IS NULL THEN busiest_pct END AS slight_pct
 FROM named LEFT JOIN pipe USING (configuration_id);

@@ -17,6 +17,8 @@
 -- @column is_main               True for one precision of each configuration: the one that does most of the operations; where
 --                               none is known to do any, one whose operations are unknown.
 -- @column is_uncounted_tensor   Whether the configuration runs on tensor cores and they were not counted.
+-- @column slight_pct            As in _roofline_tensor_use.
+-- @column counted               The precision that most of the counted operations are of; NULL where none were.
 -- @column is_doubtful           Whether the configuration may run on tensor cores, and nothing shows whether it does.
 CREATE VIEW _roofline_work AS
 WITH work AS MATERIALIZED (
@@ -33,11 +35,11 @@ WITH work AS MATERIALIZED (
     FROM _roofline_tensor
 ), total AS (
     -- Work of a launch where it is known, else its rate: whether there is any is the same question of both.
-    SELECT configuration_id, uses_tensor, sum(coalesce(work_flop, rate_flop_per_s)) FILTER (is_tensor) AS tensor_flop,
+    SELECT configuration_id, uses_tensor, slight_pct, arg_max(precision, coalesce(work_flop, rate_flop_per_s)) AS counted, sum(coalesce(work_flop, rate_flop_per_s)) FILTER (is_tensor) AS tensor_flop,
         max(coalesce(work_flop, rate_flop_per_s)) AS most, count(precision) AS precisions,
         count(*) FILTER (precision = 'fp32') AS fp32_rows
     FROM _roofline_tensor_use LEFT JOIN work USING (configuration_id)
-    GROUP BY configuration_id, uses_tensor
+    GROUP BY configuration_id, uses_tensor, slight_pct
 ), judged AS MATERIALIZED (
     SELECT *, coalesce(uses_tensor, false) AND coalesce(tensor_flop, 0) = 0 AS is_uncounted_tensor,
         uses_tensor IS NULL AND tensor_flop IS NULL AS is_doubtful,
@@ -50,10 +52,10 @@ SELECT configuration_id, precision, peak_key, work_flop, work_definition, rate_f
         PARTITION BY configuration_id ORDER BY CASE WHEN coalesce(work_flop, rate_flop_per_s) > 0 THEN 0
             WHEN coalesce(work_flop, rate_flop_per_s) = 0 THEN 2 WHEN precision = 'fp32' THEN 1 ELSE 3 END,
             work_flop DESC NULLS LAST, rate_flop_per_s DESC NULLS LAST, precision = 'fp32' DESC, precision) = 1 AS is_main,
-    is_uncounted_tensor, is_doubtful
+    is_uncounted_tensor, slight_pct, counted, is_doubtful
 FROM judged JOIN work USING (configuration_id)
 UNION ALL
 -- What was not collected has no row in `work`.
 SELECT configuration_id, CASE WHEN is_uncounted_tensor THEN 'tensor' WHEN is_uncounted_core THEN 'fp32' END, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, true, is_uncounted_tensor, is_doubtful
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, true, is_uncounted_tensor, slight_pct, counted, is_doubtful
 FROM judged WHERE is_uncounted_tensor OR is_uncounted_core OR precisions = 0;

@@ -62,6 +62,18 @@ def one(metrics: Mapping[str, float | None], precision: str | None = "fp32", lev
     return found[0]
 
 
+def test_a_tensor_pipe_that_is_hardly_busy_is_no_proof_and_what_was_counted_is_named() -> None:
+    """Constants are loaded on that pipe, too: at 2 % or less nothing but a name shows that products run there."""
+    pipe, reason = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "not_plottable_reason"
+    row = one({pipe: 0.8, **FP32, **DRAM}, "tensor")
+    slight = "its tensor pipe is 0.8 % busy: operations of tensor cores cannot be excluded, and were not counted"
+    assert row[reason].startswith(f"{slight} (--precision fp32 or --precision all shows what was): collect")
+    counted = one({pipe: 0.8, **FP32, **DRAM})
+    assert counted["plottable"] and counted["warning"] == f"{slight}: this may not be its performance"
+    busy = one({pipe: 12.5, **FP32, **DRAM}, "tensor")
+    assert busy[reason].startswith("this kernel runs on the tensor cores")
+
+
 def test_golden_chart_value_roofs_and_own_value() -> None:
     row = one(GEMV, duration_ns=6750, cc="12.0")
     assert row["plottable"] and row["is_main"] and row["not_plottable_reason"] is None
@@ -206,7 +218,8 @@ def test_tensor_kernels_without_tensor_counts_are_not_placed(name: str, family: 
     assert {row["precision"] for row in main} == {"tensor"} and all(row["work_flop"] is None for row in main)
     assert not any(row["plottable"] for row in main) and all("--set roofline" in row["not_plottable_reason"] for row in main)
     (asked,) = [row for row in rows if row["precision"] == "fp32" and row["level"] == "dram"]
-    assert asked["plottable"] and not asked["is_main"] and "this is not its performance" in asked["warning"]
+    assert asked["plottable"] and not asked["is_main"]
+    assert asked["warning"].endswith(f"this {'may not be' if 1.5 in metrics.values() else 'is not'} its performance")
 
 
 @pytest.mark.parametrize(("name", "family", "metrics", "cautious"), [
