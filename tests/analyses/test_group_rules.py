@@ -49,7 +49,7 @@ def test_a_page_says_it_as_one_finding(tmp_path: Path) -> None:
     pipeline(tmp_path / "run", [300.0, 300.0, 300.0, 300.0])
     cards_of = cards(found(tmp_path / "run", "pipeline"))
     assert verdict(cards_of) == ["Pipeline stages: they wait for one another while their GPUs idle: stage 0 for 30.0 %, 1 for "
-                                 "30.0 %, 2 for 30.0 %, 3 for 30.0 % of its time: 1.200 ms of 4.000 ms, 30.0 %."]
+                                 "30.0 %, 2 for 30.0 %, 3 for 30.0 % of its time: 1.200 ms of 4.000 ms of all ranks, 30.0 %."]
 
 
 @pytest.mark.parametrize(("waits", "description"), [
