@@ -24,7 +24,7 @@ RUN = "simulated_resnet18_ddp"
 EXAMPLES: list[Exception] = [
     errors.NsightlensError("it failed"),
     errors.UsageError("there is no view x", subject="view", value="x", choices=["a", "b"], view="y"),
-    not_a_choice("headroom", "by", "layer", ["op", "step"]),
+    not_a_choice("run_difference", "by", "layer", ["op", "step"]),
     errors.ReadError("a.json", "cut", "Copy it again", "truncated"),
     errors.UnknownFormatError("a.txt", "text", "Leave it out"),
     errors.OverlapError("they overlap"),
@@ -46,9 +46,9 @@ def test_they_survive_pickling(error: Exception) -> None:
 
 
 def test_messages_are_made_of_the_attributes() -> None:
-    error = not_a_choice("headroom", "by", "layer", ["op", "step"])
-    assert str(error) == "headroom: by is one of op, step, not 'layer'"
-    assert (error.view, error.subject, error.value, error.choices) == ("headroom", "by", "layer", ("op", "step"))
+    error = not_a_choice("run_difference", "by", "layer", ["op", "step"])
+    assert str(error) == "run_difference: by is one of op, step, not 'layer'"
+    assert (error.view, error.subject, error.value, error.choices) == ("run_difference", "by", "layer", ("op", "step"))
     store = other_schema(Path("store"), 3, 12)
     assert str(store) == ("store: written with schema 3, this nsightlens has 12. "
                           "Rebuild it from its captures first: nsightlens refresh --store store")

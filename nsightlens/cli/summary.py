@@ -14,7 +14,10 @@ from nsightlens.cli.output import emit_page, output_options, store_option, views
 
 _MOST = 3  # runs with a page each; of more, the user chooses
 _MORE = ("nsightlens views", "nsightlens show NAME")
-_OF_TIMELINES = ("nsightlens show headroom (gains of faster kernels)", "nsightlens plot step_breakdown --output steps.png")
+_OF_TIMELINES = (
+    "nsightlens show headroom (gains of faster kernels)",
+    "nsightlens plot step_breakdown --output steps.png",
+)
 
 
 @click.command("summary")

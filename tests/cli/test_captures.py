@@ -1,4 +1,4 @@
-"""Captures given to summary, report and roofline: what is said of refused, missing and cut ones, and what comes next."""
+"""Captures given to commands that also read a store: what is said of refused, missing and cut ones, and what comes next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tests.cli.command_line import Done, run
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 REFUSED = {"cut.sqlite": b"SQLite format 3\0" + b"x" * 3000, "cut.ncu-rep": b"NVR\0" + b"x" * 60, "lfs.sqlite": LFS.encode(),
            "prices.csv": b"date,open,close\n1,2,3\n"}
-COMMANDS = (["summary"], ["summary", "-f", "json"], ["report", "-o", "report.html"], ["roofline"])
+COMMANDS = (
+    ["summary"], ["summary", "-f", "json"], ["report", "-o", "report.html"],
+    ["roofline"],
+)
 
 
 def _lines(done: Done) -> list[str]:
@@ -76,11 +79,15 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
     of_timeline, of_counters = (" ".join(run("summary", path).stderr.split()) for path in (timeline, counters))
     assert f"More: first nsightlens ingest '{timeline}', as these commands ask a store; then nsightlens views" in of_timeline
     assert f"More: first nsightlens ingest {counters}, as these" in of_counters
-    for command in ("show headroom", "plot step_breakdown"):
+    of_both = (
+        "show headroom",
+        "plot step_breakdown",
+    )
+    for command in of_both:
         assert command in of_timeline and command not in of_counters
     run("ingest", counters, "--store", tmp_path / "store")
     of_store = run("summary", "--store", tmp_path / "store").stderr
-    assert of_store.startswith("More: nsightlens views; ") and "headroom" not in of_store
+    assert of_store.startswith("More: nsightlens views; ") and "plot step_breakdown" not in of_store
     assert f"show --store {tmp_path / 'store'}" in of_store
 
 

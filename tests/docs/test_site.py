@@ -68,7 +68,7 @@ def test_the_gallery_shows_the_tabs_of_the_report_where_a_browser_is(
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name, _ in pictures)
     assert (tmp_path / "gallery" / "report.html").is_file() and (tabs.WITHOUT_BROWSER in page) is not there
     shown = {re.sub(r"gallery/report-|-(light|dark)\.png", "", name) for name, _ in pictures}
-    assert len(pictures) == 2 * len(shown) and ({"overview", "operators", "ranks", "roofline"} <= shown) is there
+    assert len(pictures) == 2 * len(shown) and ({"overview", "operators", "ranks", "modules"} <= shown) is there
 
 
 @pytest.mark.long
