@@ -24,11 +24,11 @@ nsightlens show step_breakdown    one of them""",
 
 They select rows of an answer, so that shares still refer to the whole run. Ranks and steps are numbers, lists or
 ranges: 3, 0,2 or 0-7. Each may come several times. nsightlens show also takes only_COLUMN=VALUE for every column of the
-view. A run, tool or rank that the store does not have is an error that names those that it has; another filter that
-leaves no row says what it could have been.
+view. A run, tool, rank or name that is not there is an error that names those that are, the closest first; filters that
+leave no row for another reason say why.
 
-nsightlens show kernel_by_rank --rank 0-3 --tool nsys
-nsightlens show busy_time only_device=0""",
+nsightlens show kernel_by_rank --rank 0-1 --tool nsys
+nsightlens show gpu_summary only_device=0""",
     "output": """Output
 
 Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
