@@ -40,9 +40,9 @@ Key = tuple[Any, Any]
 def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 
-    `table`: rows of the view `roofline`, whose durations are those under ncu, or of `true_roofline`, whose durations are those of
-    an undisturbed timeline (store.view("true_roofline", time="nsys") or "kineto"): then a bar shows the spread of the launches, and a thin arrow
-    comes from where ncu's own duration puts the kernel (small and pale).
+    `table`: rows of the view `roofline`, whose durations are those under ncu, or of `true_roofline`, whose durations are
+    undisturbed (store.view("true_roofline", time="nsys") or "kineto"): then a bar shows the spread of the launches, and a thin
+    arrow comes from where ncu's own duration puts the kernel (small and pale).
     `roofs`: 'ncu' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
     'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be plotted.
     """
