@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nsightlens.cli.colour import painted
 from nsightlens.names.distinct import printable, shortened
 from nsightlens.names.kernel_names import labels
-from nsightlens.views.figures import MISSING, duration, rate, size
+from nsightlens.views.figures import MISSING, counted, duration, rate, size
 
 GAP = "   "
 ROWS, WIDTH = 200, 120
@@ -310,14 +310,10 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
 def _missing(columns: Sequence[str], rows: int, width: int | None) -> list[str]:
     """Return what is not shown, by name, and how to see it."""
     names = ", ".join([*columns[:_NAMED], *(["…"] if len(columns) > _NAMED else [])])
-    parts = [f"{_count(len(columns), 'column')} ({names})"] if columns else []
-    parts += [_count(rows, "row")] if rows > 0 else []
+    parts = [f"{counted(len(columns), 'column')} ({names})"] if columns else []
+    parts += [counted(rows, "row")] if rows > 0 else []
     text = f"({' and '.join(parts)} more: --wide, or --format csv)"
     return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _decimals(values: list[object]) -> int | None:
