@@ -6,7 +6,7 @@ straggler (5 %): a rank that the others wait for in collectives, by straggler; s
 for longer than they do. slow_link (2 %): a process group whose collectives take longer than those of its peers, by
 communicator_summary; likewise. pipeline (10 %): the stages of pipelines wait for one another, by pipeline_bubbles; likewise.
 communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles, without what the
-rank waited for stragglers and in its pipeline. copies (10 %): copies that no kernel hides. data_loader (5 %): the
+rank waited for stragglers and in its pipeline. copies (10 %): copies not hidden by kernels. data_loader (5 %): the
 GPU idles while the host waits for input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): it
 idles until the next launch, of a kernel shorter than the at most 0.1 ms from launch to launch. host (20 %): the GPU idles, and
 none of these explains it. Of kernels, at most their time on the critical path to the last GPU work: fusion (15 %): elementwise,
@@ -107,10 +107,10 @@ SELECT * FROM _plugin_rules
 WHERE rule IN ({", ".join(f"'{rule}'" for rule in PLUGIN)}) ORDER BY ALL
 """
 _CAUSES: Mapping[str, Callable[[Process], int]] = {
-    "its host is late, and its GPU idles": lambda process: process.waits_for_host,
+    "its host is late and its GPU idles": lambda process: process.waits_for_host,
     "it waits for its data loader": lambda process: process.parts["data_loader"],
-    "it has more work, or a slower GPU, and computes": lambda process: process.parts["kernel"],
-    "it copies": lambda process: process.parts["memcpy"],
+    "it computes longer, with more work or a slower GPU": lambda process: process.parts["kernel"],
+    "it copies longer": lambda process: process.parts["memcpy"],
 }
 """Why a rank is late, and the time of its process that says so; ns."""
 
@@ -143,7 +143,7 @@ def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bo
     """Return that no rule fired, with what could be gained outside the kernels at most. is_doubtful: the capture has defects."""
     length = sum(process.length for process in processes)
     outside = length - sum(process.parts["kernel"] for process in processes)
-    verdict = "no rule finds more than its limit" if is_doubtful else "nothing is worth doing: no rule finds more than its limit"
+    verdict = "no rule exceeds its limit" if is_doubtful else "nothing stands out: no rule exceeds its limit"
     whole = "all ranks" if len({process.row["rank"] for process in processes} - {None}) > 1 else "all"
     return of_run(run, "nothing", whole, verdict, outside, length)
 
@@ -177,10 +177,10 @@ def _stragglers(
 
 
 def _late(row: Row, length: int, cause: str) -> Row:
-    last = f"the last in {row['times_last']} of {row['collectives']} matched collectives"
+    last = f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives"
     later = row["propagated_wait_ns"]
-    on = f"; {span(later)} of the waiting in later collectives, as its lateness went on into them" if later else ""
-    what = f"the other ranks wait for it: it is {last}{cause}{on}"
+    on = f"; {span(later)} of that wait is knock-on delay in later collectives" if later else ""
+    what = f"the other ranks wait for it: {last}{cause}{on}"
     return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", what, row["others_wait_ns"], length) | {
         "rank": row["rank"]}
 
@@ -211,7 +211,7 @@ def _cause(row: Row, processes: Sequence[Process]) -> str:
         return ""
     more = {name: sum(map(spent, mine)) - median(map(spent, others)) for name, spent in _CAUSES.items()}
     most = max(more, key=lambda name: more[name])
-    return f"; {most}: {span(more[most])} more than on the median of them" if 2 * more[most] >= row["caused_delay_ns"] else ""
+    return f"; {most}: {span(more[most])} more than the other ranks' median" if 2 * more[most] >= row["caused_delay_ns"] else ""
 
 
 def _communication(
@@ -224,7 +224,7 @@ def _communication(
                  "pipeline stages": bubbles.get(process.key, 0)}
         left_out = " and ".join(name for name, ns in waits.items() if ns)
         calls_only = process.row["tool"] == "nsys" and process.key not in with_kernels
-        for found in fired(process, "communication", "communication that no other work hides"
+        for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
             yield found | ({"more": "nsightlens show nvtx_summary"} if calls_only else {})
 
@@ -238,7 +238,7 @@ def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
         kinds = sorted(copies[process.key], key=lambda row: (-row["total_ns"], row["direction"]))
         total = sum(row["total_ns"] for row in kinds)
         named = "; ".join(_copied(row, total) for row in kinds[:2] if 100 * row["total_ns"] >= total)
-        yield from fired(process, "copies", f"copies that no kernel hides ({named})", process.parts["memcpy"])
+        yield from fired(process, "copies", f"copies not hidden by kernels ({named})", process.parts["memcpy"])
 
 
 def _copied(row: Row, total: int) -> str:
@@ -274,13 +274,13 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
                 named += idle
                 yield from _call(process, row, idle, waited.get((process.key, row["name"]), ""))
         rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
-                "code that was not recorded": process.parts["other"]}
+                "unrecorded code": process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
         if slow and exceeds(process, "tiny_kernels", between):
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
-        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, most of it in {most}", left):
+        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}", left):
             yield found | ({"more": _operators(process)} if most == "operators" else {})
 
 
@@ -292,7 +292,7 @@ def _operators(process: Process) -> str:
 
 def _call(process: Process, row: Row, idle: int, kinds: str) -> Iterator[Row]:
     """Yield that the GPU idles during the calls of one function. kinds: what the host waits for in them, where known."""
-    counted = f"{row['calls']:,} calls, the longest of" if row["calls"] > 1 else "one call of"
+    counted = f"{row['calls']:,} calls, the longest" if row["calls"] > 1 else "one call of"
     awaited = f", where the host waits for {_WAITED_FOR[kinds]}" if kinds in _WAITED_FOR else ""
     what = f"the GPU idles during {row['name']} ({counted} {span(row['longest_ns'])}){awaited}"
     for found in fired(process, "api_call", what, idle):

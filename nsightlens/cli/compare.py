@@ -65,8 +65,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
             ask_first(pages.values(), ranks_page.sections, "comparing")
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise NsightlensError("no run here has a timeline of two ranks or more, nor the records of two: nsightlens scan "
-                                  "RUN_DIR shows the ranks, and ingest --rank-pattern reads them from unusual file names")
+            raise NsightlensError("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the "
+                                  "ranks, and ingest --rank-pattern reads them from unusual file names")
         if form or output:
             emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections, "comparing"),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),

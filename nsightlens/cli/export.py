@@ -114,12 +114,12 @@ def flamegraph(
 def _without_stacks(weight: str, rows: int) -> str:
     """Return why there is nothing to draw, and what to do. rows: those of the view that a weight is of."""
     if weight == "host" and rows:
-        return "these stacks tell no host time (torch 1.8 to 1.10 recorded no calls of functions): take --weight gpu"
+        return "these stacks have no host time (torch 1.8 to 1.10 recorded no function calls): use --weight gpu"
     if not weight.startswith("cpu_samples"):
-        return "no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True"
+        return "none of the chosen captures has Python stacks: record with torch.profiler and with_stack=True"
     if rows:
         return "no CPU was sampled while a GPU of its process idled: --weight cpu_samples has all samples"
-    return "no capture that was chosen has CPU samples: record with nsys --sample=process-tree"
+    return "none of the chosen captures has CPU samples: record with nsys --sample=process-tree"
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:

@@ -120,7 +120,7 @@ def _kept(report: Report) -> list[str]:
     runs: dict[str, list[str]] = {}
     for run, path in report.kept:
         runs.setdefault(run, []).append(path.name)
-    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} recorded over since ({_some(names)})"
+    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} overwritten since ({_some(names)})"
             for run, names in runs.items()]
 
 

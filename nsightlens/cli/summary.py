@@ -89,4 +89,4 @@ def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
         return commands
     import shlex
 
-    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands ask a store; then {commands}"
+    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands need a store; then {commands}"

@@ -200,11 +200,11 @@ def _kept(path: Path, view: str) -> str:
     with Store(path) as store:
         found = store.kept(view)
     if found is None:
-        return f"{path}: computed when it is asked for"
+        return f"{path}: computed on demand"
     profiles, rows, seconds = found
     of = f"{profiles:,} profile{'' if profiles == 1 else 's'}"
     return (f"{path}: {rows:,} rows of {of}, computed at ingest in {seconds:.2f} s; "
-            "at default parameters they are read from there")
+            "queries with default parameters read them from there")
 
 
 def _list(entries: Sequence[tuple[str, str]], width: int) -> None:

@@ -981,7 +981,7 @@ class Asking:
         (2 %): a process group whose collectives take longer than those of its peers, by communicator_summary;
         likewise. pipeline (10 %): the stages of pipelines wait for one another, by pipeline_bubbles; likewise.
         communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles,
-        without what the rank waited for stragglers and in its pipeline. copies (10 %): copies that no kernel hides.
+        without what the rank waited for stragglers and in its pipeline. copies (10 %): copies not hidden by kernels.
         data_loader (5 %): the GPU idles while the host waits for input. api_call (10 %): the GPU idles during calls
         of one function. tiny_kernels (10 %): it idles until the next launch, of a kernel shorter than the at most 0.1
         ms from launch to launch. host (20 %): the GPU idles, and none of these explains it. Of kernels, at most their

@@ -71,7 +71,7 @@ def test_nothing_is_loaded_from_anywhere(page: str) -> None:
 def test_the_first_part_needs_no_script(page: str) -> None:
     static = page[: page.index('<script type="application/json"')]
     assert "simulated: no figure here was measured on a GPU" in static
-    assert "copies that no kernel hides" in static and "nsightlens show memory_op_summary" in static
+    assert "copies not hidden by kernels" in static and "nsightlens show memory_op_summary" in static
     for title in ("Step", "GPU busy", "Exposed communication", "GPU idle", "Findings", "Captured", "Diagnostics"):
         assert title in static
 
