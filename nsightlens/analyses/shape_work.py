@@ -153,7 +153,7 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
         return [Verdict(reason="an operator inside this one has counted")] * len(group)
     work = calls.work(place)
     unknown = Verdict(call_flop=work.flop, call_bytes=work.bytes, call_launches=len(group))
-    together = unknown._replace(reason=f"{len(group)} kernels do the work of one call together")
+    together = unknown._replace(reason=f"{len(group)} kernels share the work of one call")
     if len(group) == 1:
         busy = [True]
     elif work.kind == "stream":
@@ -207,7 +207,7 @@ def _verdict(known: Verdict, work: Work) -> Verdict:
     flop, size = (work.parts[0].flop, work.parts[0].bytes) if work.parts else (work.flop, work.bytes)
     reason = None
     if flop is None or size is None:
-        reason = "types of elements were not recorded" if work.reason is None or work.parts else work.reason
+        reason = "element types were not recorded" if work.reason is None or work.parts else work.reason
     definition = None if flop is None else f"from shapes: {work.definition}"
     return known._replace(formula=work.formula, work_flop=flop, minimal_bytes=size, work_definition=definition, reason=reason)
 

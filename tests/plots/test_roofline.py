@@ -152,7 +152,7 @@ def test_without_any_roof_there_is_no_picture() -> None:
     with pytest.raises(NsightlensError, match="no roof is known for any of these kernels: the report does not name its GPU"):
         draw(row(gpu=None, datasheet_gpu=None) | dict.fromkeys(ROOFS))
     figure = draw(row(0), row(1, gpu="Some GPU", datasheet_gpu=None) | dict.fromkeys(ROOFS))
-    assert len(figure.axes) == 1 and "1 points left out, of whose GPU no roof is known" in texts(figure)
+    assert len(figure.axes) == 1 and "1 points left out: no roof is known for their GPU" in texts(figure)
 
 
 def test_a_caution_stands_in_the_picture() -> None:
