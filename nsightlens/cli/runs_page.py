@@ -11,7 +11,7 @@ from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
 from nsightlens.cli.tables import Column
 from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, duration, share
-from nsightlens.views.run_sentences import alone, interval, signed
+from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
@@ -138,7 +138,8 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
     if of_two:
-        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary.")
+        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary."
+                    + ("" if rows[0]["unit"] == "per step" else f" {ONE_MORE}"))
     lines(said)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from nsightlens.views.figures import MISSING, duration
 
 Row = dict[str, Any]
+ONE_MORE = "To add one, capture the run again: nsightlens ingest AGAIN --run NAME."
 
 
 def sentences(row: Row, threshold_pct: float) -> list[str]:
@@ -22,7 +23,7 @@ def _of_runs(row: Row, threshold_pct: float) -> str:
     """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
     if row["low_ns"] is None:
         return ("undecided. One recording of each run does not show how the runs vary, so no change is certain, however large. "
-                f"It takes at least {row['needed']} recordings of each run.")
+                f"It takes at least {row['needed']} recordings of each run. {ONE_MORE}")
     within = f"95 % interval {interval(row)}"
     if row["verdict"] != "undecided":
         bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""

@@ -161,6 +161,22 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     assert "Whether the runs differ is undecided: one recording of each" in done.stdout
 
 
+def test_one_recording_of_each_the_page_says_how_to_add_another(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    for number, run in enumerate(("before", "after")):
+        kineto(tmp_path / run / "rank0.json", [("gemm", 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=number)
+    kineto(tmp_path / "again" / "rank0.json", [("gemm", 60e6 + 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=2)
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=store, jobs=1).close()
+
+    def said() -> str:
+        done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(store)], env={"COLUMNS": "100"})
+        return " ".join(done.stdout.split())
+
+    assert f"To add one, capture the run again: nsightlens ingest --store {store} AGAIN --run NAME." in said()
+    nl.ingest(tmp_path / "again", store=store, run="before", jobs=1).close()
+    assert "2 and 1 recordings" in said() and "To add one" not in said()
+
+
 def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> None:
     for run, duration in (("be fore", 10.0), ("after", 12.0), ("third", 13.0)):
         launches = [(f"kernel_{i}", 1000.0 * (20 * k + i), duration) for k in range(40) for i in range(14)]
