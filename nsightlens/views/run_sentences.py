@@ -29,7 +29,7 @@ def _of_runs(row: Row, threshold_pct: float) -> str:
         bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
         return f"{row['verdict']}{bound}; {within}."
     more = "" if row["needed"] is None else f" {row['needed']} recordings of each run would likely decide it."
-    return (f"undecided; {within}: these recordings could only have shown a change of {duration(row['smallest_ns'])} or more."
+    return (f"undecided; {within}: these recordings could have shown a change of {duration(row['smallest_ns'])} or more."
             + more)
 
 

@@ -371,7 +371,7 @@ def test_a_true_roofline_says_what_its_marks_and_roofs_are() -> None:
     shown = texts(draw(true_row(), true_row(1, time_grade="configuration")))
     for words in ("over the median duration of the launches in nsys (bars: 5th to 95th percentile)",
                   "Small pale marks with an arrow: the same over the duration under ncu", "by grade: launch, configuration",
-                  "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is not known)",
+                  "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is unknown)",
                   "DRAM, dram__bytes"):
         assert words in shown.replace("\n", " ")
     assert "median" not in texts(draw(row()))
