@@ -1,9 +1,9 @@
 """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a verdict.
 
-The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it, or for
-nobody. A straggler is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even
-share of all delay; always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last
-rank is unknown, with the uncertainty that hides it.
+The same figures as rank_skew, over the whole execution: each wait is charged once, to the rank that caused it, or to none. The
+rank with the largest caused_delay_ns is a straggler, as is every other rank with at least twice its even share of all delay,
+always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last rank is unknown, with the
+uncertainty that hides it.
 @scope run
 @alias get_potential_stragglers
 @topic ranks

@@ -1,6 +1,6 @@
--- Kernels by the call that launched them, per process, thread and device: the rows of `nsys stats cuda_kern_exec_sum`,
--- plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that were not recorded are
--- missing, so the kernel totals can be below those of kernel_summary.
+-- Kernels by the call that launched them, per process, thread and device: the rows of `nsys stats cuda_kern_exec_sum`, plus
+-- percentiles of the whole. kernel_launch_trace explains each time. Launches that were not recorded are missing, so the kernel
+-- totals can be below those of kernel_summary.
 -- @scope run
 -- @needs gpu_work
 -- @alias cuda_kern_exec_sum
