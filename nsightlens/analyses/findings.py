@@ -42,7 +42,7 @@ has no row: whether its GPU idled is unknown.
 @column what          What was seen.
 @column why           The likely cause, and what can be done.
 @column total_ns      How long; NULL where the rule is not about time.
-@column of_ns         Time that it is a share of: the steps or the capture of the process, or of all ranks.
+@column of_ns         The whole for share_pct: the steps or the capture of the process, or of all ranks.
 @column share_pct     total_ns as a share of of_ns, to one decimal; for rules of the plugin their own figure.
 @column limit_pct     Share above which the rule fires.
 @column confidence    high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool adds to it.

@@ -16,7 +16,7 @@ clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @assumes The program repeats the same work in the same order; otherwise ncu measures other launches than those chosen.
 @assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.
 @assumes The passes of a set, and the time of a pass and of a start, are guesses: none of the estimate was measured.
-@param  cover            Share of the GPU time of what can be measured, in percent, that the chosen configurations have together.
+@param  cover            Share of the measurable GPU time, in percent, that the chosen configurations cover together.
 @param  which_run        Only this run.
 @param  which_rank       The rank to plan for; NULL: the lowest.
 @param  metric_set       Set of counters: minimal, basic, roofline, detailed or full.
@@ -31,7 +31,7 @@ clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @column launch_count     Launches that are measured.
 @column configurations   Launch configurations that these stand for.
 @column total_ns         GPU time of these configurations in the run's process.
-@column time_pct         Its share of the time of what can be measured, to one decimal.
+@column time_pct         Its share of the measurable GPU time, to one decimal.
 @column passes           Passes per launch, estimated.
 @column estimated_s      Seconds that the start takes, estimated.
 @column fits             Whether it is within the budget.

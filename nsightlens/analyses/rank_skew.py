@@ -23,7 +23,7 @@ the cause is undecided).
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
 @column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.

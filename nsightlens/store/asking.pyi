@@ -747,12 +747,12 @@ class Asking:
         run are pooled. Calls wait for work in the same list, so totals are not wall time.
 
         Parameters:
-            with_calls: Whether API calls are in the list, and in what the shares are of.
+            with_calls: Whether the list and the shares include API calls.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: Profiler: nsys or kineto. Never add them up: they saw the same work.
-            time_pct: Share of the summed time of all that is in the list of this run and tool, to one decimal.
+            time_pct: Share of the summed time of this run and tool's list, to one decimal.
             total_ns: Sum of duration_ns.
             instances: Calls, kernels or memory operations.
             avg_ns: Mean duration, to one decimal.
@@ -1008,7 +1008,7 @@ class Asking:
             what: What was seen.
             why: The likely cause, and what can be done.
             total_ns: How long; NULL where the rule is not about time.
-            of_ns: Time that it is a share of: the steps or the capture of the process, or of all ranks.
+            of_ns: The whole for share_pct: the steps or the capture of the process, or of all ranks.
             share_pct: total_ns as a share of of_ns, to one decimal; for rules of the plugin their own figure.
             limit_pct: Share above which the rule fires.
             confidence: high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool
@@ -1572,7 +1572,7 @@ class Asking:
             thread: OS thread id of the caller.
             device: Device ordinal within the process.
             instances: Kernels.
-            queued: Kernels that began after the call had ended; what the queue times are of.
+            queued: Kernels that began after the call had ended; the queue times are theirs.
             total_avg_ns: Mean of the whole: call, queue and kernel; to one decimal, as all means.
             total_median_ns: Median of the whole.
             total_min_ns: Shortest.
@@ -2437,8 +2437,7 @@ class Asking:
         last launch.
 
         Parameters:
-            cover: Share of the GPU time of what can be measured, in percent, that the chosen configurations have
-                together.
+            cover: Share of the measurable GPU time, in percent, that the chosen configurations cover together.
             which_run: Only this run.
             which_rank: The rank to plan for; NULL: the lowest.
             metric_set: Set of counters: minimal, basic, roofline, detailed or full.
@@ -2455,7 +2454,7 @@ class Asking:
             launch_count: Launches that are measured.
             configurations: Launch configurations that these stand for.
             total_ns: GPU time of these configurations in the run's process.
-            time_pct: Its share of the time of what can be measured, to one decimal.
+            time_pct: Its share of the measurable GPU time, to one decimal.
             passes: Passes per launch, estimated.
             estimated_s: Seconds that the start takes, estimated.
             fits: Whether it is within the budget.
@@ -3192,8 +3191,8 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
-                may have.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what was or may be
+                inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
             others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
@@ -3239,7 +3238,7 @@ class Asking:
             verdict: missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot
                 tell.
             traced: Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
-            collectives: Its collectives of which another rank's time is known, too.
+            collectives: Its collectives that have a known time on another rank, too.
             unmatched: Its other records: of no known time, or of no other rank.
             times_last: Collectives in which the other ranks waited for it.
             caused_delay_ns: How much earlier these would have ended without it: its lags behind the second last.
@@ -3975,8 +3974,8 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
-                may have.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what was or may be
+                inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
             others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in

@@ -8,7 +8,7 @@
 -- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
--- @assumes A launch in time, and a gap below kernel_wait_below_ns, is the GPU's own overhead: the limit is HTA's, no measurement.
+-- @assumes After a launch in time, a gap below kernel_wait_below_ns is GPU overhead: the limit is HTA's, not measured.
 -- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @param  per                   'stream', 'device' or 'process': whose gaps.
 -- @param  kernel_wait_below_ns  Gaps shorter than this, in ns, are kernel wait where the launch was in time.

@@ -14,7 +14,7 @@
 -- @column thread           OS thread id of the caller.
 -- @column device           Device ordinal within the process.
 -- @column instances        Kernels.
--- @column queued           Kernels that began after the call had ended; what the queue times are of.
+-- @column queued           Kernels that began after the call had ended; the queue times are theirs.
 -- @column total_avg_ns     Mean of the whole: call, queue and kernel; to one decimal, as all means.
 -- @column total_median_ns  Median of the whole.
 -- @column total_min_ns     Shortest.

@@ -24,7 +24,7 @@
 -- @column verdict            missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot
 --                            tell.
 -- @column traced             Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
--- @column collectives        Its collectives of which another rank's time is known, too.
+-- @column collectives        Its collectives that have a known time on another rank, too.
 -- @column unmatched          Its other records: of no known time, or of no other rank.
 -- @column times_last         Collectives in which the other ranks waited for it.
 -- @column caused_delay_ns    How much earlier these would have ended without it: its lags behind the second last.
