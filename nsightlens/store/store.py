@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -24,7 +25,7 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
+from nsightlens.store import answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
@@ -93,6 +94,7 @@ class Store(Asking):
         self._folder_of_views = views
         self.older_schema: int | None = None
         self._own = folder.load(views)
+        self._values: dict[str, list[Any]] = {}
         self._connect(_AT_FIRST)
         self._fence()
 
@@ -154,6 +156,12 @@ class Store(Asking):
         """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
 
+    def values_of(self, column: str) -> list[Any]:
+        """Return the values that the store has of run, rank, step, tool, family or kernel (short names)."""
+        if column not in self._values:
+            self._values[column] = filter_values.values(self.sql, column)
+        return self._values[column]
+
     def kept(self, view: str) -> tuple[int, int, float] | None:
         """Return for how many profiles a view's rows at default parameters were computed at ingest, how many they are, and the
         seconds that they took; None where the view is computed when it is asked for."""
@@ -173,7 +181,10 @@ class Store(Asking):
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         began = time.monotonic()
+        filter_values.confirm_of(self, view, asked)
         table = self._answer(view, asked)
+        if not table.num_rows:
+            filter_values.confirm_in(self, view, given, parameters)
         _LOG.info("view %s %s: %d rows in %.3f s", view.name, asked or "", table.num_rows, time.monotonic() - began)
         self._check_books(view, asked, table)
         return table
@@ -205,11 +216,14 @@ class Store(Asking):
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
+            filter_values.confirm_of(self, view, asked)
             with Store(self.path, self._folder_of_views, _STREAMED) as other:
                 query, values = registry.query(view, asked, None)
                 found = other._stream(query, values)
                 first = next(found, None)
                 if first is not None:
+                    if not first.num_rows:
+                        filter_values.confirm_in(self, view, given, parameters)
                     yield first
                     yield from found
                     return

@@ -115,4 +115,4 @@ def test_topics_fit_the_width(monkeypatch: pytest.MonkeyPatch, topic: str, width
     monkeypatch.setenv("COLUMNS", "160")
     assert text.split() == run("help", topic).stdout.split()
     if topic == "filters":
-        assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-3 --tool nsys" in examples
+        assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-1 --tool nsys" in examples

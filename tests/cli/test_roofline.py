@@ -97,6 +97,13 @@ def test_how_a_name_was_understood_is_said(store: Path) -> None:
     assert "ncu profiled no kernel like 'zonk'" in refused(store, "--kernel", "zonk")
 
 
+@pytest.mark.parametrize("asked", [["zonk"], ["^zonk", "--regex"], ["zonk", "--time", "kineto"]])
+def test_a_kernel_that_is_not_there_is_a_usage_error_that_names_those_that_are(store: Path, asked: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"similar names: .*copy_kernel") as caught:
+        ask(store, "--kernel", *asked)
+    assert caught.value.subject == "kernel" and "copy_kernel" in caught.value.choices
+
+
 def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(tmp_path: Path) -> None:
     none = {name: (unit, "0" if "op_f" in name and "peak" not in name else value) for name, (unit, value) in COUNTERS.items()}
     for number, (name, us, counters) in enumerate((("a", "5.00", COUNTERS), ("b", "20.00", none), ("c", "10.00", COUNTERS))):
