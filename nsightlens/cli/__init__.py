@@ -69,6 +69,7 @@ class _Lazy(click.Group):
             return None
         found = import_module(f"nsightlens.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(found, click.Command)
+        messages.everywhere(found, [option for option in self.params if isinstance(option, click.Option) and option.expose_value])
         return found
 
     def resolve_command(
@@ -104,12 +105,12 @@ def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | No
     nsightlens ingest runs/base           read nsys, ncu and PyTorch captures of all ranks
     nsightlens summary                    the page to read first
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
-    nsightlens show headroom              the largest possible gains
+    nsightlens show headroom              where the most time could be saved
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
     messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error. --quiet, --verbose, --log-file and --debug
-    go before the command: nsightlens --verbose ingest runs/base
+    work with every command: nsightlens --verbose ingest runs/base
     """
     messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 

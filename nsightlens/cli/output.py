@@ -76,7 +76,7 @@ def format_options(function: _T) -> _T:
 def output_options(function: _T) -> _T:
     """Add --format, --output and --wide."""
     function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="Write to a file; its extension sets the format.")(function)
+                            help="Write to FILE.csv, .json, .parquet or .txt (the table).")(function)
     return format_options(function)
 
 
@@ -180,12 +180,13 @@ def check_ending(output: Path, endings: Sequence[str]) -> None:
 
 def format_of(output: Path | None) -> str:
     """Return the format that a file's extension sets; without a file, a table. Raises UsageError for an unknown extension."""
-    if output is None or output.suffix == ".txt":
+    ending = "" if output is None else output.suffix.lower()
+    if output is None or ending == ".txt":
         return "table"
-    if output.suffix[1:] not in FORMATS:
+    if ending[1:] not in FORMATS:
         raise UsageError(f"{output}: unknown extension; use .csv, .json, .parquet or .txt, or give --format",
                          subject="format", value=output.suffix, choices=FORMATS)
-    return output.suffix[1:]
+    return ending[1:]
 
 
 def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None) -> None:

@@ -254,7 +254,7 @@ def test_rows_that_are_not_placed_are_counted_not_drawn() -> None:
 def test_nothing_to_place_says_why() -> None:
     with pytest.raises(NsightlensError, match="collect more"):
         draw(row(plottable=False, not_plottable_reason="collect more"))
-    with pytest.raises(NsightlensError, match="there are no rows"):
+    with pytest.raises(NsightlensError, match="there are no rows; where ncu counted nothing, true_roofline"):
         plots.roofline(pa.Table.from_pylist([row()]).slice(0, 0))
 
 
