@@ -23,7 +23,7 @@ nsightlens show step_breakdown    one of them""",
     "filters": """Filters: --run, --rank, --step, --tool, --family
 
 They select rows of the result; shares still refer to the whole run. Ranks and steps are numbers, lists or ranges: 3, 0,2
-or 0-7. Each filter may be repeated. nsightlens show also takes only_COLUMN=VALUE for every column of the view. For an
+or 0-7. Each filter may be repeated. The command show also takes only_COLUMN=VALUE for every column of the view. For an
 unknown run, tool, rank or name, an error lists the known ones, the closest first. If filters leave no rows for another
 reason, a message says why.
 
