@@ -59,10 +59,10 @@ def views_option(function: _T) -> _T:
 def executor_options(function: _T) -> _T:
     """Add --executor, --scheduler and --scheduler-file."""
     function = click.option("--scheduler-file", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="The file that dask scheduler --scheduler-file wrote.")(function)
-    function = click.option("--scheduler", default=None, metavar="ADDRESS", help="Dask's scheduler, say tcp://node1:8786.")(function)
+                            help="The file written by dask scheduler --scheduler-file.")(function)
+    function = click.option("--scheduler", default=None, metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://node1:8786.")(function)
     return click.option("--executor", type=click.Choice(["processes", "dask", "mpi"]), default="processes", show_default=True,
-                        help="Where captures are read: in processes here, by Dask's workers, or by the ranks of an MPI "
+                        help="What reads the captures: processes on this machine, Dask workers, or the ranks of an MPI "
                         "job.")(function)
 
 

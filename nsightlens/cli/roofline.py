@@ -172,7 +172,7 @@ def _report_clock(table: pa.Table) -> None:
                 clocks[row["roof_clock_source"]].add(f"{row['roof_clock_hz'] / 1e9:.3g}")
         for name, hz in clocks.items():
             span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
-            unknown = "" if name.startswith("sampled") else "; the clock during the launches is not known"
+            unknown = "" if name.startswith("sampled") else "; the clock during the launches is unknown"
             say(f"roofs at the {name}, {span} GHz{unknown}")
 
 
@@ -378,7 +378,7 @@ def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
     reasons = dict.fromkeys(row["datasheet_source"] for row in rows if " not used: it has " in (row["datasheet_source"] or ""))
     named = dict.fromkeys(row["gpu"] for row in rows if row["gpu"] and "; forced" not in (row["datasheet_source"] or ""))
     texts = [*reasons, *(f"{gpu} not used: the report's GPU is named, {name}" for name in named)]
-    hint = "; --force-gpu takes it all the same"
+    hint = "; --force-gpu uses it anyway"
     if texts and all(row["datasheet_gpu"] is None for row in rows):
         raise UsageError(f"--gpu {'; '.join(texts)}{hint}")
     for text in texts:

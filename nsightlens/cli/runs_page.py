@@ -95,7 +95,7 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     first = rows[0]
     said = [f"Books: {counted(len(rows), 'item')} sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change "
             f"from {first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
-            "No steps were recorded in both runs: these are shares of what was captured, in points, and no step time."]
+            "No steps were recorded in both runs: these are shares of the captured time, in points, not step times."]
     idle = [row for row in rows if row["kind"] == "idle"]
     base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
     shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
@@ -139,7 +139,7 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
     if of_two:
-        said.append("Whether the runs differ is undecided: one recording of each shows nothing of how they vary."
+        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary."
                     + ("" if rows[0]["unit"] == "per step" else f" {ONE_MORE}"))
     lines(said)
 

@@ -34,10 +34,10 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     alone = [line for name, value in others.items() if name.startswith(_ONE) and value is not None
              for line in _not_there(store, name.removeprefix(_ONE), _several(value), filters.get("run"))]
     if alone or not filters:
-        return alone or [f"{view.name} is empty: nothing in these captures is what it lists. {view.summary}"]
+        return alone or [f"{view.name} is empty: these captures hold nothing that it lists. {view.summary}"]
     rows = values_in(store, view, others, filters)
     if not rows:
-        return [f"{view.name} is empty without the filters, too: nothing in these captures is what it lists. {view.summary}"]
+        return [f"{view.name} is empty without the filters, too: these captures hold nothing that it lists. {view.summary}"]
     said = [line for column, wanted in filters.items() if column != "run"
             for line in _none_of(column, wanted, _of_runs(rows, filters.get("run")))]
     shown = ", ".join(f"{column} {', '.join(sorted(wanted))}" for column, wanted in filters.items())

@@ -255,8 +255,8 @@ def _note(rows: list[Row], panels: Iterable[list[Row]], left_out: int, roofless:
     absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in plottable})
     facts = [
         f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be plotted" if absent else "",
-        f"{left_out} points left out, whose level counts other bytes" if left_out else "",
-        f"{roofless} points left out, of whose GPU no roof is known" if roofless else "",
+        f"{left_out} points left out: their level counts other bytes" if left_out else "",
+        f"{roofless} points left out: no roof is known for their GPU" if roofless else "",
     ]
     text = "; ".join(filter(None, facts))
     lines += [text[0].upper() + text[1:] + "."] if text else []

@@ -143,7 +143,7 @@ class Store(Asking):
         try:
             found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
         except duckdb.Error as exc:
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not a store of nsightlens",
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not an nsightlens store",
                              self.path) from exc
         version = found[0] if found else 0
         if version > SCHEMA_VERSION:
@@ -325,7 +325,7 @@ class Store(Asking):
             if self.older_schema is not None:
                 raise self._files_only() from exc
             if isinstance(exc, duckdb.OutOfMemoryException):
-                raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
+                raise UsageError(f"this query needs more memory than is available ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
 
@@ -335,7 +335,7 @@ class Store(Asking):
 
     def _lift_the_bound(self) -> None:
         """Let DuckDB take what it takes by itself: its settings are locked, so that takes another connection."""
-        _LOG.info("a question needs more than %s", _AT_FIRST)
+        _LOG.info("a query needs more than %s", _AT_FIRST)
         fenced = self._fenced
         self._connection.close()
         self._connect(None)
@@ -356,7 +356,7 @@ class Store(Asking):
         name = view.name
         if view.sql:
             return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
-        return (f"{name} is computed in Python, where SQL cannot ask for it: nsightlens show {name} --output {name}.parquet "
+        return (f"{name} is computed in Python, out of reach of SQL: nsightlens show {name} --output {name}.parquet "
                 f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
 
     def _broken_part(self, error: Exception) -> str | None:
@@ -365,7 +365,7 @@ class Store(Asking):
         if part is None:
             return None
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:
-            return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
+            return f"{part}: gone, because the store was rewritten since it was opened. Open it again"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]

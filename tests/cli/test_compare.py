@@ -91,10 +91,10 @@ def test_who_waits_longest_is_not_called_slowest(tmp_path: Path) -> None:
     nl.ingest(DLRM, store=tmp_path / "store").close()
     page = compared(tmp_path / "store", 120).stdout
     _, _, balance = page.partition("Most imbalanced GPU time")
-    rows, said, _ = balance.partition("Communication, waiting included")
+    rows, said, _ = balance.partition("Communication, including waits")
     assert "slowest rank" in rows and "elementwise" in rows
     assert "collective" not in rows and "record_param_comms" not in rows
-    assert said and "1.746 ms to 11.34 ms, the most on rank 1. The rank that spends most time in it waits" in " ".join(
+    assert said and "1.746 ms to 11.34 ms, the most on rank 1. The rank with the most communication time waits" in " ".join(
         balance.split())
 
 
@@ -126,7 +126,7 @@ def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing
         exchange(tmp_path / "run" / f"{number}.json", number % 2, pid=70 + number)
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
-    assert "It is not known who was late: no collective could be matched across the ranks." in done.stdout
+    assert "Cannot tell who was late: no collective could be matched across the ranks." in done.stdout
     assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
     assert "24 communication kernels, 100.0 % of communication time, could not be matched." in done.stdout
 
@@ -204,7 +204,7 @@ def test_two_runs_as_data(two: Path) -> None:
 
 def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two)], env={"COLUMNS": "100"})
-    assert "Shares of the captured time, by family" in done.stdout and "no step time" in " ".join(done.stdout.split())
+    assert "Shares of the captured time, by family" in done.stdout and "not step times" in " ".join(done.stdout.split())
     assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
     assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line

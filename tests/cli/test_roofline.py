@@ -320,7 +320,7 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
     assert [float(row[name]) for name in ("duration_us", "p5_us", "p95_us", "gflop_per_s", "ncu_gflop_per_s")] == [
         TIMED, TIMED, TIMED, pytest.approx(5e6 / TIMED / 1e3), 500.0]
     assert row["roof_clock"] == "1 GHz, under ncu"
-    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is not known" in done.stderr
+    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is unknown" in done.stderr
 
 
 def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def plain(shared: Shared) -> Path:
     (["memory_curve"], "no allocations were recorded: record with the PyTorch profiler and profile_memory=True"),
     (["roofline"], "roofline is empty: no counters were captured: record with ncu"),
     (["straggler"], "straggler is empty: only one rank is known"),
-    (["kernel_overruns"], "nothing in these captures is what it lists. Kernels whose duration cannot be true"),
+    (["kernel_overruns"], "these captures hold nothing that it lists. Kernels whose duration cannot be true"),
 ])
 def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
     done = run("show", *asked, "--store", plain)
@@ -44,7 +44,7 @@ def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
 
 @pytest.mark.parametrize(("view", "tables", "why"), [
     ("module_summary", {"frames": [{"run": "r", "tool": "kineto", "frame_id": 0, "name": "a.py(1): f"}]},
-     "the trace has Python stacks, but no modules: PyTorch of that version wrote none, or no nn.Module ran"),
+     "the trace has Python stacks, but no modules: that version of PyTorch wrote none, or no nn.Module ran"),
     ("mpi_call_summary", {"ranges": [{"run": "r", "tool": "nsys", "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send"}]},
      "calls of MPI were recorded as NVTX ranges: nsightlens show nvtx_summary"),
 ])
