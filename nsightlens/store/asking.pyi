@@ -1212,8 +1212,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which operator each kernel of a replayed CUDA graph came from. The calls recorded while the graph was captured
-        (in a separate trace, as SGLang and vLLM write them, or in the same trace) are paired with the work of its
-        replays, one by one. A row is a node of a graph; graphs are distinguished by the kinds and names of their
+        are paired with the work of its replays, one by one. They may be in a separate trace, as SGLang and vLLM write
+        it, or in the same one. A row is a node of a graph; graphs are distinguished by the kinds and names of their
         nodes. A capture fits if it made the same number of kernels, copies and sets in the same order. Several may
         fit (captures for several batch sizes): columns on which they disagree are NULL. Work of graphs that no
         capture fits has rows without an operator.
@@ -1329,10 +1329,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Why streams (or GPUs, or processes) were idle, per capture window: HTA's idle time breakdown, exact to the ns.
-        A gap is host wait if the next work was launched only after the gap began (the CPU was late), kernel wait if
-        it was launched in time and the gap is short, other if the gap is long (mostly waits for events of other
-        streams), and unlinked if the launching call was not recorded. A gap ends with the next work of the stream,
-        device or process; overlapping work leaves no gap. ncu has no timeline, so no rows.
+        A gap is host wait if the next work was launched only after the gap began: the CPU was late. If it was
+        launched in time, a short gap is kernel wait and a long one is other (mostly waits for events of other
+        streams). A gap is unlinked if the launching call was not recorded. A gap ends with the next work of the
+        stream, device or process; overlapping work leaves no gap. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'stream', 'device' or 'process': whose gaps.
@@ -1840,11 +1840,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The cost of launches, per process: three rows, for the duration of the launch calls, the duration of the work
-        they launched, and the delay from the end of the call to the start of the work (0 where it began earlier).
-        HTA's launch statistics: calls longer than the cutoff, work shorter than its own call, long delays. A graph
-        launch is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline, so no
-        rows.
+        """The cost of launches, per process: three rows, for the duration of the launch calls, that of the work they
+        launched, and the delay from the end of the call to the start of the work (0 if it began earlier). HTA's
+        launch statistics: calls longer than the cutoff, work shorter than its own call, long delays. A graph launch
+        is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline, so no rows.
 
         Parameters:
             long_call_ns: A call longer than this, in ns, is an outlier.
@@ -3265,9 +3264,9 @@ class Asking:
         while operators that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on
         several GPUs. More kernels count as communication, and more names as tensor cores, than in the plugin: see
         step_breakdown, gpu_summary. The rules of nsys cover the time from the first to the last GPU work of the
-        process: calls for asynchronous copies of pageable memory, for synchronous copies and for sets of host memory
-        (1 % each, summed over threads), synchronising calls while no work ran on the GPU (1 %), gaps of 500 ms or
-        more, chunks of a 30th in which a GPU works less than half of the time (10 %).
+        process. Four fire at 1 % of it: calls for asynchronous copies of pageable memory, for synchronous copies and
+        for sets of host memory (summed over threads), and synchronising calls while no work ran on the GPU. Two more
+        are gaps of 500 ms or more, and chunks of a 30th in which a GPU works less than half of the time (10 %).
 
         Columns:
             run: Run (one workload in one configuration).

@@ -1,7 +1,7 @@
 -- Why streams (or GPUs, or processes) were idle, per capture window: HTA's idle time breakdown, exact to the ns. A gap is host
--- wait if the next work was launched only after the gap began (the CPU was late), kernel wait if it was launched in time and
--- the gap is short, other if the gap is long (mostly waits for events of other streams), and unlinked if the launching call
--- was not recorded. A gap ends with the next work of the stream, device or process; overlapping work leaves no gap. ncu has no
+-- wait if the next work was launched only after the gap began: the CPU was late. If it was launched in time, a short gap is
+-- kernel wait and a long one is other (mostly waits for events of other streams). A gap is unlinked if the launching call was
+-- not recorded. A gap ends with the next work of the stream, device or process; overlapping work leaves no gap. ncu has no
 -- timeline, so no rows.
 -- @scope profile
 -- @alias get_idle_time_breakdown

@@ -1,8 +1,8 @@
--- Which operator each kernel of a replayed CUDA graph came from. The calls recorded while the graph was captured (in a
--- separate trace, as SGLang and vLLM write them, or in the same trace) are paired with the work of its replays, one by one. A
--- row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits if it made the same
--- number of kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): columns on which
--- they disagree are NULL. Work of graphs that no capture fits has rows without an operator.
+-- Which operator each kernel of a replayed CUDA graph came from. The calls recorded while the graph was captured are paired
+-- with the work of its replays, one by one. They may be in a separate trace, as SGLang and vLLM write it, or in the same one.
+-- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits if it made the
+-- same number of kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): columns on
+-- which they disagree are NULL. Work of graphs that no capture fits has rows without an operator.
 -- @scope run
 -- @needs api_calls
 -- @requires _graph_captures, api_calls, kernels, memory_ops, processes

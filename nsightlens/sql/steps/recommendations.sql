@@ -4,9 +4,9 @@
 -- 90 % of the device; a GPU with tensor cores that no kernel uses, while operators that could use them launch kernels;
 -- DistributedDataParallel without NCCL, DataParallel on several GPUs. More kernels count as communication, and more names as
 -- tensor cores, than in the plugin: see step_breakdown, gpu_summary. The rules of nsys cover the time from the first to the
--- last GPU work of the process: calls for asynchronous copies of pageable memory, for synchronous copies and for sets of host
--- memory (1 % each, summed over threads), synchronising calls while no work ran on the GPU (1 %), gaps of 500 ms or more,
--- chunks of a 30th in which a GPU works less than half of the time (10 %).
+-- last GPU work of the process. Four fire at 1 % of it: calls for asynchronous copies of pageable memory, for synchronous
+-- copies and for sets of host memory (summed over threads), and synchronising calls while no work ran on the GPU. Two more are
+-- gaps of 500 ms or more, and chunks of a 30th in which a GPU works less than half of the time (10 %).
 -- @scope run
 -- @requires _plugin_rules, _nsys_rules
 -- @assumes The limits are the TensorBoard plugin's; those for nsys's rules, which list everything, are ours. An empty list does
