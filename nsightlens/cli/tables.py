@@ -186,14 +186,14 @@ def _column(name: str, values: list[object], is_text: bool, style: Style) -> Col
 
 def _read_in_units(names: Sequence[str], columns: Sequence[Column]) -> None:
     """Let headers go without the unit that their cells have: total_ns is total, step_ns beside step is step time, and
-    achieved_flop_per_s is achieved, where no other column is."""
+    achieved_flop_per_s is achieved, or achieved_flop beside achieved_bytes_per_s."""
     short = {name: _without_unit(name) for name in names}
     for name, column in zip(names, columns, strict=True):
         taken = [*names, *(other for key, other in short.items() if key != name)]
         if name.endswith("_ns") and not name.endswith(_MOMENTS):
             column.shown_as = f"{short[name]} time" if short[name] in names else short[name]
-        elif not name.endswith("_ns") and short[name] not in taken:
-            column.shown_as = short[name]
+        elif short[name] != name and not name.endswith("_ns"):
+            column.shown_as = name.removesuffix("_per_s") if short[name] in taken else short[name]
 
 
 def _without_unit(name: str) -> str:
