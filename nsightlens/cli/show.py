@@ -74,7 +74,9 @@ def command(
             names = ids_last([name for name, _ in found.columns])
         shown = _limited(_arranged(tables, names, _order(sort, found)), limit)
         first = () if columns else found.first
-        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first) and limit != 0:
+        sums = () if columns else [(book.total, [part for _, part in book.parts]) for book in found.balances
+                                   if not book.per and all(sign > 0 for sign, _ in book.parts)]
+        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first, sums=sums) and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))
 

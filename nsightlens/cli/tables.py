@@ -7,8 +7,9 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nsightlens.cli.colour import painted
 from nsightlens.names.distinct import printable, shortened
@@ -94,7 +95,7 @@ class Style:
 
     units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
     left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
-    that ask for attention have one, and nothing else in the table can steer a terminal.
+    that ask for attention have one, and nothing else in the table can steer a terminal. sums: columns that are the sum of others.
     """
 
     width: int | None = None
@@ -104,6 +105,7 @@ class Style:
     rows: int = ROWS
     of: int = 0
     colour: bool = False
+    sums: Sequence[tuple[str, Sequence[str]]] = ()
 
 
 def ids_last(names: Sequence[str]) -> list[str]:
@@ -150,7 +152,7 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
             least = _VERDICTS.get(column.name, _NARROW_NAME)
             column.shortest = max(least, width // 3) if column.name in _KERNELS else least
         columns, above = _lift(columns, width)
-        columns = _fit(columns, width, style.first)
+        columns = _with_rest(columns, dict(zip(names, zip(*shown, strict=True), strict=True)) if shown else {}, width, style)
     left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]
     for column in columns:
         column.width = column.width or column.natural()
@@ -163,6 +165,28 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         lines.append("(no rows)")
     alike = _alike(above, width or WIDTH)
     return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width)]) + "\n"
+
+
+def _with_rest(columns: list[Column], values: Mapping[str, Sequence[Any]], width: int, style: Style) -> list[Column]:
+    """Return the columns that fit; where parts of a total have no room, the column `rest` has their sum: parts add up."""
+    kept = _fit(columns, width, style.first)
+    for total, parts in style.sums:
+        left_out: list[str] = []
+        while values and total in (there := {c.name for c in kept}) and len(there.intersection(parts)) > 1:
+            more = [part for part in parts if part not in there and part not in left_out]
+            if not more:
+                break
+            left_out += more
+            if len(left_out) == 1:
+                kept = _fit(columns, width, (*left_out, *style.first))
+                continue
+            sums = [None if None in row else sum(row) for row in zip(*(values[part] for part in left_out), strict=True)]
+            others = [c for c in columns if c.name not in left_out]
+            at = 1 + max(place for place, c in enumerate(others) if c.name in parts)
+            rest = _column(f"rest_{total.rpartition('_')[2]}", sums, is_text=False, style=style)
+            rest.shown_as = "rest"
+            kept = _fit([*others[:at], rest, *others[at:]], width, (rest.name, *style.first))
+    return kept
 
 
 def _column(name: str, values: list[object], is_text: bool, style: Style) -> Column:

@@ -136,6 +136,18 @@ def test_of_many_columns_some_are_named() -> None:
     assert "column_39" not in text and re.search(r"\((\d\d) columns \(.*…\) more:", " ".join(text.split()))
 
 
+def test_parts_without_room_are_summed_up_so_that_parts_add_up() -> None:
+    names = ("step", "step_ns", "one_ns", "two_ns", "three_ns", "four_ns")
+    rows = [(1, 10_000, 4000, 3000, 2000, 1000), (2, 7000, 7000, 0, None, 0)]
+    books = [("step_ns", names[2:])]
+    style = Style(55, units=True, first=names, sums=books)
+    narrow = render(names, rows, (False,) * 6, style).splitlines()
+    assert narrow[0].split() == ["step", "step", "time", "one", "two", "rest"]
+    assert narrow[2].split() == ["1", "10.00", "µs", "4.000", "µs", "3.000", "µs", "3.000", "µs"]
+    assert narrow[3].split()[-1] == "–", "a part is unknown"
+    assert "rest" not in render(names, rows, (False,) * 6, Style(120, units=True, first=names, sums=books)).splitlines()[0]
+
+
 def test_a_rate_alone_in_the_table_needs_no_unit_in_its_header() -> None:
     names = ("name", "achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s")
     text = render(names, [("a", 1e9, 2e9, 3e9)], (True, False, False, False), Style(120, units=True))
