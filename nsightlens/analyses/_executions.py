@@ -36,7 +36,8 @@ FROM ({_NUMBERED}) ORDER BY kind
 _KERNELS = f"""
 WITH kinds AS MATERIALIZED ({_NUMBERED})
 SELECT n.kind, k.kernel_id, k.start_ns + coalesce(n.origin_epoch_ns, 0) AS start_ns,
-    k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible, k.group_seq, k.step
+    k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible,
+    greatest(coalesce(k.group_seq, -1), -1) AS number, k.step
 FROM _collective_kernels AS k
 JOIN kinds AS n ON {" AND ".join(f"k.{name} IS NOT DISTINCT FROM n.{name}" for name in _SAME)}
 """
@@ -144,16 +145,28 @@ def _kernels(ask: Ask) -> dict[str, npt.NDArray[Any]]:
     del table  # so that each column goes when its array is there
     found: dict[str, npt.NDArray[Any]] = {name: columns.pop(name).to_numpy() for name in ("kind", "is_possible")}
     found["start"] = integers(columns.pop("start_ns"))
-    found["number"] = narrow(np.maximum(integers(columns.pop("group_seq")), -1))
-    return found | {name: narrow(integers(columns.pop(name))) for name in ("duration_ns", "kernel_id", "step")}
+    return found | {name: narrow(integers(columns.pop(name))) for name in ("number", "duration_ns", "kernel_id", "step")}
 
 
 def _sorted(kernels: dict[str, npt.NDArray[Any]], track: Places) -> dict[str, npt.NDArray[Any]]:
     """Return the kernels in the order of tracks, starts and ids. track: of each kind."""
-    tracks = split(np.arange(len(kernels["kind"]), dtype=np.int32), track[kernels["kind"]])
-    order = np.concatenate([np.zeros(0, dtype=np.int32), *(
-        mine[np.lexsort((kernels["kernel_id"][mine], kernels["start"][mine]))] for _, mine in tracks)])
+    of_kernel = track[kernels["kind"]]
+    order = _in_runs(of_kernel)
+    for _, mine in split(order, of_kernel[order]):
+        start = kernels["start"][mine]
+        if np.any(start[1:] <= start[:-1]):
+            mine[:] = mine[np.lexsort((kernels["kernel_id"][mine], start))]
     return {name: kernels.pop(name)[order] for name in [*kernels]}
+
+
+def _in_runs(keys: Places) -> Places:
+    """Return the order of keys, equal ones in theirs: quick where long runs have one key each, as profile after profile has."""
+    first = np.flatnonzero(np.diff(keys, prepend=-1)).astype(np.int32)
+    moved = np.argsort(keys[first], kind="stable")
+    length = np.diff(first, append=np.int32(len(keys)))[moved]
+    order = np.arange(len(keys), dtype=np.int32)
+    order += np.repeat(first[moved] - (np.cumsum(length, dtype=np.int32) - length), length)
+    return order
 
 
 def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, kernels: dict[str, npt.NDArray[Any]]) -> Execution:

@@ -103,30 +103,51 @@ class Compared:
     lag_threshold_ns: int | None
 
     @cached_property
+    def parts(self) -> Several:
+        """Return the parts of each call, sorted by rank."""
+        size = np.concatenate([np.bincount(group.call) for group in self.execution.matched])
+        return Several(np.concatenate([group.place for group in self.execution.matched]), np.cumsum(size) - size, size)
+
+    @cached_property
+    def call(self) -> Places:
+        """Return the call of each kernel, -1 where it is not matched."""
+        found = np.full(len(self.execution.calls.kind), -1, dtype=np.int32)
+        found[self.parts.parts] = np.repeat(np.arange(len(self.parts.size), dtype=np.int32), self.parts.size)
+        return found
+
+    @property
+    def first(self) -> Places:
+        """Return the part of each call on the lowest of its ranks."""
+        return self.parts.parts[self.parts.begin]
+
+    @cached_property
+    def by_rank(self) -> list[tuple[int, Places]]:
+        """Return the parts of each rank, the lowest rank first."""
+        parts = ((rank, np.flatnonzero(self.call[kernels] >= 0) + kernels.start) for rank, kernels in self.execution.ranks)
+        return [(rank, mine.astype(np.int32)) for rank, mine in parts if len(mine)]
+
+    @cached_property
     def arrivals(self) -> Arrivals:
         """Return who came when."""
-        calls, matched = self.execution.calls, self.execution.matched
-        parts = np.concatenate([group.place for group in matched])
-        size = np.concatenate([np.bincount(group.call) for group in matched])
-        call = np.full(len(calls.kind), -1, dtype=np.int32)
-        call[parts] = np.repeat(np.arange(len(size), dtype=np.int32), size)
-        begin = np.cumsum(size) - size
-        kind = calls.kind[parts[begin]]
-        members = np.where(calls.kinds.group_size[kind] > 0, calls.kinds.group_size[kind], size)
+        calls = self.execution.calls
+        kind = calls.kind[self.first]
+        members = np.where(calls.kinds.group_size[kind] > 0, calls.kinds.group_size[kind], self.parts.size)
         is_known = (integers(self.execution.kinds["message_bytes"]) != MISSING) | self.execution.unsized
         alike = np.where(is_known[kind], numbered(calls.kinds.token[kind], members), -1)
         start, end = (self.execution.corrected(times) if self.fitted else self.execution.recorded(times)
                       for times in (calls.start, calls.end))
-        return Arrivals(Several(parts, begin, size), call, start, end, self._released(call), self.group, alike, self._limits)
+        return Arrivals(self.parts, self.call, start, end, self._released(), self.group, alike, self._limits)
 
-    def _released(self, call: Places) -> Places:
+    def _released(self) -> Places:
         """Return, for each part, the last collective of its rank that had ended when it began; -1 for none."""
-        found = np.full(len(call), -1, dtype=np.int32)
+        found = np.full(len(self.call), -1, dtype=np.int32)
         start, end = self.execution.calls.start, self.execution.calls.end
-        for _, kernels in self.execution.ranks:
-            mine = (np.flatnonzero(call[kernels] >= 0) + kernels.start).astype(np.int32)
-            ended = mine[np.lexsort((call[mine], end[mine]))]
-            before = np.searchsorted(end[ended], start[mine], side="right")
+        for _, mine in self.by_rank:
+            ended = mine[np.argsort(end[mine], kind="stable")]
+            ends = end[ended]
+            if np.any(ends[1:] == ends[:-1]):
+                ended = mine[np.lexsort((self.call[mine], end[mine]))]
+            before = np.searchsorted(ends, start[mine], side="right")
             found[mine[before > 0]] = ended[before[before > 0] - 1]
         return found
 
@@ -156,7 +177,7 @@ class Compared:
     @cached_property
     def step(self) -> Int:
         """Return the step of each call, on the lowest of its ranks."""
-        return wide(self.execution.step[self.arrivals.parts.parts[self.arrivals.parts.begin]])
+        return wide(self.execution.step[self.first])
 
     @cached_property
     def last_rank(self) -> Int:
@@ -182,24 +203,17 @@ class Compared:
     def _named(self, values: Int) -> Int:
         return np.where(self.arrivals.is_named, values, MISSING)
 
-    def by_rank(self) -> Iterator[tuple[int, Places]]:
-        """Yield the parts of each rank, the lowest rank first."""
-        for rank, kernels in self.execution.ranks:
-            mine = (np.flatnonzero(self.arrivals.call[kernels] >= 0) + kernels.start).astype(np.int32)
-            if len(mine):
-                yield rank, mine
-
     def arrival(self, parts: Places) -> Int:
         """Return by how much parts started after the first one of their call."""
-        return after(self.arrivals.start, parts, self.arrivals.start, self.arrivals.first[self.arrivals.call[parts]])
+        return after(self.arrivals.start, parts, self.arrivals.start, self.arrivals.first[self.call[parts]])
 
     def wait(self, parts: Places) -> Int:
         """Return by how much the last one of their call started after parts."""
-        return after(self.arrivals.start, self.arrivals.last[self.arrivals.call[parts]], self.arrivals.start, parts)
+        return after(self.arrivals.start, self.arrivals.last[self.call[parts]], self.arrivals.start, parts)
 
     def transfer(self, parts: Places) -> Int:
         """Return by how much parts ended after the last one of their call started; each takes as long as its own clock says."""
-        start, last = self.arrivals.start[parts], self.arrivals.last[self.arrivals.call[parts]]
+        start, last = self.arrivals.start[parts], self.arrivals.last[self.call[parts]]
         end = np.where(start == MISSING, MISSING, start + (self.execution.calls.end[parts] - self.execution.calls.start[parts]))
         return after(end, np.arange(len(parts)), self.arrivals.start, last)
 
@@ -211,9 +225,9 @@ def _tables(found: Compared) -> Iterator[pa.Table]:
     by_call: dict[str, npt.NDArray[Any]] = {
         "call_index": found.call_index, "step": found.step, "last_rank": found.last_rank, "lag_ns": arrivals.lag,
         "lag_threshold_ns": arrivals.lag_limit, "inherited_ns": found.inherited, "undecided_ns": found.undecided,
-        "propagated_wait_ns": found.propagated_wait, "ranks": arrivals.parts.size}
+        "propagated_wait_ns": found.propagated_wait, "ranks": found.parts.size}
     for calls in arrivals.stretches():
-        owner, parts = arrivals.parts.of(calls)
+        owner, parts = found.parts.of(calls)
         call = calls[owner]
         figures = {name: values[call] for name, values in by_call.items()} | {
             "rank": wide(execution.calls.rank(parts)), "kernel_id": wide(execution.kernel_id[parts]),

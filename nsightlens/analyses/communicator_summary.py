@@ -34,6 +34,7 @@ times that of its peers (the median of their medians), and above it by more than
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,14 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses.collective_match import Compared, compared
-from nsightlens.columns.arrays import MISSING, Int, distinct, integers, median, numbered, split
+from nsightlens.columns.arrays import MISSING, Int, Places, distinct, integers, median, numbered, split
 
 SLOW, WAITING = "slow", "slow or waiting"
 _FROM = 1.5
 _FEWEST = 2
 _MANY = 8
 _SAME = ("run", "tool", "execution_id", "collective", "message_bytes")
+_OF_KIND = ["collective", "message_bytes", "group_size"]
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
     ("method", pa.string()), ("members", pa.string()), ("ranks", pa.int64()), ("group_size", pa.int64()),
@@ -98,26 +100,45 @@ def _against(row: dict[str, Any], peers: Int) -> dict[str, Any]:
 
 def _communicators(found: Compared) -> Iterator[dict[str, Any]]:
     """Yield the communicators of an execution, not yet compared. Groups of one name that were matched alike count as one."""
-    execution, arrivals = found.execution, found.arrivals
+    execution = found.execution
     named = [(group.group, group.method) for group in execution.matched]
     codes = {name: number for number, name in enumerate(dict.fromkeys(named))}
     sizes, payloads = (integers(execution.kinds[name]) for name in ("group_size", "message_bytes"))
     kind = numbered(distinct(execution.kinds["collective"])[0], payloads, sizes)
-    of_group = np.array([codes[name] for name in named], dtype=np.int32)
-    parts = arrivals.parts.parts
-    key = of_group[found.group][arrivals.call[parts]] * np.int64(len(kind)) + kind[execution.calls.kind[parts]]
-    for _, mine in split(parts, key):
-        first = mine[0]
-        call = arrivals.call[mine]
-        members = np.unique(execution.calls.rank(mine)).tolist()
-        group_name, method = named[found.group[call[0]]]
-        said = {name: execution.kinds[name][int(execution.calls.kind[first])].as_py()
-                for name in ("collective", "message_bytes", "group_size")}
-        transfer, uncertainty = (_known(median(values)) for values in (found.transfer(mine), arrivals.lag_limit[call]))
-        yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group_name,
-               "method": method, **said, "members": _members(members), "ranks": len(members),
-               "calls": _different(found.call_index[call]), "transfer_ns": transfer, "uncertainty_ns": uncertainty, "peers": 0,
-               "peers_ns": None, "excess_ns": None, "verdict": "cannot tell"}
+    of_group = np.array([codes[name] for name in named])[found.group]
+    for _, parts in _by_communicator(found, of_group, kind):
+        first, call = parts[0].first, np.concatenate([part.call_index for part in parts])
+        transfer, uncertainty = (_known(median(np.concatenate(values))) for values in (
+            [part.transfer for part in parts], [part.uncertainty for part in parts]))
+        group = execution.matched[found.group[found.call[first]]]
+        yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group.group,
+               "method": group.method, **execution.kinds.select(_OF_KIND).slice(int(execution.calls.kind[first]), 1).to_pylist()[0],
+               "members": _members([part.rank for part in parts]), "ranks": len(parts), "calls": _different(call),
+               "transfer_ns": transfer, "uncertainty_ns": uncertainty, "peers": 0, "peers_ns": None, "excess_ns": None,
+               "verdict": "cannot tell"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one rank did of a communicator: its first part, and columns of all."""
+
+    rank: int
+    first: int
+    call_index: Int
+    transfer: Int
+    uncertainty: Int
+
+
+def _by_communicator(found: Compared, of_group: Int, of_kind: Places) -> list[tuple[int, list[_Part]]]:
+    """Return the parts of each communicator with one operation and payload, rank by rank. of_group: of each call."""
+    every: dict[int, list[_Part]] = {}
+    for rank, mine in found.by_rank:
+        call = found.call[mine]
+        transfer, uncertainty, index = found.transfer(mine), found.arrivals.lag_limit[call], found.call_index[call]
+        key = of_group[call] * (int(of_kind.max()) + 1) + of_kind[found.execution.calls.kind[mine]]
+        for number, those in split(np.arange(len(mine), dtype=np.int32), key):
+            every.setdefault(number, []).append(_Part(rank, int(mine[those[0]]), index[those], transfer[those], uncertainty[those]))
+    return sorted(every.items())
 
 
 def _different(values: Int) -> int:

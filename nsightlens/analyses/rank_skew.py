@@ -70,7 +70,7 @@ def _summed(found: Compared, by_step: bool) -> pa.Table:
     """Return the rows of one execution. Cells are numbered by step and rank, those without a known one last."""
     step = found.step if by_step else np.full(len(found.group), MISSING)
     steps, at = np.unique(np.where(step == MISSING, _LAST, step), return_inverse=True)
-    ranks = np.array([*(rank for rank, _ in found.by_rank()), _LAST])
+    ranks = np.array([*(rank for rank, _ in found.by_rank), _LAST])
     cells = len(steps) * len(ranks)
     figures = {name: np.full(cells, MISSING) for name in _SCHEMA.names[5:]}
     for place, (cell, of_cells) in enumerate(_of_ranks(found, at * len(ranks))):
@@ -93,8 +93,8 @@ Cells = tuple[Int, dict[str, Int]]
 
 def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
     """Yield, of each rank, what its parts say. cell: of each call, that of the lowest rank."""
-    for _, parts in found.by_rank():
-        call = found.arrivals.call[parts]
+    for _, parts in found.by_rank:
+        call = found.call[parts]
         order = np.argsort(cell[call], kind="stable")
         parts, call = parts[order], call[order]
         first = np.flatnonzero(np.diff(cell[call], prepend=-1))

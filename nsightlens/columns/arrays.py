@@ -51,10 +51,11 @@ def nullable(values: Int) -> pa.Array:
 
 def narrow(values: Int) -> npt.NDArray[Any]:
     """Return integers in 32 bits each where they fit, MISSING as the least of them."""
-    low, high = values.min(initial=0, where=values != MISSING), values.max(initial=0)
-    if low <= _MISSING_32 or high > np.iinfo(np.int32).max:
-        return values
-    return np.maximum(values, _MISSING_32).astype(np.int32)
+    low, high = values.min(initial=0), values.max(initial=0)
+    if low == MISSING:
+        low = values.min(initial=0, where=values != MISSING)
+        values = np.maximum(values, _MISSING_32) if low > _MISSING_32 else values
+    return values.astype(np.int32) if low > _MISSING_32 and high <= np.iinfo(np.int32).max else values
 
 
 def wide(values: npt.NDArray[Any]) -> Int:
@@ -107,10 +108,12 @@ def split(places: npt.NDArray[_Kind], keys: npt.NDArray[Any]) -> list[tuple[int,
     """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
     if not len(places):
         return []
-    codes = _ranks(keys)
-    order = np.argsort(codes.astype(np.uint16) if codes.max() < _SORTED_BY_DIGITS else codes, kind="stable")
-    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return list(zip(keys[order[first]].tolist(), np.split(places[order], first[1:]), strict=True))
+    if np.any(keys[1:] < keys[:-1]):
+        codes = _ranks(keys)
+        order = np.argsort(codes.astype(np.uint16) if codes.max() < _SORTED_BY_DIGITS else codes, kind="stable")
+        places, keys = places[order], keys[order]
+    first = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    return list(zip(keys[first].tolist(), np.split(places, first[1:]), strict=True))
 
 
 def medians(values: Int, group: npt.NDArray[Any], groups: int) -> Int:
