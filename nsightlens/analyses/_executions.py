@@ -1,4 +1,4 @@
-"""The executions of a store with their communication kernels: what of them could be matched over ranks, and the clocks that follow.
+"""The executions of a store with their communication kernels: what of them could be matched over ranks, and what clocks follow.
 
 Millions of kernels are of a few thousand kinds: what the kernels of a kind have in common, all texts among it, is read once for
 each kind, and of a kernel only numbers (some 40 bytes).
@@ -21,7 +21,9 @@ from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, inte
 from nsightlens.matching.collectives import Calls, Clock, Kinds, Matched, clocks, match
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
-_SAME = ("profile_id", "process_id", "rank", "host", "stream", "group_name", "group_size", "collective", "short_name", "message_bytes")
+_SAME = ("profile_id", "process_id", "rank", "host", "stream", "group_name", "group_size", "collective", "short_name",
+         "message_bytes")
+"""What the kernels of a kind have in common."""
 _NUMBERED = f"""
 SELECT (row_number() OVER (ORDER BY {", ".join(f"k.{name}" for name in _SAME)}) - 1)::INTEGER AS kind, k.*, p.run, p.tool,
     p.execution_id, p.origin_epoch_ns
@@ -30,7 +32,8 @@ JOIN profiles AS p ON k.profile_id = p.profile_id
 """
 _KINDS = f"""
 SELECT run, tool, execution_id, rank, process_id, host, stream, group_name, group_size,
-    coalesce(nullif(collective, ''), short_name) AS collective, short_name, message_bytes, origin_epoch_ns IS NOT NULL AS has_epoch
+    coalesce(nullif(collective, ''), short_name) AS collective, short_name, message_bytes,
+    origin_epoch_ns IS NOT NULL AS has_epoch
 FROM ({_NUMBERED}) ORDER BY kind
 """
 _KERNELS = f"""
@@ -181,8 +184,8 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
     payload = np.where(names.uneven, MISSING, integers(kinds["message_bytes"]))
     kernel = np.where(group < 0, distinct(kinds["short_name"])[0], -1)
     in_numbers = {
-        "rank": narrow(rank), "token": numbered(names.name, kernel, payload), "stream": distinct(kinds["stream"])[0], "group": group,
-        "group_size": np.maximum(integers(kinds["group_size"]), 0),
+        "rank": narrow(rank), "token": numbered(names.name, kernel, payload), "stream": distinct(kinds["stream"])[0],
+        "group": group, "group_size": np.maximum(integers(kinds["group_size"]), 0),
         "resolution": np.array([resolution.get(number, 1) for number in rank.tolist()])}
     takes_part = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_) & ~names.two_ranks
     of_kinds = Kinds(**{name: column.astype(np.int32) for name, column in in_numbers.items()}, paired=names.paired,
@@ -192,8 +195,8 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank(group.place)).tolist()}
     of_ranks = {number: hosts[host[kind[mine.stop - 1]]] for number, mine in by_rank.items()}
-    return Execution(run, tool, execution_id, of_ranks, kinds, names.unsized, calls, kernels["kernel_id"], kernels["step"], matched,
-                     fitted, _left_out(owners, placed, fitted))
+    return Execution(run, tool, execution_id, of_ranks, kinds, names.unsized, calls, kernels["kernel_id"], kernels["step"],
+                     matched, fitted, _left_out(owners, placed, fitted))
 
 
 def _by_rank(rank: Int, kind: Places) -> list[tuple[int, slice]]:

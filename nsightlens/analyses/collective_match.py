@@ -172,7 +172,8 @@ class Compared:
     def call_index(self) -> Int:
         """Return the number of each call within its communicator."""
         before = np.cumsum([0, *(group.calls for group in self.execution.matched)])
-        return np.arange(len(self.group)) - before[self.group]
+        index: Int = np.arange(len(self.group)) - before[self.group]
+        return index
 
     @cached_property
     def step(self) -> Int:
@@ -239,4 +240,4 @@ def _tables(found: Compared) -> Iterator[pa.Table]:
         columns |= {name: values.take(group) for name, values in zip(("group_name", "method"), names, strict=True)}
         said = execution.kinds.select(["collective", "group_size", "message_bytes"]).take(pa.array(execution.calls.kind[parts]))
         columns |= {name: said[name] for name in said.column_names}
-        yield pa.table([columns[name].cast(kind) for name, kind in zip(_SCHEMA.names, _SCHEMA.types, strict=True)], schema=_SCHEMA)
+        yield pa.table([columns[field.name].cast(field.type) for field in _SCHEMA], schema=_SCHEMA)

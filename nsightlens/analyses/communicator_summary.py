@@ -49,7 +49,6 @@ _FROM = 1.5
 _FEWEST = 2
 _MANY = 8
 _SAME = ("run", "tool", "execution_id", "collective", "message_bytes")
-_OF_KIND = ["collective", "message_bytes", "group_size"]
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
     ("method", pa.string()), ("members", pa.string()), ("ranks", pa.int64()), ("group_size", pa.int64()),
@@ -104,16 +103,17 @@ def _communicators(found: Compared) -> Iterator[dict[str, Any]]:
     named = [(group.group, group.method) for group in execution.matched]
     codes = {name: number for number, name in enumerate(dict.fromkeys(named))}
     sizes, payloads = (integers(execution.kinds[name]) for name in ("group_size", "message_bytes"))
+    said = execution.kinds.select(["collective", "message_bytes", "group_size"])
     kind = numbered(distinct(execution.kinds["collective"])[0], payloads, sizes)
     of_group = np.array([codes[name] for name in named])[found.group]
     for _, parts in _by_communicator(found, of_group, kind):
-        first, call = parts[0].first, np.concatenate([part.call_index for part in parts])
+        first, calls = parts[0].first, _different(np.concatenate([part.call_index for part in parts]))
         transfer, uncertainty = (_known(median(np.concatenate(values))) for values in (
             [part.transfer for part in parts], [part.uncertainty for part in parts]))
         group = execution.matched[found.group[found.call[first]]]
         yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group.group,
-               "method": group.method, **execution.kinds.select(_OF_KIND).slice(int(execution.calls.kind[first]), 1).to_pylist()[0],
-               "members": _members([part.rank for part in parts]), "ranks": len(parts), "calls": _different(call),
+               "method": group.method, **said.slice(int(execution.calls.kind[first]), 1).to_pylist()[0],
+               "members": _members([part.rank for part in parts]), "ranks": len(parts), "calls": calls,
                "transfer_ns": transfer, "uncertainty_ns": uncertainty, "peers": 0, "peers_ns": None, "excess_ns": None,
                "verdict": "cannot tell"}
 
@@ -136,8 +136,9 @@ def _by_communicator(found: Compared, of_group: Int, of_kind: Places) -> list[tu
         call = found.call[mine]
         transfer, uncertainty, index = found.transfer(mine), found.arrivals.lag_limit[call], found.call_index[call]
         key = of_group[call] * (int(of_kind.max()) + 1) + of_kind[found.execution.calls.kind[mine]]
-        for number, those in split(np.arange(len(mine), dtype=np.int32), key):
-            every.setdefault(number, []).append(_Part(rank, int(mine[those[0]]), index[those], transfer[those], uncertainty[those]))
+        for number, those in split(np.arange(len(mine)), key):
+            part = _Part(rank, int(mine[those[0]]), index[those], transfer[those], uncertainty[those])
+            every.setdefault(number, []).append(part)
     return sorted(every.items())
 
 

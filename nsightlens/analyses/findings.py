@@ -200,8 +200,12 @@ def _groups(matched: Sequence[Compared], named: Groups) -> dict[tuple[str, str, 
                 late[*run, rank, group] += own_ns[mine].tolist()
     several = {run for run, those in names.items() if len(those) > 1}
     rows = sorted((sum(own), group, run, tool, rank, len(own)) for (run, tool, rank, group), own in late.items())
-    return {(run, tool, rank): f", {times} time{'s' * (times > 1)} in {named.name({'run': run, 'tool': tool, 'group_name': group})}"
-            for _, group, run, tool, rank, times in rows if group and (run, tool) in several}
+    said: dict[tuple[str, str, int], str] = {}
+    for _, group, run, tool, rank, times in rows:
+        if group and (run, tool) in several:
+            name = named.name({"run": run, "tool": tool, "group_name": group})
+            said[run, tool, rank] = f", {times} time{'s' * (times > 1)} in {name}"
+    return said
 
 
 def _cause(row: Row, processes: Sequence[Process]) -> str:

@@ -110,7 +110,7 @@ def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
 
 
 def _unknown(found: Compared, cell: Int) -> Cells:
-    """Return, of calls whose last rank is unknown, how many they are, and the largest lag that is not enough. cell: of each call."""
+    """Return how many calls have no known last rank, and the largest lag that is not enough. cell: of each call."""
     call = np.flatnonzero(~found.arrivals.is_named)
     call = call[np.argsort(cell[call], kind="stable")]
     first = np.flatnonzero(np.diff(cell[call], prepend=-1))

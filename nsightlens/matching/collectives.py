@@ -85,11 +85,13 @@ class Calls:
 
     def rank(self, places: npt.NDArray[Any]) -> Places:
         """Return the rank of each of these kernels."""
-        return self.kinds.rank[self.kind[places]]
+        found: Places = self.kinds.rank[self.kind[places]]
+        return found
 
     def token(self, places: npt.NDArray[Any]) -> Places:
         """Return what each of these kernels is."""
-        return self.kinds.token[self.kind[places]]
+        found: Places = self.kinds.token[self.kind[places]]
+        return found
 
     def places(self, wanted: Mask) -> Places:
         """Return where the kernels of the wanted kinds are."""
@@ -227,7 +229,7 @@ def _likeness(one: tuple[Int, Int], other: tuple[Int, Int]) -> float:
     """Return the share of counted tokens that two lists have in common, whatever their order."""
     (mine, my_counts), (theirs, their_counts) = one, other
     _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-    return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(my_counts.sum(), their_counts.sum(), 1)
+    return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(int(my_counts.sum()), int(their_counts.sum()), 1)
 
 
 def _aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
