@@ -54,7 +54,7 @@ def slow_links(communicators: Iterable[Row], processes: Iterable[Process], group
             missing = (first["group_size"] or 0) - first["ranks"] if first["verdict"] == communicator_summary.WAITING else 0
             what = (f"its {first['collective']} takes {first['transfer_ns'] / max(first['peers_ns'], 1):.1f} times as long "
                     f"as that of the {first['peers']} other groups of its size"
-                    + (f", or waits for {missing} of its ranks, not captured" if missing else ""))
+                    + (f", or waits for {missing} of its ranks that were not captured" if missing else ""))
             who = f"{groups.name(first)} (ranks {first['members']})"
             yield of_run((run, tool), "slow_link", who, what, total, lengths[run, tool])
 

@@ -1,8 +1,8 @@
 """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no part and why.
 
-What is not matched counts as communication everywhere, but does not show who waited for whom: point-to-point calls, sends
-and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is not certain.
-The row with rank NULL holds the kernels of processes of unknown rank.
+Unmatched kernels count as communication everywhere, but do not show which rank waited for which: point-to-point calls, sends
+and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
+row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks
 @needs collectives

@@ -1,19 +1,19 @@
 """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long the transfer
-took.
-A row is one collective on one rank of one execution. Only ranks with known numbers take part; point-to-point calls (send, recv)
-are no collectives, but sends and receives that nothing names and that end together on all ranks are: an all-to-all.
-collective_coverage says what could not be matched. Times of different ranks are compared on the clock of the lowest rank
-(see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
-is named only where it came later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+took. A row is one collective on one rank of one execution. Only ranks with known numbers take part. Point-to-point calls
+(send, recv) are not collectives, but unnamed sends and receives that end together on all ranks count as an all-to-all.
+collective_coverage shows what could not be matched. Times of different ranks are compared on the clock of the lowest rank (see
+rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. last_rank is known only
+if that rank came later than the second last by more than the clocks' error; else it is NULL: cannot tell.
 @scope rows
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
-@assumes A rank whose previous collective ended later than that of the second last, another call, came late for that.
-@assumes Of ranks that the clocks cannot tell apart each may be the second last: what they differ by is undecided.
-@assumes Such lateness is followed back over calls of one kind (operation, payload, ranks; known) of two groups, 1,000 at most.
-@assumes Of it a rank has what the call would have begun earlier without it; what is within the clocks, or left, is nobody's.
+@assumes A rank whose previous collective was another call than that of the second last, and ended later, was delayed by it.
+@assumes Each of several ranks that the clocks cannot tell apart may be the second last: their difference is undecided.
+@assumes Such delay is followed back over calls of one kind (operation, payload, ranks; all known) of two groups, 1,000 at most.
+@assumes A rank is charged the time by which the call would have begun earlier without it; what is left, or within the clocks'
+    error, is charged to no rank.
 @assumes Captures without an execution_id belong to one execution per run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.

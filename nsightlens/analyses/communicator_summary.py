@@ -1,14 +1,14 @@
-"""Each communicator's transfer times against those of its peers: which process group has a slow link.
+"""Each communicator's transfer times compared with those of its peers: which process group has a slow link.
 
 A row is one communicator (process group) with one operation and payload. Transfer is collective_match's: from the start of the
 last rank to the end, so it excludes waiting for late ranks, except for ranks that were not captured. Peers are the other
-communicators of the same execution, tool, operation, payload and size. A communicator is slow where its median is at least 1.5
-times that of its peers (the median of their medians), and above it by more than the clocks can be wrong.
+communicators of the same execution, tool, operation, payload and size. A communicator is slow if its median is at least 1.5
+times that of its peers (the median of their medians), and above it by more than the clocks' error.
 @scope run
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
-@assumes Communicators of one size that do the same should take the same time: one that spans more nodes is slower by nature.
+@assumes Communicators of one size that do the same should take the same time: one that spans more nodes is naturally slower.
 @assumes One and a half times is a rule of thumb; fewer than two peers give no comparison.
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @first group_name, verdict, excess_ns, members, transfer_ns, peers_ns

@@ -1,11 +1,11 @@
 """Per training step and rank: how late it came to the collectives, how long it waited, and how long the others waited for it.
 
-A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
-where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
-whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
-It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. The
-wait_ns of all ranks exceeds others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or
-several ranks at once delayed it, or it is undecided what did).
+A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A rank counts as late only if
+its lag exceeds the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives whose last
+rank is unknown. A wait lasts from a rank's own start to the last rank's start of the same call. It is charged once: to the
+rank that came last, or to the ranks that had held it up, in the step in which they did. The wait_ns of all ranks exceeds
+others_wait_ns by the waits of unknown cause (the last rank is unknown, slow transfers or several ranks at once delayed it, or
+the cause is undecided).
 @scope run
 @topic ranks
 @needs collectives, ranks
@@ -23,7 +23,7 @@ several ranks at once delayed it, or it is undecided what did).
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
 @column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.

@@ -17,8 +17,7 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
     """Show what the user's cache holds, or clear it: nsightlens cache clear.
 
     The cache holds only what can be recomputed at any time: blank catalogs for new stores, rows of views of large profiles
-    asked with other than their default parameters, and rows of views over several profiles, such as findings. Stores are not in
-    it.
+    with other than default parameters, and rows of views over several profiles, such as findings. It holds no stores.
 
     \b
     nsightlens cache

@@ -15,8 +15,8 @@ from nsightlens.cli.output import store_option
 def command(store: Path | None) -> None:
     """Merge the Parquet files of small profiles into files of up to 32 MB.
 
-    Ingest already merges the files of a run that has many, and leaves a few so that it need not rewrite all of them each time.
-    Run this before you copy or archive a store, or read it with another engine. Answers stay the same.
+    Ingest already merges the files of runs that have many, but leaves a few, so as not to rewrite all of them each time. Run
+    this before you copy or archive a store, or read it with another engine. It does not change the rows.
 
     \b
     nsightlens compact

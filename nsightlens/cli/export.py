@@ -68,8 +68,8 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 @command.command("flamegraph")
 @click.option("--weight", type=click.Choice(["gpu", "host", "launches", "cpu_samples", "cpu_samples_while_gpu_idle"]),
               default="gpu", show_default=True,
-              help="GPU time, host time, or kernels and memory operations launched, by Python stack; nsys's CPU samples, by the "
-                   "stack that it took.")
+              help="GPU time, host time, or kernels and memory operations launched, by Python stack; or CPU samples of nsys, by "
+                   "sampled stack.")
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or one line per stack for flamegraph.pl and similar tools.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
@@ -82,9 +82,8 @@ def flamegraph(
 ) -> None:
     """Write the Python stacks of PyTorch-profiler captures, or the CPU samples of nsys, as a flame graph.
 
-    A stack's weight is what its innermost frame launched or took itself, so the weights sum to the total. They are those of the
-    views stack_tree and cpu_sample_tree. Python stacks must have been recorded with with_stack=True, CPU samples with
-    nsys --sample.
+    A stack's weight is what its innermost frame launched or took itself, so the weights sum to the total. They come from the
+    views stack_tree and cpu_sample_tree. Record Python stacks with with_stack=True, CPU samples with nsys --sample.
 
     \b
     nsightlens export flamegraph -o gpu.speedscope.json
@@ -115,12 +114,12 @@ def flamegraph(
 def _without_stacks(weight: str, rows: int) -> str:
     """Return why there is nothing to draw, and what to do. rows: those of the view that a weight is of."""
     if weight == "host" and rows:
-        return "these stacks tell no host time (torch 1.8 to 1.10 recorded no calls of functions): take --weight gpu"
+        return "these stacks have no host time (torch 1.8 to 1.10 recorded no function calls): use --weight gpu"
     if not weight.startswith("cpu_samples"):
-        return "no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True"
+        return "none of the chosen captures has Python stacks: record with torch.profiler and with_stack=True"
     if rows:
         return "no CPU was sampled while a GPU of its process idled: --weight cpu_samples has all samples"
-    return "no capture that was chosen has CPU samples: record with nsys --sample=process-tree"
+    return "none of the chosen captures has CPU samples: record with nsys --sample=process-tree"
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:

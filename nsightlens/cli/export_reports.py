@@ -17,8 +17,8 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     """Export each .nsys-rep file below RUN_DIR that has no export yet to an .sqlite file beside it.
 
     Use it for jobs that ended or were killed before their export, and for captures from machines without nsys: run it where
-    nsys is installed, then ingest anywhere. Only missing and half-written exports are made. Reports of Nsight Compute need no
-    export: they are read as they are. Exit code 1 where a report could not be exported.
+    nsys is installed, then ingest anywhere. It writes only exports that are missing or incomplete. Reports of Nsight Compute
+    need no export: ingest reads them directly. Exit code 1 if a report could not be exported.
 
     \b
     nsightlens export-reports runs/base

@@ -35,7 +35,7 @@ NO_CAPTURES = "no captures here: nothing was read. nsightlens scan shows what ea
 @click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
               "Only for a new store.")
 @executor_options
-@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that questions only "
+@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that queries only "
               "read them [default: those of summary and compare, from a million launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Read nsys exports, ncu reports and CSVs, and PyTorch-profiler traces below RUN_DIR into the store.
 
-    Only new and changed files are read. A file that cannot be read is reported, with what to do, and never stops the
-    others. Exit code 1 where captures were found but none could be read.
+    Ingest reads only new and changed files. It reports a file that it cannot read, says what to do, and goes on with the others.
+    Exit code 1 if there are captures but none could be read.
 
     \b
     nsightlens ingest runs/base
@@ -120,7 +120,7 @@ def _kept(report: Report) -> list[str]:
     runs: dict[str, list[str]] = {}
     for run, path in report.kept:
         runs.setdefault(run, []).append(path.name)
-    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} recorded over since ({_some(names)})"
+    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} overwritten since ({_some(names)})"
             for run, names in runs.items()]
 
 

@@ -34,7 +34,7 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 @click.option("--set", "metric_set", default="roofline", show_default=True,
               type=click.Choice(["minimal", "basic", "roofline", "detailed", "full"]), help="Counters, as in ncu_wrapper.sh.")
 @click.option("--budget", default=None, metavar="TIME", help="Only what fits into this time, such as 90s, 10min or 2h.")
-@click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Where ncu_wrapper.sh is.")
+@click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Path of ncu_wrapper.sh.")
 @click.option("--run-dir", default="ncu-plan", show_default=True, metavar="DIR", help="Folder for captures: DIR/01, DIR/02, ….")
 @click.option("--lines", is_flag=True, help="Print the command lines only.")
 @output_options
@@ -47,10 +47,10 @@ def command(
 ) -> None:
     """Choose the launches worth profiling with ncu, and print the command lines that do it.
 
-    One launch per kernel and configuration, until --cover percent of the GPU time has counters; never collectives, never the
-    warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@" and make a script that
-    takes the program as its arguments. Passes and seconds are rough estimates (see the view ncu_plan). The lines have ncu record
-    the NVTX ranges around each launch: ingest uses them to match the launch with the timeline.
+    The plan takes one launch per kernel and configuration, until --cover percent of the GPU time has counters, but never
+    collectives or the warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@", and
+    the script takes the program as its arguments. Passes and seconds are rough estimates (see the view ncu_plan). With these
+    lines ncu also records the NVTX ranges around each launch, by which ingest matches the launch with the timeline.
 
     \b
     nsightlens plan-ncu --run base --budget 10min -- python train.py --steps 5

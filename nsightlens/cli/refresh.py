@@ -29,12 +29,12 @@ _MOST = 12
 def command(
     store: Path | None, jobs: int | None, executor: Kind, scheduler: str | None, scheduler_file: Path | None, quiet: bool,
 ) -> None:
-    """Bring the store up to this version of nsightlens, after an upgrade.
+    """Update the store to this version of nsightlens after an upgrade.
 
-    Only profiles whose rules changed (readers, launches, attribution, names) are read again from their captures;
-    if only the matching changed, launches are matched again without reading. Missing captures are named, and their rows are
-    kept. A store with an older schema is rebuilt from its captures; if one is missing, the old catalog is kept beside the new
-    one. Exit code 1 where a capture could not be read.
+    Only profiles whose rules changed (readers, launches, attribution, names) are read again from their captures. If only the
+    matching changed, launches are matched again without reading. If a capture is missing, its rows stay, and a message names it.
+    A store with an older schema is rebuilt from its captures; if one is missing, the old catalog stays beside the new one. Exit
+    code 1 if a capture could not be read.
 
     \b
     nsightlens refresh

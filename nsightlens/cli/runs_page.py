@@ -11,7 +11,7 @@ from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
 from nsightlens.cli.tables import Column
 from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, duration, share
-from nsightlens.views.run_sentences import alone, interval, signed
+from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
@@ -94,7 +94,7 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     first = rows[0]
     said = [f"Books: {len(rows)} items sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change from "
             f"{first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
-            "No steps were recorded in both runs: these are shares of what was captured, in points, and no step time."]
+            "No steps were recorded in both runs: these are shares of the captured time, in points, not step times."]
     idle = [row for row in rows if row["kind"] == "idle"]
     base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
     shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
@@ -138,7 +138,8 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
     if of_two:
-        said.append("Whether the runs differ is undecided: one recording of each shows nothing of how they vary.")
+        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary."
+                    + ("" if rows[0]["unit"] == "per step" else f" {ONE_MORE}"))
     lines(said)
 
 

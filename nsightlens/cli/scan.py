@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def command(
     run_dir: tuple[Path, ...], run: str | None, rank_pattern: str | None, form: str | None, output: Path | None, wide: bool,
 ) -> None:
-    """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
+    """Identify each file of RUN_DIR: whether ingest reads it, its format, tool version, and rank with its source.
 
-    Writes nothing. `problem` has the reason why ingest refuses a file and what to do, or that an nsys report has an untested
-    schema. `unread` counts the rows of event tables in nsys reports that ingest does not read. A warning names runs that
-    mix captures of different GPUs or programs.
+    Writes nothing. `problem` says why ingest refuses a file and what to do, or that an nsys report has an untested schema.
+    `unread` counts the rows in event tables of nsys reports that ingest does not read. A warning names runs that mix captures
+    of different GPUs or programs.
 
     \b
     nsightlens scan runs/base

@@ -278,8 +278,8 @@ def verdict(asked: Page) -> None:
     """Print what the run's first findings say, before anything else but that captures are cut."""
     cut = [row["file"] for row in asked.ask("profile_overview") if row["truncated"] and row["events_lost"] != 0]
     if cut:
-        paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut, and every figure lacks what is lost (see "
-                    "Diagnostics)."])
+        paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut short, and every figure lacks what was lost "
+                    "(see Diagnostics)."])
     paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))))
 
 

@@ -1,4 +1,4 @@
-"""Process groups beside their peers: what makes one slow, and what does not."""
+"""Process groups compared with their peers: what makes one slow, and what does not."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_captures_are_read_without_a_store_and_nothing_is_left_behind(
     done = CliRunner().invoke(command, [str(trace)], catch_exceptions=False, env={"COLUMNS": "100"})
     assert done.exit_code == 0 and "Top kernels · kineto" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"base", "temporary"} and not [*(tmp_path / "temporary").iterdir()]
-    with pytest.raises(UsageError, match="RUN_DIR or --store"):
+    with pytest.raises(UsageError, match="captures or --store"):
         ask(tmp_path / "store", str(trace))
 
 
