@@ -202,15 +202,15 @@ def _groups(matched: Sequence[Compared], named: Groups) -> dict[tuple[str, str, 
     names: dict[tuple[str, str], set[str]] = defaultdict(set)
     late: dict[tuple[str, str, int, str], list[int]] = defaultdict(list)
     for found in matched:
-        run = found.execution.run, found.execution.tool
+        where = found.execution.run, found.execution.tool
         own_ns = found.arrivals.lag - found.inherited - found.undecided
         for place, calls in split(np.arange(len(found.group)), found.group):
             group = found.execution.matched[place].group or ""
-            names[run].add(group)
+            names[where].add(group)
             last = calls[found.arrivals.is_named[calls]]
             for rank, mine in split(last, found.last_rank[last]):
-                late[*run, rank, group] += own_ns[mine].tolist()
-    several = {run for run, those in names.items() if len(those) > 1}
+                late[*where, rank, group] += own_ns[mine].tolist()
+    several = {where for where, those in names.items() if len(those) > 1}
     rows = sorted((sum(own), group, run, tool, rank, len(own)) for (run, tool, rank, group), own in late.items())
     said: dict[tuple[str, str, int], str] = {}
     for _, group, run, tool, rank, times in rows:

@@ -115,7 +115,7 @@ class Arrivals:
     @cached_property
     def is_named(self) -> Mask:
         """Whether the last rank of each call is known for certain."""
-        return (self.lag_limit != MISSING) & (self.lag > self.lag_limit)
+        return np.asarray((self.lag_limit != MISSING) & (self.lag > self.lag_limit))
 
     @cached_property
     def waited(self) -> Int:
