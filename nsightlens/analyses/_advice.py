@@ -56,12 +56,12 @@ ADVICE = {
         "nsightlens show cuda_api_summary", of_host=True),
     "host": Advice(
         20, "Work reaches the GPU too slowly: find out what the host does meanwhile, launch fewer and larger kernels "
-        "(fusion, CUDA graphs), and let the host run ahead of the GPU.",
+        "(fusion, CUDA or HIP graphs), and let the host run ahead of the GPU.",
         "Without marked steps, the start and end of the program count, too.",
         "nsightlens show idle_causes", of_host=True),
     "tiny_kernels": Advice(
-        10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA graph, fuse it "
-        "(torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
+        10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA or HIP "
+        "graph, fuse it (torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
         "nsightlens show frequent_kernel_sequences", of_host=True),
     "fusion": Advice(
         15, "Each kernel may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
@@ -114,13 +114,13 @@ _CALLS = (
     (("ModuleLoad", "LibraryLoad", "ModuleGetFunction", "FuncGetAttributes", "CtxCreate", "InitDevice", "PrimaryCtx"), _ONCE,
      "The context is created or kernels are loaded: warm up before you measure."),
     (("GraphInstantiate", "GraphExecUpdate", "StreamEndCapture"), _ONCE,
-     "CUDA graphs are built while the GPU waits: build them once, beforehand."),
+     "Graphs are built while the GPU waits: build them once, beforehand."),
     (("Memcpy", "Memset", "Prefetch"), "",
      "The host waits for copies before it goes on: copy asynchronously, from pinned memory."),
     (("Synchronize", "StreamQuery", "EventQuery"), "",
      "The host waits for the GPU, and then the GPU for the host: synchronise less often, and launch ahead."),
     (("LaunchKernel", "GraphLaunch"), "",
-     "Launching takes longer than the kernels: launch fewer and larger ones (fusion, CUDA graphs)."),
+     "Launching takes longer than the kernels: launch fewer and larger ones (fusion, CUDA or HIP graphs)."),
 )
 
 

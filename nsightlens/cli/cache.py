@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.ingest import count
 from nsightlens.cli.output import emit, output_options
+from nsightlens.views.figures import counted
 
 
 @click.command("cache")
@@ -36,5 +36,5 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
         emit(pa.table({"folder": pa.array([folder and str(folder)], pa.string()), "files": [len(files)], "bytes": [size],
                        "cleared": [action == "clear"]}), form, output, wide=wide)
         return
-    held = f"{count(len(files), 'file')}, {size / 1e6:,.1f} MB"
+    held = f"{counted(len(files), 'file')}, {size / 1e6:,.1f} MB"
     click.echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")

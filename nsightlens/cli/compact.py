@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.ingest import count, say, wait
+from nsightlens.cli.ingest import say, wait
 from nsightlens.cli.output import store_option
+from nsightlens.views.figures import counted
 
 
 @click.command("compact")
@@ -33,7 +34,7 @@ def command(store: Path | None) -> None:
     with Writing(path, on_wait=wait) as writing:
         writing.compact()
     after = _sizes(path)
-    say(f"{count(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")
+    say(f"{counted(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")
     say(f"store: {path}")
 
 

@@ -15,6 +15,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
@@ -107,7 +108,7 @@ def flamegraph(
     write((f"{line}\n" for line in lines), output)
     if output is not None:
         processes = len({stack.process for stack in every})
-        click.echo(f"{output}: {_count(len(every), 'stack', 'stacks')} of {_count(processes, 'process', 'processes')}; "
+        click.echo(f"{output}: {counted(len(every), 'stack')} of {counted(processes, 'process')}; "
                    f"{_VIEWERS[format_]}", err=True)
 
 
@@ -147,16 +148,13 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
 def _report(written: Export) -> None:
     counts = written.counts
     processes = sum(len(execution.processes) for execution in written.executions)
-    click.echo(f"{written.path}: {written.events:,} events of {_count(processes, 'process', 'processes')} in "
-               f"{_count(len(written.executions), 'execution', 'executions')}; {counts.kernels:,} kernels, "
-               f"{counts.memory_ops:,} memory operations, {counts.flows:,} arrows from launch to work", err=True)
+    click.echo(f"{written.path}: {counted(written.events, 'event')} of {counted(processes, 'process')} in "
+               f"{counted(len(written.executions), 'execution')}; {counted(counts.kernels, 'kernel')}, "
+               f"{counted(counts.memory_ops, 'memory operation')}, {counted(counts.flows, 'arrow')} from launch to work",
+               err=True)
     if counts.asides:
         click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: they are on extra tracks named (2), (3), "
                    "…", err=True)
     if written.unplaced:
         click.echo(f"left out: {written.unplaced:,} kernels and memory operations without a valid start time", err=True)
     click.echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

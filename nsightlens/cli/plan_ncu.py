@@ -13,6 +13,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import confirm
 from nsightlens.cli.output import emit, output_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,9 +133,8 @@ def _report(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> N
     minutes, covered = sum(row["estimated_s"] for row in rows) / 60, sum(row["time_pct"] for row in rows)
     left = plan.num_rows - len(rows)
     more = f"; {left} more do not fit into {budget}" if left else ""
-    starts = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
-    click.echo(f"{starts} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % of the "
-               f"GPU time without collectives{more}", err=True)
+    click.echo(f"{counted(len(rows), 'run')} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % "
+               f"of the GPU time without collectives{more}", err=True)
     if rows[0]["tool"] == "kineto":
         click.echo("the trace does not show what ran before it: --launch-skip is an estimate, and a whole step of each kernel is "
                    "profiled", err=True)

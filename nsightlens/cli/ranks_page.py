@@ -8,7 +8,7 @@ from nsightlens.cli.asked import Page, Row, Section, best
 from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
 from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
-from nsightlens.views.figures import duration, number, share, size
+from nsightlens.views.figures import counted, duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
@@ -66,7 +66,7 @@ def _why(rows: list[Row], worth: list[Row]) -> list[str]:
             "how they wait."] if untraced else []
     unknown = sum(row["verdict"] == "cannot tell" for row in rows)
     if unknown:
-        said.append(f"{number(unknown)} ranks: cannot tell, as none of their collectives has a known time on another rank.")
+        said.append(f"{counted(unknown, 'rank')}: cannot tell, as none of their collectives has a known time on another rank.")
     if not worth and unknown < len(rows):
         said.append("No rank kept the others waiting for long: any rank is like the others.")
     return said
@@ -107,11 +107,11 @@ def _delays(shown: list[Row]) -> None:
 def _verdicts(rows: list[Row]) -> list[str]:
     """Return the sentences on the stragglers of one execution, and on collectives whose last rank is unknown."""
     hidden = next((row for row in rows if row["rank"] is None), None)
-    said = [f"Straggler: rank {row['rank']}. Without it {row['times_last']} collectives would have begun "
+    said = [f"Straggler: rank {row['rank']}. Without it {counted(row['times_last'], 'collective')} would have begun "
             f"{duration(row['caused_delay_ns'])} earlier in total." for row in rows if row["verdict"] == "straggler"]
     if hidden is not None:
         unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
-        said.append(f"{hidden['collectives']} collectives: {unknown}.")
+        said.append(f"{counted(hidden['collectives'], 'collective')}: {unknown}.")
     if not rows:
         return ["Cannot tell who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.ingest import broken, count, refusals, say, wait
+from nsightlens.cli.ingest import broken, refusals, say, wait
 from nsightlens.cli.messages import complain, is_quiet
 from nsightlens.cli.output import executor_options, store_option
 from nsightlens.cli.progress import progress
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.executors import Kind
@@ -63,16 +64,16 @@ def _summarise(done: Refreshed) -> None:
     states = [outcome.state for outcome in done.report.outcomes]
     read = states.count("replaced") + states.count("new")
     if done.rebuilt_from is not None:
-        say(f"rebuilt from schema {done.rebuilt_from}: {count(read, 'profile')} read")
+        say(f"rebuilt from schema {done.rebuilt_from}: {counted(read, 'profile')} read")
     else:
-        say(f"{count(read, 'profile')} read again, {count(done.matched, 'profile')} matched again"
+        say(f"{counted(read, 'profile')} read again, {counted(done.matched, 'profile')} matched again"
             + (": the store was up to date" if not read and not done.matched else ""))
     for line in [*refusals(done.report), *broken(done.report)]:
         say(line)
     if done.gone:
         more = f" and {len(done.gone) - _MOST} more" if len(done.gone) > _MOST else ""
         fate = "their rows are kept" if done.rebuilt_from is None else "their rows are not in the rebuilt store"
-        say(f"{count(len(done.gone), 'capture')} gone, {fate}: {', '.join(done.gone[:_MOST])}{more}")
+        say(f"{counted(len(done.gone), 'capture')} gone, {fate}: {', '.join(done.gone[:_MOST])}{more}")
     if done.kept:
         say(f"what could not be read again is kept in {done.kept} (plain duckdb opens it; delete it when you no longer need it)")
     say(f"store: {done.report.store}")

@@ -10,6 +10,7 @@ import click
 
 from nsightlens.cli.messages import say
 from nsightlens.cli.output import Place, emit, output_options
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
@@ -50,7 +51,7 @@ def command(
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
          form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
     verdicts = Counter(row[1] for row in rows)
-    say(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
+    say(f"{counted(len(found), 'file')}: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
     for mixed in mixture.of_files(found):
         say(printable(f"warning: {mixed.message}. {mixture.REMEDY}"))
 

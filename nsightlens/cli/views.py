@@ -13,6 +13,7 @@ from nsightlens.cli.complete import view_names
 from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import output_width
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -202,8 +203,7 @@ def _kept(path: Path, view: str) -> str:
     if found is None:
         return f"{path}: computed on demand"
     profiles, rows, seconds = found
-    of = f"{profiles:,} profile{'' if profiles == 1 else 's'}"
-    return (f"{path}: {rows:,} rows of {of}, computed at ingest in {seconds:.2f} s; "
+    return (f"{path}: {counted(rows, 'row')} of {counted(profiles, 'profile')}, computed at ingest in {seconds:.2f} s; "
             "queries with default parameters read them from there")
 
 

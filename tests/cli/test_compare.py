@@ -269,7 +269,7 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]
     change = tables["waterfall"][0]["change_ns"]
     assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
-    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 and 1 recordings, 7 and 7 steps" in page
+    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 recording each, 7 and 7 steps" in page
     assert tables["step"][0]["difference_ns"] == change
     ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
     assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks
