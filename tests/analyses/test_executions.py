@@ -29,8 +29,9 @@ def test_kernels_are_in_order_and_are_what_they_were(seed: int) -> None:
         rows.append(kernel(rank, number, start, start + 500, run=run, profile_id=f"p{rank}{run}",
                            collective=dice.choice(("allreduce", "broadcast", "")), short_name="k",
                            message_bytes=dice.choice((None, 64, 128)), step=dice.randrange(3)))
-    profiles = {row["profile_id"]: row["run"] for row in rows}
-    found = _executions(of_ranks(rows, {}, [{"run": run, "tool": "kineto", "profile_id": name} for name, run in profiles.items()]))
+    profiles = [{"run": run, "tool": "kineto", "profile_id": name} for name, run in {
+        row["profile_id"]: row["run"] for row in rows}.items()]
+    found = _executions(of_ranks(rows, {}, profiles))
     assert [execution.run for execution in found] == ["r", "s"]
     for execution in found:
         assert kernels(execution) == sorted(

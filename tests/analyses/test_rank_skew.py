@@ -21,7 +21,8 @@ def kernel(rank: int, number: int, start: int, end: int, **given: object) -> Row
 
 def of_ranks(kernels: list[Row], epochs: dict[int, int | None], others: Sequence[Row] = ()) -> Ask:
     """Return what answers for kernels of ranks whose files have these epochs, and for `others`, more rows of profiles."""
-    profiles = [*others] + [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "origin_epoch_ns": at} for rank, at in epochs.items()]
+    profiles = [*others, *({"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "origin_epoch_ns": at}
+                           for rank, at in epochs.items())]
     connection = catalog(kernels=kernels, profiles=profiles)
     return asking(connection)
 
