@@ -56,10 +56,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, collective_match, straggler
+from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, communicator_summary, straggler
 from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
 from nsightlens.analyses._finding import (
     SCHEMA,
@@ -77,6 +77,8 @@ from nsightlens.analyses._finding import (
     who,
 )
 from nsightlens.analyses._group_rules import Groups
+from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.columns.arrays import split
 
 _FIRST, _LAST = ("straggler",), ("capture", *PLUGIN)
 _PARTS = """
@@ -137,7 +139,7 @@ def analyse(ask: Ask) -> pa.Table:
     groups = _group_rules.Groups(ask)
     late, waited = _stragglers(crossing, processes, groups)
     stages, bubbles = _group_rules.pipelines(ask, processes)
-    rows = [*late, *_group_rules.slow_links(crossing, processes, groups), *stages,
+    rows = [*late, *_group_rules.slow_links(communicator_summary.judged(crossing), processes, groups), *stages,
             *_communication(ask, processes, waited, bubbles), *_copies(ask, processes),
             *_data_loader(processes), *_host(ask, processes, few), *_kernel_rules.rules(ask, few),
             *_capture_rules.rules(ask, processes, few), *_of_plugin(ask)]
@@ -160,20 +162,18 @@ def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bo
     return of_run(run, "nothing", whole, verdict, outside, length)
 
 
-def _matched(ask: Ask, processes: Iterable[Process]) -> pa.Table | None:
-    """Return collective_match; None where no run has several ranks."""
+def _matched(ask: Ask, processes: Iterable[Process]) -> list[Compared]:
+    """Return the executions whose ranks are compared; none where no run has several ranks."""
     ranks: dict[tuple[str, str], set[int | None]] = defaultdict(set)
     for process in processes:
         ranks[process.row["run"], process.row["tool"]].add(process.row["rank"])
-    return collective_match.analyse(ask) if any(len(those) > 1 for those in ranks.values()) else None
+    return compared(ask) if any(len(those) > 1 for those in ranks.values()) else []
 
 
 def _stragglers(
-    matched: pa.Table | None, processes: Sequence[Process], named: Groups,
+    matched: Sequence[Compared], processes: Sequence[Process], named: Groups,
 ) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
     """Return the ranks that others wait for, and how long each rank of their runs waited."""
-    if matched is None:
-        return [], {}
     lengths = lengths_of(processes)
     seen = straggler.judged(matched).to_pylist()
     groups = _groups(matched, named)
@@ -197,21 +197,27 @@ def _late(row: Row, length: int, cause: str) -> Row:
         "rank": row["rank"]}
 
 
-def _groups(matched: pa.Table, named: Groups) -> dict[tuple[str, str, int], str]:
+def _groups(matched: Sequence[Compared], named: Groups) -> dict[tuple[str, str, int], str]:
     """Return of each rank the process group that it is late in by itself for longest, where a run names several."""
     names: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in matched.select(["run", "tool", "group_name"]).group_by(["run", "tool", "group_name"]).aggregate([]).to_pylist():
-        names[row["run"], row["tool"]].add(row["group_name"] or "")
-    last = matched.filter(pc.equal(matched["last_rank"], matched["rank"]))
-    keys = ["run", "tool", "rank", "group_name"]
-    own_ns = pc.subtract(pc.subtract(last["lag_ns"], last["inherited_ns"]), last["undecided_ns"])
-    own = last.append_column("own_ns", own_ns).select([*keys, "own_ns"])
-    rows = own.group_by(keys, use_threads=False).aggregate([([], "count_all"), ("own_ns", "sum")]).to_pylist()
-    rows.sort(key=lambda row: (row["own_ns_sum"], row["group_name"] or ""))
-    several = {run for run, those in names.items() if len(those) > 1}
-    return {(row["run"], row["tool"], row["rank"]):
-            f", {row['count_all']} time{'s' * (row['count_all'] > 1)} in {named.name(row)}"
-            for row in rows if row["group_name"] and (row["run"], row["tool"]) in several}
+    late: dict[tuple[str, str, int, str], list[int]] = defaultdict(list)
+    for found in matched:
+        where = found.execution.run, found.execution.tool
+        own_ns = found.arrivals.lag - found.inherited - found.undecided
+        for place, calls in split(np.arange(len(found.group)), found.group):
+            group = found.execution.matched[place].group or ""
+            names[where].add(group)
+            last = calls[found.arrivals.is_named[calls]]
+            for rank, mine in split(last, found.last_rank[last]):
+                late[*where, rank, group] += own_ns[mine].tolist()
+    several = {where for where, those in names.items() if len(those) > 1}
+    rows = sorted((sum(own), group, run, tool, rank, len(own)) for (run, tool, rank, group), own in late.items())
+    said: dict[tuple[str, str, int], str] = {}
+    for _, group, run, tool, rank, times in rows:
+        if group and (run, tool) in several:
+            name = named.name({"run": run, "tool": tool, "group_name": group})
+            said[run, tool, rank] = f", {times} time{'s' * (times > 1)} in {name}"
+    return said
 
 
 def _cause(row: Row, processes: Sequence[Process]) -> str:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import executions
+from nsightlens.analyses._executions import executions
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("rank", pa.int32()),

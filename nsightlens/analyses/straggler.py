@@ -35,11 +35,13 @@ uncertainty that hides it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, collective_match
+from nsightlens.analyses import Ask
+from nsightlens.analyses.collective_match import Compared, compared
 from nsightlens.analyses.rank_skew import summed
 
 _KEYS = ("run", "tool", "execution_id")
@@ -51,12 +53,12 @@ _SHARE = 2
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per rank."""
-    return judged(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns))
+    return judged(compared(ask, clock, lag_threshold_ns))
 
 
-def judged(matched: pa.Table) -> pa.Table:
-    """Return the same of the rows of collective_match."""
-    table = summed(matched, [])
+def judged(executions: Sequence[Compared]) -> pa.Table:
+    """Return the same of executions whose ranks are compared."""
+    table = summed(executions, by_step=False)
     rows = table.to_pylist()
     delays: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:

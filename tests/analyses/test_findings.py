@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 import pytest
 
 import nsightlens as nl
@@ -14,6 +15,7 @@ from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
+from nsightlens.columns.arrays import MISSING
 from tests.captures import kineto
 from tests.catalogs import asking, catalog
 from tests.places import ROOT
@@ -202,12 +204,21 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
 
 def test_a_late_rank_is_named_in_its_process_group() -> None:
     """Of two groups, rank 1 comes late to the one by itself, if not as often; of one group nothing needs to be said."""
-    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last, "lag_ns": 90, "inherited_ns": had,
-             "undecided_ns": 10 * (group == "dp")}
-            for group, last, had in (("tp", 1, 70), ("tp", 1, 90), *3 * [("dp", 1, 75)], ("dp", None, None)) for rank in range(2)]
+    calls = [("tp", 1, 70), ("tp", 1, 90), *3 * [("dp", 1, 75)], ("dp", MISSING, MISSING)]
+
+    def compared(some: list[tuple[str, int, int]]) -> Any:
+        """Return calls whose last rank is late by 90: (group, last rank, what it inherited of that); in dp, 10 are undecided."""
+        groups = [*dict.fromkeys(group for group, *_ in some)]
+        last, had = (np.array([call[place] for call in some]) for place in (1, 2))
+        return SimpleNamespace(
+            execution=SimpleNamespace(run="r", tool="nsys", matched=[SimpleNamespace(group=group) for group in groups]),
+            arrivals=SimpleNamespace(lag=np.full(len(some), 90), is_named=last != MISSING), last_rank=last, inherited=had,
+            group=np.array([groups.index(group) for group, *_ in some]),
+            undecided=np.array([10 * (group == "dp") for group, *_ in some]))
+
     named = Groups(asking(catalog()))
-    assert _groups(pa.Table.from_pylist(rows), named) == {("r", "nsys", 1): ", 2 times in process group tp"}
-    assert _groups(pa.Table.from_pylist(rows[:4]), named) == {}
+    assert _groups([compared(calls)], named) == {("r", "nsys", 1): ", 2 times in process group tp"}
+    assert _groups([compared(calls[:2])], named) == {}
 
 
 def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
