@@ -157,7 +157,7 @@ def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bo
     """Return that no rule fired, with what could be gained outside the kernels at most. is_doubtful: the capture has defects."""
     length = sum(process.length for process in processes)
     outside = length - sum(process.parts["kernel"] for process in processes)
-    verdict = "no rule exceeds its limit" if is_doubtful else "nothing stands out: no rule exceeds its limit"
+    verdict = "no rule exceeds its limit" if is_doubtful else "nothing is worth doing: no rule exceeds its limit"
     whole = "all ranks" if len({process.row["rank"] for process in processes} - {None}) > 1 else "all"
     return of_run(run, "nothing", whole, verdict, outside, length)
 

@@ -86,7 +86,7 @@ def test_a_rule_fires_above_its_limit_and_not_on_it(rule: str, total: int, piece
 def test_what_the_gpus_work_hides_is_no_finding(hidden: Piece) -> None:
     (row,) = found(("compute", 0, 1000), hidden)
     assert (row["rule"], row["rank"], row["total_ns"], row["of_ns"], row["who"]) == ("nothing", None, 0, 1000, "all")
-    assert row["what"].startswith("nothing stands out")
+    assert row["what"].startswith("nothing is worth doing")
 
 
 def test_copies_that_keep_the_gpu_busy_are_no_wait_for_the_host() -> None:
@@ -278,7 +278,7 @@ def test_the_longest_range_in_which_no_work_ran_is_named() -> None:
     ("kineto/pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz", "data_loader", None,
      355_559_041, "data loader"),
     ("kineto/facebookresearch__param__dlrm8", "straggler", 7, 35_552_000, "its host is late"),
-    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing stands out"),
+    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing is worth doing"),
 ])
 def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, total: int | None, words: str,
                                         tmp_path: Path) -> None:

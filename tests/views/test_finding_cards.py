@@ -54,7 +54,7 @@ def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
 
 
 def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
-    nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing stands out", "limit_pct": None, "share_pct": 1.0,
+    nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing is worth doing", "limit_pct": None, "share_pct": 1.0,
                       "total_ns": 4_000_000, "of_ns": 400_000_000}
     whole = nothing | {"who": "all ranks"}
     assert _verdict(whole) == ["Nothing stands out; outside compute kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
