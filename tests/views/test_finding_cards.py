@@ -57,8 +57,8 @@ def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
     nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing is worth doing", "limit_pct": None, "share_pct": 1.0,
                       "total_ns": 4_000_000, "of_ns": 400_000_000}
     whole = nothing | {"who": "all ranks"}
-    assert _verdict(whole) == ["Nothing stands out; outside compute kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
-    assert _verdict(nothing) == ["Nothing stands out; outside compute kernels: 4.000 ms of 400.0 ms, 1.0 %."]
+    assert _verdict(whole) == ["Nothing is worth doing; outside compute kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
+    assert _verdict(nothing) == ["Nothing is worth doing; outside compute kernels: 4.000 ms of 400.0 ms, 1.0 %."]
 
 
 def test_kernels_far_below_their_roof_are_cards_of_their_own() -> None:
