@@ -1,4 +1,4 @@
-"""What findings say of each rule: from which share on, what it comes from and what can be done, what speaks against it."""
+"""The texts of each rule of findings: its limit, the likely cause and what to do, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -24,53 +24,53 @@ class Advice:
 
 ADVICE = {
     "straggler": Advice(
-        5, "Its host is slower, it has more work, or something else runs beside it: compare its idle time and its work with "
-        "those of the other ranks before touching the communication.",
+        5, "Its host is slower, it has more work, or something else runs beside it: compare its idle time and work with those "
+        "of the other ranks before you touch the communication.",
         "Ranks that are late together hide each other, and a profiler may slow one host more than others.",
         "nsightlens compare ranks", of_host=True),
     "slow_link": Advice(
-        2, "Its ranks, or the links between them, are slower than those of comparable groups: check which nodes, switches and "
+        2, "Its ranks, or the links between them, are slower than those of comparable groups. Check which nodes, switches and "
         "adapters they share (NCCL_DEBUG=INFO lists what each channel uses), and run nccl-tests on them alone.",
-        "A group that spans more nodes than its peers is slower by nature, and other traffic may share its links.",
+        "A group that spans more nodes than its peers is naturally slower, and other traffic may share its links.",
         "nsightlens show communicator_summary"),
     "pipeline": Advice(
-        10, "Even balanced, p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step: use more micro-batches, "
-        " or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
-        "It includes the transfers themselves, and waiting for a stage whose data-parallel or tensor-parallel peers are late.",
+        10, "Even if balanced, p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step. Use more micro-batches "
+        "or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
+        "The time includes the transfers themselves, and waiting for stages with late data-parallel or tensor-parallel peers.",
         "nsightlens show pipeline_bubbles"),
     "communication": Advice(
-        10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less, in fewer and "
-        "larger messages.", "It includes waiting for late ranks where collectives could not be matched.",
+        10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less, in fewer, "
+        "larger messages.", "The time includes waits for late ranks where collectives could not be matched.",
         "nsightlens show comm_compute_overlap"),
     "copies": Advice(
         10, "Keep the data on the GPU, copy less, or overlap copies with kernels: asynchronously, from pinned "
         "memory, on another stream.",
-        "If the data must be new each time, copies can only be hidden, and only for as long as kernels run.",
+        "If every step needs new data, copies can only be hidden, and only while kernels run.",
         "nsightlens show memory_op_summary"),
     "data_loader": Advice(
-        5, "Input is not ready in time: try more DataLoader workers (num_workers), pinned memory, prefetching.",
+        5, "Input is not ready in time: try more DataLoader workers (num_workers), pinned memory or prefetching.",
         "More workers help only until CPU cores or storage are saturated.", "nsightlens show step_breakdown", of_host=True),
     "api_call": Advice(
         10, "The GPU has nothing to do until the call returns: call it less often, or earlier.",
-        "The profiler makes each call slower.",
+        "The profiler slows each call.",
         "nsightlens show cuda_api_summary", of_host=True),
     "host": Advice(
         20, "Work reaches the GPU too slowly: find out what the host does meanwhile, launch fewer and larger kernels "
-        "(fusion, CUDA graphs), and let the host run ahead of the GPU.",
-        "Where no steps are marked, the start and the end of the program count, too.",
+        "(fusion, CUDA or HIP graphs), and let the host run ahead of the GPU.",
+        "Without marked steps, the start and end of the program count, too.",
         "nsightlens show idle_causes", of_host=True),
     "tiny_kernels": Advice(
-        10, "The host launches more slowly than the GPU works: capture the part that repeats as a CUDA graph, fuse it "
-        "(torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
+        10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA or HIP "
+        "graph, fuse it (torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
         "nsightlens show frequent_kernel_sequences", of_host=True),
     "fusion": Advice(
-        15, "Each may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
+        15, "Each kernel may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
         "A kernel need not read what the one before it wrote. The share counts all but the longest of each chain.",
         "nsightlens show kernel_view", confidence="low"),
     "tensor_cores": Advice(
-        10, "Let them run on tensor (matrix) cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), "
-        "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and which cores "
-        "run is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+        10, "Run them on tensor (matrix) cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), "
+        "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and the use of "
+        "tensor cores is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
     "headroom": Advice(
         5, "The kernel is far below what the GPU can do: find out what limits it (nsightlens plan-ncu, then roofline), and try "
         "another algorithm, layout or library, or more work per launch.",
@@ -82,22 +82,22 @@ ADVICE = {
         "nsightlens show step_breakdown"),
     "clock": Advice(
         2, "Nearly all of its kernels are slower: check clocks, temperature and power caps (nvidia-smi -q -d CLOCK,PERFORMANCE), "
-        "and what else runs on that GPU.", "Other input means other work, and memory has a clock of its own.",
+        "and what else runs on that GPU.", "Different input means different work, and memory has its own clock.",
         "nsightlens show device_sample_summary", confidence="medium"),
     "profiler": Advice(
-        5, "Host and idle time include it: quote step times from a run without a profiler, and record less (no stacks, shapes, "
-        "sampling).", "Overhead in threads that nothing waited for costs no time.", "nsightlens show profiler_overhead"),
+        5, "Host and idle time include its overhead: quote step times from a run without a profiler, and record less (no stacks, "
+        "shapes, sampling).", "Overhead costs no time in threads that nothing waits for.", "nsightlens show profiler_overhead"),
     "capture": Advice(
-        0, "Shares of time are uncertain, and so is what seems to be absent: capture again, or read shares as lower bounds.",
+        0, "Neither shares of time nor the absence of work is certain: capture again, or read shares as lower bounds.",
         "What was captured may still be representative.", "nsightlens show diagnostic_summary"),
     "nothing": Advice(
-        0, "This holds for what was recorded; headroom shows what kernels below their roof could gain.",
+        0, "This covers only what was recorded; headroom shows what kernels below their roof could gain.",
         "Losses below the limits may add up.", "nsightlens show headroom"),
 }
 _PLUGINS = "(the TensorBoard plugin's rule)"
 PLUGIN = {
     "memory": Advice(
-        0, "", "It hurts only where it limits the batch or model size, or makes the allocator free and allocate again.",
+        0, "", "It hurts only if it limits the batch or model size, or makes the allocator free and allocate again.",
         "nsightlens show memory_peak", what=f"the GPU's memory is nearly full {_PLUGINS}"),
     "ddp_without_nccl": Advice(
         0, "", "Where ranks have no GPUs of their own, NCCL does not run.", "nsightlens show distributed_overview",
@@ -106,21 +106,21 @@ PLUGIN = {
         0, "", "It needs a process per GPU.", "nsightlens show gpu_summary", what=f"DataParallel on several GPUs {_PLUGINS}"),
 }
 """Rules of the plugin that none of ours knows better."""
-_ONCE = "Where the call is made once, at the start, a longer run hides it."
+_ONCE = "If the call is made once, at the start, a longer run hides it."
 _CALLS = (
     (("Malloc", "Free", "Alloc", "HostRegister", "MemCreate", "MemMap"), _ONCE,
-     "Memory is allocated or freed while the GPU waits: allocate once and reuse it (an allocator that keeps memory: a "
+     "Memory is allocated or freed while the GPU waits: allocate once and reuse it (a memory "
      "pool). The first call also creates the context."),
     (("ModuleLoad", "LibraryLoad", "ModuleGetFunction", "FuncGetAttributes", "CtxCreate", "InitDevice", "PrimaryCtx"), _ONCE,
      "The context is created or kernels are loaded: warm up before you measure."),
     (("GraphInstantiate", "GraphExecUpdate", "StreamEndCapture"), _ONCE,
-     "CUDA graphs are made while the GPU waits: make them once, beforehand."),
+     "Graphs are built while the GPU waits: build them once, beforehand."),
     (("Memcpy", "Memset", "Prefetch"), "",
      "The host waits for copies before it goes on: copy asynchronously, from pinned memory."),
     (("Synchronize", "StreamQuery", "EventQuery"), "",
      "The host waits for the GPU, and then the GPU for the host: synchronise less often, and launch ahead."),
     (("LaunchKernel", "GraphLaunch"), "",
-     "Launching takes longer than the kernels: launch fewer and larger ones (fusion, CUDA graphs)."),
+     "Launching takes longer than the kernels: launch fewer and larger ones (fusion, CUDA or HIP graphs)."),
 )
 
 

@@ -83,9 +83,9 @@ def rules(ask: Ask, processes: Sequence[Process], few: Sequence[Process]) -> Ite
     if few:
         profiles = sorted({process.row["profile_id"] for process in few})
         ranks = _slower(ask(_OF_RANKS, [profiles, _FEWEST_RANKS]).to_pylist())
-        yield from _clock(few, ranks, "of the same kernels on the median rank: its GPU is slower")
+        yield from _clock(few, ranks, "as the same kernels on the median rank: its GPU is slower")
         thirds = _slower(ask(_OF_THIRDS, [profiles]).to_pylist())
-        yield from _clock(few, thirds, "in the last third of the capture of what they took in the first: the GPU slows down")
+        yield from _clock(few, thirds, "in the last third of the capture as in the first: the GPU slows down")
     yield from _profiler(ask, processes)
     yield from _capture(ask, processes)
 
@@ -103,7 +103,7 @@ def _warm_up(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
         if count:
             usual = median(lengths[count:])
             first = f"first {count} steps are" if count > 1 else "first step is"
-            what = (f"warm-up is part of the capture: its {first} up to {max(lengths[:count]) / usual:.1f} times as long as the "
+            what = (f"the capture includes warm-up: its {first} up to {max(lengths[:count]) / usual:.1f} times as long as the "
                     f"median of the others ({span(usual)})")
             yield from fired(process, "warm_up", what, round(sum(lengths[:count]) - count * usual))
 
@@ -118,7 +118,7 @@ def _clock(processes: Sequence[Process], slower: Mapping[Key, Row], than: str) -
     for process in processes:
         row = slower.get(process.key)
         if row is not None:
-            what = f"kernels take {row['mine_ns'] / row['usual_ns']:.2f} times the time {than}"
+            what = f"kernels take {row['mine_ns'] / row['usual_ns']:.2f} times as long {than}"
             yield from fired(process, "clock", what, min(round(row["mine_ns"] - row["usual_ns"]), process.parts["kernel"]))
 
 
@@ -134,7 +134,7 @@ def _profiler(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     for row in ask(_SLOWED, []).to_pylist():
         run, more = (row["run"], row["tool"]), row["tool_ns"] - row["other_ns"]
         if run in runs and 100 * more > ADVICE["profiler"].limit_pct * row["tool_ns"]:
-            what = f"a step takes {row['ratio']:.2f} times as long under {row['tool']} as under no profiler ({row['part']})"
+            what = f"a step takes {row['ratio']:.2f} times as long under {row['tool']} as without a profiler ({row['part']})"
             yield of_run(run, "profiler", "all", what, more, row["tool_ns"])
 
 

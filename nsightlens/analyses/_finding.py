@@ -43,7 +43,7 @@ class Process:
 
     @property
     def waits_for_host(self) -> int:
-        """Return for how long its GPU idled while the host was in API calls, operators or code that was not recorded; ns."""
+        """Return for how long its GPU idled while the host was in API calls, operators or other code; ns."""
         return self.parts["runtime"] + self.parts["cpu_exec"] + self.parts["other"]
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-import pyarrow as pa
-
 from nsightlens.analyses import Ask, communicator_summary
 from nsightlens.analyses._advice import ADVICE
 from nsightlens.analyses._finding import Key, Process, Row, key, lengths_of, of_run, pct
@@ -40,13 +38,14 @@ class Groups:
         return f"process group {name}{described}" if name is not None else "process group"
 
 
-def slow_links(matched: pa.Table | None, processes: Iterable[Process], groups: Groups) -> Iterator[Row]:
-    """Yield the process groups that take longer than their peers, with what all their operations cost their ranks."""
-    if matched is None:
-        return
+def slow_links(communicators: Iterable[Row], processes: Iterable[Process], groups: Groups) -> Iterator[Row]:
+    """Yield the process groups that take longer than their peers, with what all their operations cost their ranks.
+
+    communicators: as communicator_summary has them.
+    """
     lengths, advice = lengths_of(processes), ADVICE["slow_link"]
     slow: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in communicator_summary.summary(matched).to_pylist():
+    for row in communicators:
         if row["verdict"] in (communicator_summary.SLOW, communicator_summary.WAITING):
             slow[tuple(row[name] for name in ("run", "tool", "execution_id", "group_name", "members"))].append(row)
     for (run, tool, *_), rows in slow.items():
@@ -55,7 +54,7 @@ def slow_links(matched: pa.Table | None, processes: Iterable[Process], groups: G
             missing = (first["group_size"] or 0) - first["ranks"] if first["verdict"] == communicator_summary.WAITING else 0
             what = (f"its {first['collective']} takes {first['transfer_ns'] / max(first['peers_ns'], 1):.1f} times as long "
                     f"as that of the {first['peers']} other groups of its size"
-                    + (f", or waits for {missing} of its ranks, not captured" if missing else ""))
+                    + (f", or waits for {missing} of its ranks that were not captured" if missing else ""))
             who = f"{groups.name(first)} (ranks {first['members']})"
             yield of_run((run, tool), "slow_link", who, what, total, lengths[run, tool])
 

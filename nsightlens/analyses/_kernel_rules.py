@@ -160,7 +160,7 @@ def tiny(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:
 def tiny_kernels(process: Process, row: Row, idle: int) -> Iterator[Row]:
     """Yield that the host launches more slowly than the GPU works. idle: the part of the time that nothing else explains; ns."""
     what = (f"the GPU idles between tiny kernels: {row['tiny']:,} of {row['kernels']:,} are shorter (median "
-            f"{span(row['median_ns'] or 0)}) than the host takes from launch to launch (median {span(row['interval_ns'] or 0)})")
+            f"{span(row['median_ns'] or 0)}) than the time between launches (median {span(row['interval_ns'] or 0)})")
     yield from fired(process, "tiny_kernels", what, idle)
 
 
@@ -170,8 +170,8 @@ def _fusion(ask: Ask, processes: Sequence[Process], path: _OnPath) -> Iterator[R
         kernels = chains[process.key]
         lengths = [kernel["duration_ns"] for kernel in kernels]
         if exceeds(process, "fusion", sum(lengths)):
-            what = (f"{len(kernels):,} kernels that are bound by memory directly follow another such kernel of their stream, "
-                    f"most of all {_most(kernels, lengths)}: candidates for fusion")
+            what = (f"{len(kernels):,} memory-bound kernels directly follow another one in their stream, "
+                    f"mostly {_most(kernels, lengths)}: candidates for fusion")
             yield from fired(process, "fusion", what, path.bounded(process.key, kernels, lengths))
 
 
@@ -181,7 +181,7 @@ def _tensor_cores(ask: Ask, processes: Sequence[Process], path: _OnPath) -> Iter
         kernels = plain[process.key]
         lengths = [kernel["duration_ns"] * kernel["gain"] for kernel in kernels]
         if exceeds(process, "tensor_cores", int(sum(lengths))):
-            what = (f"{len(kernels):,} matrix products and convolutions run without tensor (matrix) cores, most of all "
+            what = (f"{len(kernels):,} matrix products and convolutions run without tensor (matrix) cores, mostly "
                     f"{_most(kernels, lengths)}")
             yield from fired(process, "tensor_cores", what, path.bounded(process.key, kernels, lengths))
 

@@ -131,7 +131,7 @@ class Roofs:
         shaped = next((work for work, _ in shapes if work is not None), None) or self._alike.get((key[0], key[2]))
         reason = next((reason for _, reason in shapes if reason), "neither counters nor shapes")
         if is_doubtful:
-            reason = "its launches take different times, and which of them ncu counted is unknown"
+            reason = "its launches take different times, and it is unknown which of them ncu measured"
         found = Roof(None, reason=reason)
         device_id, is_contraction = kind["device_id"], kind["family"] in CONTRACTIONS
         for work in (counted, shaped):
@@ -163,7 +163,7 @@ def no_peaks(gpu: str | None, sheet: str | None = None, misfit: str | None = Non
     if misfit is not None:
         return f"{sheet} not used: {misfit}; force_gpu=true takes it all the same"
     if gpu:
-        return f"no datasheet peaks of {gpu}: assume_gpu with force_gpu=true takes those of another, by its name in gpu_peaks"
+        return f"no datasheet peaks of {gpu}: assume_gpu with force_gpu=true uses those of another GPU, by its name in gpu_peaks"
     return "the GPU is not named in the capture, so its peaks are unknown: assume_gpu gives its name in gpu_peaks"
 
 
@@ -177,7 +177,7 @@ def roof(work: Work, peak: Peak | None, is_contraction: bool, why: str = "its pe
     if work.bytes is None:
         return Roof(None, reason="bytes are unknown")
     if peak.bytes is None:
-        return Roof(None, reason="a slice of a GPU: the bandwidth that it has is unknown")
+        return Roof(None, reason="a slice of a GPU: its bandwidth is unknown")
     times = [1e9 * flop / (peak.flop.get(key or "") or 0) if peak.flop.get(key or "") else None if flop else 0.0
              for key, flop in work.flop if flop is not None]
     if is_contraction and (not times or None in times or None in (flop for _, flop in work.flop)):

@@ -1,8 +1,8 @@
 """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no part and why.
 
-What is not matched counts as communication everywhere, but does not show who waited for whom: point-to-point calls, sends
-and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is not certain.
-The row with rank NULL holds the kernels of processes of unknown rank.
+Unmatched kernels count as communication everywhere, but do not show which rank waited for which: point-to-point calls, sends
+and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
+row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks
 @needs collectives
@@ -29,8 +29,8 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import Execution, executions
-from nsightlens.columns.arrays import MISSING, Int, Mask, integers, split
+from nsightlens.analyses._executions import Execution, executions
+from nsightlens.columns.arrays import MISSING, Int, Mask
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("rank", pa.int32()), ("kernels", pa.int64()),
@@ -45,16 +45,15 @@ def analyse(ask: Ask) -> pa.Table:
 
 
 def _rows(execution: Execution) -> Iterator[dict[str, Any]]:
-    matched = np.zeros(execution.rows.num_rows, dtype=np.bool_)
+    calls = execution.calls
+    matched = np.zeros(len(calls.kind), dtype=np.bool_)
     for group in execution.matched:
-        matched[execution.row[group.place]] = True
-    rank, duration = integers(execution.rows["rank"]), integers(execution.rows["duration_ns"])
-    by_rank = split(np.arange(len(rank)), rank)
-    for number, mine in sorted(by_rank, key=lambda item: item[0] == MISSING):
+        matched[group.place] = True
+    for number, mine in sorted(execution.ranks, key=lambda item: item[0] == MISSING):
         known = number if number != MISSING else None
         left_out = "its number is not known" if known is None else execution.left_out.get(known)
         yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "rank": known,
-               **_figures(duration[mine], matched[mine]), "left_out": left_out}
+               **_figures(calls.end[mine] - calls.start[mine], matched[mine]), "left_out": left_out}
 
 
 def _figures(duration: Int, matched: Mask) -> dict[str, int | float | None]:

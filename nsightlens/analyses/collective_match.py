@@ -1,19 +1,19 @@
 """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long the transfer
-took.
-A row is one collective on one rank of one execution. Only ranks with known numbers take part; point-to-point calls (send, recv)
-are no collectives, but sends and receives that nothing names and that end together on all ranks are: an all-to-all.
-collective_coverage says what could not be matched. Times of different ranks are compared on the clock of the lowest rank
-(see rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. The last rank
-is named only where it came later than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+took. A row is one collective on one rank of one execution. Only ranks with known numbers take part. Point-to-point calls
+(send, recv) are not collectives, but unnamed sends and receives that end together on all ranks count as an all-to-all.
+collective_coverage shows what could not be matched. Times of different ranks are compared on the clock of the lowest rank (see
+rank_clock); ranks that name no two hosts and whose clocks agree within the uncertainty share a clock. last_rank is known only
+if that rank came later than the second last by more than the clocks' error; else it is NULL: cannot tell.
 @scope rows
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
-@assumes A rank whose previous collective ended later than that of the second last, another call, came late for that.
-@assumes Of ranks that the clocks cannot tell apart each may be the second last: what they differ by is undecided.
-@assumes Such lateness is followed back over calls of one kind (operation, payload, ranks; known) of two groups, 1,000 at most.
-@assumes Of it a rank has what the call would have begun earlier without it; what is within the clocks, or left, is nobody's.
+@assumes A rank whose previous collective was another call than that of the second last, and ended later, was delayed by it.
+@assumes Each of several ranks that the clocks cannot tell apart may be the second last: their difference is undecided.
+@assumes Such delay is followed back over calls of one kind (operation, payload, ranks; all known) of two groups, 1,000 at most.
+@assumes A rank is charged the time by which the call would have begun earlier without it; what is left, or within the clocks'
+    error, is charged to no rank.
 @assumes Captures without an execution_id belong to one execution per run and tool. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
@@ -46,35 +46,21 @@ is named only where it came later than the second last by more than the clocks c
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, once
-from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, encoded, integers, nullable, numbered, split, sums
+from nsightlens.analyses._executions import Execution, executions
+from nsightlens.columns.arrays import MISSING, Int, Places, integers, nullable, numbered, wide
 from nsightlens.errors import not_a_choice
-from nsightlens.matching.collectives import Calls, Clock, Matched, clocks, match
-from nsightlens.matching.propagation import Arrivals, after, propagated
-from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
+from nsightlens.matching.propagation import Arrivals, Several, after, propagated
 
-_CALLS = """
-SELECT
-    k.run, k.tool, p.execution_id, k.rank, k.process_id, k.host, k.kernel_id, k.stream,
-    k.start_ns + coalesce(p.origin_epoch_ns, 0) AS start_ns, p.origin_epoch_ns IS NOT NULL AS has_epoch,
-    k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns, coalesce(k.overrun_ns, 0) = 0 AS is_possible,
-    k.group_name, k.group_size, k.group_seq, coalesce(nullif(k.collective, ''), k.short_name) AS collective,
-    k.short_name, k.message_bytes, k.step
-FROM _collective_kernels AS k
-JOIN profiles AS p ON k.profile_id = p.profile_id
-"""
-_UNNAMED = re.compile(r"(?i)send_?recv|^coalesced$")
-"""Operations and kernels that may be any exchange: of two ranks, or of all."""
-_US = 1000
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
     ("group_size", pa.int32()), ("method", pa.string()), ("call_index", pa.int64()), ("step", pa.int64()),
@@ -85,271 +71,173 @@ _SCHEMA = pa.schema([
 ])
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """The communication kernels of one execution under one tool, what could be matched of them, and the clocks that follow.
-
-    rows: the kernels, their texts as dictionaries. unsized: of each, whether its payload says nothing of the call. calls: those
-    that may be collectives, of ranks that take part; row: where each of them is in rows.
-    left_out: ranks that take no part, and why.
-    """
-
-    run: str
-    tool: str
-    execution_id: str | None
-    hosts: dict[int, str | None]
-    rows: pa.Table
-    unsized: Mask
-    row: Int
-    calls: Calls
-    matched: list[Matched]
-    clocks: dict[int, Clock]
-    left_out: dict[int, str]
-
-    def shares_clock(self, rank: int) -> bool:
-        """Return whether a rank and its reference name no two hosts, and the fitted clocks do not speak against one clock."""
-        clock = self.clocks[rank]
-        hosts = {self.hosts[rank], self.hosts[clock.reference]} - {None}
-        return len(hosts) < 2 and clock.drift == 0 and abs(clock.offset) <= clock.uncertainty
-
-    def corrected(self, ranks: Int, times: Int) -> Int:
-        """Return times of ranks on the clock of their reference; MISSING where nothing ties the two."""
-        found = np.full(len(times), MISSING)
-        for rank, mine in split(np.arange(len(times)), ranks):
-            clock = self.clocks.get(rank)
-            if clock is not None:
-                shift = 0 if self.shares_clock(rank) else np.rint(clock.offset + clock.drift * (times[mine] - clock.at))
-                found[mine] = times[mine] - np.asarray(shift, dtype=np.int64)
-        return found
-
-    def recorded(self, times: Int, row: Int) -> Int:
-        """Return times as the files have them; MISSING for a file without an epoch, where others have one."""
-        has_epoch = self.rows["has_epoch"].to_numpy()[row]
-        return np.where(has_epoch | ~np.any(has_epoch), times, MISSING)
-
-    def uncertainty(self, ranks: Int) -> Int:
-        """Return by how many ns times of each of the ranks may be misplaced; MISSING where its clock could not be fitted."""
-        known, which = np.unique(ranks, return_inverse=True)
-        clocks = [self.clocks.get(rank) for rank in known.tolist()]
-        return np.array([MISSING if clock is None else round(clock.uncertainty) for clock in clocks], dtype=np.int64)[which]
-
-
-def executions(ask: Ask) -> list[Execution]:
-    """Return every execution with communication kernels. A rank that two processes claim takes no part."""
-    return once(ask, _executions)
-
-
-def _executions(ask: Ask) -> list[Execution]:
-    return [_execution(*key, rows) for key, rows in _by_execution(encoded(ask(_CALLS, [])))]
-
-
-def _by_execution(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str | None], pa.Table]]:
-    """Yield the rows of each execution. Rows that name none belong to the only one that their run and tool have."""
-    columns = [distinct(rows[name]) for name in ("run", "tool", "execution_id")]
-    parts: dict[tuple[str, str], dict[str | None, Int]] = {}
-    for _, mine in split(np.arange(rows.num_rows), numbered(*(codes for codes, _ in columns))):
-        run, tool, execution = (values[codes[mine[0]]] for codes, values in columns)
-        parts.setdefault((str(run), str(tool)), {})[execution] = mine
-    for (run, tool), found in sorted(parts.items(), key=lambda item: item[0]):
-        if None in found and len(found) == 2:
-            found = {next(filter(None, found)): np.sort(np.concatenate([*found.values()]))}
-        for execution, mine in sorted(found.items(), key=lambda item: (item[0] is None, item[0])):
-            yield (run, tool, execution), rows if len(mine) == rows.num_rows else rows.take(pa.array(mine))
-
-
-def _execution(run: str, tool: str, execution_id: str | None, rows: pa.Table) -> Execution:
-    rank, (process, _), (host, hosts) = integers(rows["rank"]), distinct(rows["process_id"]), distinct(rows["host"])
-    order = np.lexsort((integers(rows["kernel_id"]), integers(rows["start_ns"])))
-    by_rank = {number: mine for number, mine in split(order, rank[order]) if number != MISSING}
-    owners = {number: len(np.unique(process[mine])) for number, mine in by_rank.items()}
-    own = [mine for number, mine in by_rank.items() if owners[number] == 1]
-    kind = _kinds(rows)
-    row, calls = _calls(rows, kind, np.concatenate(own) if own else np.zeros(0, dtype=np.int64))
-    matched = match(calls)
-    fitted = clocks(calls, matched)
-    placed = {number for group in matched for number in np.unique(calls.rank[group.place]).tolist()}
-    of_ranks = {number: hosts[host[mine[-1]]] for number, mine in by_rank.items()}
-    return Execution(run, tool, execution_id, of_ranks, rows, kind.unsized, row, calls, matched, fitted,
-                     _left_out(owners, placed, fitted))
-
-
-def _calls(rows: pa.Table, kind: _Kinds, chosen: Int) -> tuple[Int, Calls]:
-    """Return the calls among the chosen rows (sorted by rank and start), those of two ranks left out, and their rows."""
-    rank, start, duration = (integers(rows[name]) for name in ("rank", "start_ns", "duration_ns"))
-    resolution = np.ones(rows.num_rows, dtype=np.int64)
-    for _, mine in split(chosen, rank[chosen]):
-        resolution[mine] = 1 if np.any(start[mine] % _US) or np.any(duration[mine] % _US) else _US
-    chosen = chosen[~kind.two_ranks[chosen]]
-    group, names = distinct(rows["group_name"])
-    payload = np.where(kind.uneven, MISSING, integers(rows["message_bytes"]))
-    kernel = np.where(group < 0, distinct(rows["short_name"])[0], -1)
-    size, number = integers(rows["group_size"]), integers(rows["group_seq"])
-    columns = {
-        "rank": rank, "start": start, "end": start + duration, "token": numbered(kind.name, kernel, payload),
-        "stream": distinct(rows["stream"])[0], "group": group, "group_size": np.maximum(size, 0),
-        "number": np.maximum(number, -1), "resolution": resolution, "paired": kind.paired,
-        "is_possible": rows["is_possible"].to_numpy(),
-    }
-    return chosen, Calls(**{name: column[chosen] for name, column in columns.items()}, groups=[str(name) for name in names])
-
-
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    """What the kernels are by their names: name (a number for the operation, else for the name), and four kinds of them.
-
-    unsized: whose payload says nothing of the call: uneven ones and barriers.
-    """
-
-    name: Int
-    two_ranks: Mask
-    paired: Mask
-    uneven: Mask
-    unsized: Mask
-
-
-def _kinds(rows: pa.Table) -> _Kinds:
-    (said, collectives), (short, kernels) = distinct(rows["collective"]), distinct(rows["short_name"])
-    pair = numbered(said, short)
-    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-    names: list[tuple[str | None, str]] = []
-    for place in first.tolist():
-        collective, kernel = collectives[said[place]] or "", kernels[short[place]] or ""
-        names.append((operation(collective) or operation(kernel), collective))
-    codes: dict[str, int] = {}
-    name = np.array([codes.setdefault(named or collective, len(codes)) for named, collective in names], dtype=np.int64)
-    kinds = [[named in POINT_TO_POINT, named is None and bool(_UNNAMED.search(collective)), named in UNEVEN,
-              named in UNEVEN or named == "barrier"]
-             for named, collective in names]
-    two_ranks, paired, uneven, unsized = np.array(kinds, dtype=bool).reshape(-1, 4)[which].T
-    return _Kinds(name[which], two_ranks, paired, uneven, unsized)
-
-
-def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock]) -> dict[int, str]:
-    """Return why ranks with communication kernels take no part."""
-    found: dict[int, str] = {}
-    for rank, processes in sorted(owners.items()):
-        if processes > 1:
-            found[rank] = f"{processes} processes claim it"
-        elif len(owners) == 1:
-            found[rank] = "no other rank was captured"
-        elif rank not in placed:
-            found[rank] = "none of its calls could be matched with another rank's"
-        elif rank not in fitted:
-            found[rank] = "too few of its calls could be matched to set its clock"
-    return found
-
-
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per collective and rank."""
+    found = compared(ask, clock, lag_threshold_ns)
+    return pa.concat_tables([_SCHEMA.empty_table(), *(table for execution in found for table in _tables(execution))])
+
+
+def compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[Compared]:
+    """Return the executions with matched calls, their ranks compared."""
     if clock not in ("fitted", "recorded"):
         raise not_a_choice("collective_match", "clock", clock, ("fitted", "recorded"))
-    tables = [_table(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
-    return pa.concat_tables([_SCHEMA.empty_table(), *tables])
+    if (clock, lag_threshold_ns) == ("fitted", None):
+        return once(ask, _compared)
+    return _compared(ask, clock, lag_threshold_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The parts of all matched calls, sorted by call and rank: columns. Times on one clock; MISSING where they are on none.
+def _compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[Compared]:
+    return [Compared(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
 
-    call: number of the call over all communicators. kind: of operation, payload and number of ranks (those
-    matched, where the group's size is unknown); -1 where the payload is unknown and the operation has one.
-    released: the part that its rank's previous collective is, -1 for none.
+
+@dataclass(frozen=True)
+class Compared:
+    """The matched calls of one execution, their ranks compared on one clock. A part of a call is a number: its kernel's place in
+    the execution. Figures are columns by call, or are asked for of some parts; times in ns, MISSING for NULL.
+
+    fitted: whether times are on the fitted clocks, else as the files have them. lag_threshold_ns: see above.
     """
 
-    group: Int
-    kind: Int
-    call: Int
-    place: Int
-    rank: Int
-    start: Int
-    end: Int
-    duration: Int
-    released: Int
+    execution: Execution
+    fitted: bool
+    lag_threshold_ns: int | None
+
+    @cached_property
+    def parts(self) -> Several:
+        """Return the parts of each call, sorted by rank."""
+        size = np.concatenate([np.bincount(group.call) for group in self.execution.matched])
+        return Several(np.concatenate([group.place for group in self.execution.matched]), np.cumsum(size) - size, size)
+
+    @cached_property
+    def call(self) -> Places:
+        """Return the call of each kernel, -1 where it is not matched."""
+        found = np.full(len(self.execution.calls.kind), -1, dtype=np.int32)
+        found[self.parts.parts] = np.repeat(np.arange(len(self.parts.size), dtype=np.int32), self.parts.size)
+        return found
+
+    @property
+    def first(self) -> Places:
+        """Return the part of each call on the lowest of its ranks."""
+        return self.parts.parts[self.parts.begin]
+
+    @cached_property
+    def by_rank(self) -> list[tuple[int, Places]]:
+        """Return the parts of each rank, the lowest rank first."""
+        parts = ((rank, np.flatnonzero(self.call[kernels] >= 0) + kernels.start) for rank, kernels in self.execution.ranks)
+        return [(rank, mine.astype(np.int32)) for rank, mine in parts if len(mine)]
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """Return who came when."""
+        calls = self.execution.calls
+        kind = calls.kind[self.first]
+        members = np.where(calls.kinds.group_size[kind] > 0, calls.kinds.group_size[kind], self.parts.size)
+        is_known = (integers(self.execution.kinds["message_bytes"]) != MISSING) | self.execution.unsized
+        alike = np.where(is_known[kind], numbered(calls.kinds.token[kind], members), -1)
+        start, end = (self.execution.corrected(times) if self.fitted else self.execution.recorded(times)
+                      for times in (calls.start, calls.end))
+        return Arrivals(self.parts, self.call, start, end, self._released(), self.group, alike, self._limits)
+
+    def _released(self) -> Places:
+        """Return, for each part, the last collective of its rank that had ended when it began; -1 for none."""
+        found = np.full(len(self.call), -1, dtype=np.int32)
+        start, end = self.execution.calls.start, self.execution.calls.end
+        for _, mine in self.by_rank:
+            ended = mine[np.argsort(end[mine], kind="stable")]
+            ends = end[ended]
+            if np.any(ends[1:] == ends[:-1]):
+                ended = mine[np.lexsort((self.call[mine], end[mine]))]
+            before = np.searchsorted(ends, start[mine], side="right")
+            found[mine[before > 0]] = ended[before[before > 0] - 1]
+        return found
+
+    @cached_property
+    def _uncertainty(self) -> Int:
+        return self.execution.uncertainty()
+
+    def _limits(self, one: Places, other: Places) -> Int:
+        """Return by how many ns parts may be misplaced against each other, or the threshold; MISSING where unknown."""
+        if self.lag_threshold_ns is not None:
+            return np.full(len(other), self.lag_threshold_ns)
+        first, second = (self._uncertainty[self.execution.calls.kind[parts]] for parts in (one, other))
+        return np.where((first == MISSING) | (second == MISSING), MISSING, first + second)
+
+    @cached_property
+    def group(self) -> Places:
+        """Return the communicator of each call: its place in the execution's `matched`."""
+        matched = self.execution.matched
+        return np.repeat(np.arange(len(matched), dtype=np.int32), [group.calls for group in matched])
+
+    @cached_property
+    def call_index(self) -> Int:
+        """Return the number of each call within its communicator."""
+        before = np.cumsum([0, *(group.calls for group in self.execution.matched)])
+        index: Int = np.arange(len(self.group)) - before[self.group]
+        return index
+
+    @cached_property
+    def step(self) -> Int:
+        """Return the step of each call, on the lowest of its ranks."""
+        return wide(self.execution.step[self.first])
+
+    @cached_property
+    def last_rank(self) -> Int:
+        """Return the rank that all others waited for in each call; MISSING: cannot tell."""
+        return self._named(wide(self.execution.calls.rank(self.arrivals.last)))
+
+    @cached_property
+    def inherited(self) -> Int:
+        """Return what the last rank of each call had of its lag from its previous collective."""
+        return self._named(self.arrivals.inherited[0])
+
+    @cached_property
+    def undecided(self) -> Int:
+        """Return what it may have had from there."""
+        least, most = self.arrivals.inherited
+        return self._named(most - least)
+
+    @cached_property
+    def propagated_wait(self) -> Int:
+        """Return what ranks waited in later calls because of the last rank of each."""
+        return self._named(propagated(self.arrivals))
+
+    def _named(self, values: Int) -> Int:
+        return np.where(self.arrivals.is_named, values, MISSING)
+
+    def arrival(self, parts: Places) -> Int:
+        """Return by how much parts started after the first one of their call."""
+        return after(self.arrivals.start, parts, self.arrivals.start, self.arrivals.first[self.call[parts]])
+
+    def wait(self, parts: Places) -> Int:
+        """Return by how much the last one of their call started after parts."""
+        return after(self.arrivals.start, self.arrivals.last[self.call[parts]], self.arrivals.start, parts)
+
+    def transfer(self, parts: Places) -> Int:
+        """Return by how much parts ended after the last one of their call started; each takes as long as its own clock says."""
+        start, last = self.arrivals.start[parts], self.arrivals.last[self.call[parts]]
+        end = np.where(start == MISSING, MISSING, start + (self.execution.calls.end[parts] - self.execution.calls.start[parts]))
+        return after(end, np.arange(len(parts)), self.arrivals.start, last)
 
 
-def _parts(execution: Execution, fitted: bool) -> _Parts:
-    matched, calls = execution.matched, execution.calls
-    before = np.cumsum([0, *(group.calls for group in matched)])
-    call = np.concatenate([group.call + first for group, first in zip(matched, before[:-1], strict=True)])
-    place = np.concatenate([group.place for group in matched])
-    rank, start, end = calls.rank[place], calls.start[place], calls.end[place]
-    row = execution.row[place]
-    shown = [execution.corrected(rank, time) if fitted else execution.recorded(time, row) for time in (start, end)]
-    which = np.repeat(np.arange(len(matched)), [len(group.call) for group in matched])
-    size = np.where(calls.group_size[place] > 0, calls.group_size[place], np.bincount(call)[call])
-    is_known = (integers(execution.rows["message_bytes"])[row] != MISSING) | execution.unsized[row]
-    kind = np.where(is_known, numbered(calls.token[place], size), -1).astype(np.int64)
-    return _Parts(which, kind, call, place, rank, shown[0], shown[1], end - start, _released(rank, start, end, call))
-
-
-def _released(rank: Int, start: Int, end: Int, call: Int) -> Int:
-    """Return, for each part, the last collective of its rank that had ended when it began; -1 for none."""
-    found = np.full(len(rank), -1, dtype=np.int64)
-    for _, mine in split(np.arange(len(rank)), rank):
-        ended = mine[np.lexsort((call[mine], end[mine]))]
-        before = np.searchsorted(end[ended], start[mine], side="right")
-        found[mine[before > 0]] = ended[before[before > 0] - 1]
-    return found
-
-
-def _table(execution: Execution, fitted: bool, lag_threshold_ns: int | None) -> pa.Table:
-    parts = _parts(execution, fitted)
-    call, start, every = parts.call, parts.start, np.arange(len(parts.call))
-    first, second, last = _arrivals(parts)
-    lag = after(start, last, start, second)
-    limits = partial(_limits, execution, parts, lag_threshold_ns)
-    limit = np.where(lag == MISSING, MISSING, limits(second, last))
-    is_named = (limit != MISSING) & (lag > limit)
-    begins = np.flatnonzero(np.diff(call, prepend=-1))
-    arrivals = Arrivals(call, start, parts.end, parts.released, second, last, lag, is_named, parts.group[begins],
-                        parts.kind[begins], limits)
-    inherited, most = arrivals.inherited
-    wait = after(start, last[call], start, every)
-    waited = sums(np.maximum(wait, 0), begins)
-    row = execution.row[parts.place]
-    of_call = {
-        "last_rank": parts.rank[last], "inherited_ns": inherited, "undecided_ns": most - inherited,
-        "propagated_wait_ns": propagated(arrivals, waited)}
-    return _output(execution, parts, row, {
-        "call_index": call - call[begins][np.searchsorted(parts.group[begins], parts.group)],
-        "step": integers(execution.rows["step"])[row[begins]][call], "rank": parts.rank,
-        "arrival_ns": after(start, every, start, first[call]), "wait_ns": wait,
-        "transfer_ns": after(np.where(start == MISSING, MISSING, start + parts.duration), every, start, last[call]),
-        "lag_ns": lag[call], "lag_threshold_ns": limit[call], "ranks": np.bincount(call)[call],
-        **{name: np.where(is_named, values, MISSING)[call] for name, values in of_call.items()},
-    })
-
-
-def _arrivals(parts: _Parts) -> tuple[Int, Int, Int]:
-    """Return, for each call, the parts that began first, second last and last; -1 where no so many are on one clock."""
-    known = np.flatnonzero(parts.start != MISSING)
-    known = known[np.lexsort((parts.rank[known], parts.start[known], parts.call[known]))]
-    count = np.bincount(parts.call[known], minlength=int(parts.call[-1]) + 1)
-    end = np.cumsum(count)
-    found = []
-    for place, fewest in ((end - count, 1), (end - 2, 2), (end - 1, 1)):
-        which = np.full(len(count), -1, dtype=np.int64)
-        which[count >= fewest] = known[place[count >= fewest]]
-        found.append(which)
-    return found[0], found[1], found[2]
-
-
-def _limits(execution: Execution, parts: _Parts, threshold_ns: int | None, second: Int, last: Int) -> Int:
-    """Return by how many ns two parts may be misplaced against each other, or the threshold; MISSING where unknown."""
-    if threshold_ns is not None:
-        return np.full(len(last), threshold_ns)
-    one, other = (execution.uncertainty(parts.rank[which]) for which in (second, last))
-    return np.where((one == MISSING) | (other == MISSING), MISSING, one + other)
-
-
-def _output(execution: Execution, parts: _Parts, row: Int, figures: Mapping[str, Int]) -> pa.Table:
-    """Return the table: figures, and what of each part stands in the rows of its execution."""
-    groups = [(group.group, group.method) for group in execution.matched]
-    taken = execution.rows.select(["collective", "group_size", "message_bytes", "kernel_id"]).take(pa.array(row))
-    columns: dict[str, Any] = {name: nullable(values) for name, values in figures.items()}
-    columns |= {name: taken[name] for name in taken.column_names}
-    columns |= {name: pa.repeat(pa.scalar(getattr(execution, name), pa.string()), len(row))
-                for name in ("run", "tool", "execution_id")}
-    columns |= {name: pa.array([group[place] for group in groups], pa.string()).take(pa.array(parts.group))
-                for place, name in enumerate(("group_name", "method"))}
-    return pa.table([columns[name].cast(kind) for name, kind in zip(_SCHEMA.names, _SCHEMA.types, strict=True)], schema=_SCHEMA)
+def _tables(found: Compared) -> Iterator[pa.Table]:
+    """Yield the rows of an execution, some calls after others."""
+    execution, arrivals = found.execution, found.arrivals
+    names = [pa.array([getattr(group, name) for group in execution.matched], pa.string()) for name in ("group", "method")]
+    by_call: dict[str, npt.NDArray[Any]] = {
+        "call_index": found.call_index, "step": found.step, "last_rank": found.last_rank, "lag_ns": arrivals.lag,
+        "lag_threshold_ns": arrivals.lag_limit, "inherited_ns": found.inherited, "undecided_ns": found.undecided,
+        "propagated_wait_ns": found.propagated_wait, "ranks": found.parts.size}
+    for calls in arrivals.stretches():
+        owner, parts = found.parts.of(calls)
+        call = calls[owner]
+        figures = {name: values[call] for name, values in by_call.items()} | {
+            "rank": wide(execution.calls.rank(parts)), "kernel_id": wide(execution.kernel_id[parts]),
+            "arrival_ns": found.arrival(parts), "wait_ns": found.wait(parts), "transfer_ns": found.transfer(parts)}
+        columns: dict[str, Any] = {name: nullable(values) for name, values in figures.items()}
+        columns |= {name: pa.repeat(pa.scalar(getattr(execution, name), pa.string()), len(parts))
+                    for name in ("run", "tool", "execution_id")}
+        group = pa.array(found.group[call])
+        columns |= {name: values.take(group) for name, values in zip(("group_name", "method"), names, strict=True)}
+        said = execution.kinds.select(["collective", "group_size", "message_bytes"]).take(pa.array(execution.calls.kind[parts]))
+        columns |= {name: said[name] for name in said.column_names}
+        yield pa.table([columns[field.name].cast(field.type) for field in _SCHEMA], schema=_SCHEMA)

@@ -1,14 +1,14 @@
-"""Each communicator's transfer times against those of its peers: which process group has a slow link.
+"""Each communicator's transfer times compared with those of its peers: which process group has a slow link.
 
 A row is one communicator (process group) with one operation and payload. Transfer is collective_match's: from the start of the
 last rank to the end, so it excludes waiting for late ranks, except for ranks that were not captured. Peers are the other
-communicators of the same execution, tool, operation, payload and size. A communicator is slow where its median is at least 1.5
-times that of its peers (the median of their medians), and above it by more than the clocks can be wrong.
+communicators of the same execution, tool, operation, payload and size. A communicator is slow if its median is at least 1.5
+times that of its peers (the median of their medians), and above it by more than the clocks' error.
 @scope run
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
-@assumes Communicators of one size that do the same should take the same time: one that spans more nodes is slower by nature.
+@assumes Communicators of one size that do the same should take the same time: one that spans more nodes is naturally slower.
 @assumes One and a half times is a rule of thumb; fewer than two peers give no comparison.
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @first group_name, verdict, excess_ns, members, transfer_ns, peers_ns
@@ -33,22 +33,22 @@ times that of its peers (the median of their medians), and above it by more than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, collective_match
-from nsightlens.columns.arrays import MISSING, Int, distinct, integers, medians, numbered, split
+from nsightlens.analyses import Ask
+from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.columns.arrays import MISSING, Int, Places, distinct, integers, median, numbered, split
 
 SLOW, WAITING = "slow", "slow or waiting"
 _FROM = 1.5
 _FEWEST = 2
 _MANY = 8
 _SAME = ("run", "tool", "execution_id", "collective", "message_bytes")
-_NAMES = ("run", "tool", "execution_id", "group_name", "method", "collective")
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("group_name", pa.string()),
     ("method", pa.string()), ("members", pa.string()), ("ranks", pa.int64()), ("group_size", pa.int64()),
@@ -60,12 +60,16 @@ _SCHEMA = pa.schema([
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per communicator, operation and payload; of an execution slow ones first, by what they took longer."""
-    return summary(collective_match.analyse(ask))
+    return pa.Table.from_pylist(judged(compared(ask)), schema=_SCHEMA)
 
 
-def summary(matched: pa.Table) -> pa.Table:
-    """Return the same of the rows of collective_match."""
-    rows = _communicators(matched)
+def judged(executions: Iterable[Compared]) -> list[dict[str, Any]]:
+    """Return the same rows of executions whose ranks are compared."""
+    return beside_peers([row for execution in executions for row in _communicators(execution)])
+
+
+def beside_peers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return communicators with what their times are beside those of their peers, in order."""
     alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         if row["transfer_ns"] is not None:
@@ -77,7 +81,7 @@ def summary(matched: pa.Table) -> pa.Table:
     rows.sort(key=lambda row: (
         row["run"], row["tool"], row["execution_id"] or "", row["verdict"] not in (SLOW, WAITING), row["verdict"] == WAITING,
         -(row["excess_ns"] or 0), row["group_name"] or "", row["collective"] or "", row["message_bytes"] or 0, row["members"]))
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    return rows
 
 
 def _against(row: dict[str, Any], peers: Int) -> dict[str, Any]:
@@ -93,41 +97,58 @@ def _against(row: dict[str, Any], peers: Int) -> dict[str, Any]:
     return found | {"verdict": slow if is_slow else "as its peers"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Calls:
-    """Columns of collective_match that are asked for group by group."""
+def _communicators(found: Compared) -> Iterator[dict[str, Any]]:
+    """Yield the communicators of an execution, not yet compared. Groups of one name that were matched alike count as one."""
+    execution = found.execution
+    named = [(group.group, group.method) for group in execution.matched]
+    codes = {name: number for number, name in enumerate(dict.fromkeys(named))}
+    sizes, payloads = (integers(execution.kinds[name]) for name in ("group_size", "message_bytes"))
+    said = execution.kinds.select(["collective", "message_bytes", "group_size"])
+    kind = numbered(distinct(execution.kinds["collective"])[0], payloads, sizes)
+    of_group = np.array([codes[name] for name in named])[found.group]
+    for _, parts in _by_communicator(found, of_group, kind):
+        first, calls = parts[0].first, _different(np.concatenate([part.call_index for part in parts]))
+        transfer, uncertainty = (_known(median(np.concatenate(values))) for values in (
+            [part.transfer for part in parts], [part.uncertainty for part in parts]))
+        group = execution.matched[found.group[found.call[first]]]
+        yield {"run": execution.run, "tool": execution.tool, "execution_id": execution.execution_id, "group_name": group.group,
+               "method": group.method, **said.slice(int(execution.calls.kind[first]), 1).to_pylist()[0],
+               "members": _members([part.rank for part in parts]), "ranks": len(parts), "calls": calls,
+               "transfer_ns": transfer, "uncertainty_ns": uncertainty, "peers": 0, "peers_ns": None, "excess_ns": None,
+               "verdict": "cannot tell"}
 
-    table: pa.Table
-    rank: Int
-    call: Int
-    size: Int
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one rank did of a communicator: its first part, and columns of all."""
+
+    rank: int
+    first: int
+    call_index: Int
     transfer: Int
     uncertainty: Int
 
 
-def _communicators(matched: pa.Table) -> list[dict[str, Any]]:
-    """Return the communicators, not yet compared."""
-    size, rank = integers(matched["group_size"]), integers(matched["rank"])
-    keys = [distinct(matched[name])[0] for name in _NAMES]
-    calls = _Calls(matched, rank, integers(matched["call_index"]), size, integers(matched["transfer_ns"]),
-                   integers(matched["lag_threshold_ns"]))
-    group = numbered(*keys, integers(matched["message_bytes"]), size) if len(rank) else rank
-    transfer, uncertainty = (medians(values, group, int(group.max(initial=-1)) + 1)
-                             for values in (calls.transfer, calls.uncertainty))
-    return [_communicator(calls, mine, _known(transfer[number]), _known(uncertainty[number]))
-            for number, mine in split(np.arange(len(group)), group)]
+def _by_communicator(found: Compared, of_group: Int, of_kind: Places) -> list[tuple[int, list[_Part]]]:
+    """Return the parts of each communicator with one operation and payload, rank by rank. of_group: of each call."""
+    every: dict[int, list[_Part]] = {}
+    for rank, mine in found.by_rank:
+        call = found.call[mine]
+        transfer, uncertainty, index = found.transfer(mine), found.arrivals.lag_limit[call], found.call_index[call]
+        key = of_group[call] * (int(of_kind.max()) + 1) + of_kind[found.execution.calls.kind[mine]]
+        for number, those in split(np.arange(len(mine)), key):
+            part = _Part(rank, int(mine[those[0]]), index[those], transfer[those], uncertainty[those])
+            every.setdefault(number, []).append(part)
+    return sorted(every.items())
 
 
-def _communicator(calls: _Calls, mine: Int, transfer: int | None, uncertainty: int | None) -> dict[str, Any]:
-    first = calls.table.slice(int(mine[0]), 1).to_pylist()[0]
-    ranks = np.unique(calls.rank[mine]).tolist()
-    return {name: first[name] for name in (*_NAMES, "message_bytes", "group_size")} | {
-        "members": _members(ranks), "ranks": len(ranks), "calls": len(np.unique(calls.call[mine])), "transfer_ns": transfer,
-        "uncertainty_ns": uncertainty, "peers": 0, "peers_ns": None, "excess_ns": None, "verdict": "cannot tell"}
+def _different(values: Int) -> int:
+    """Return how many different values there are."""
+    return 1 + int(np.count_nonzero(np.diff(np.sort(values))))
 
 
-def _known(value: np.int64) -> int | None:
-    return None if value == MISSING else int(value)
+def _known(value: int) -> int | None:
+    return None if value == MISSING else value
 
 
 def _members(ranks: Sequence[int]) -> str:

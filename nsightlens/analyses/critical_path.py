@@ -1,20 +1,19 @@
 """The chain of work that determined how long a process took: what to shorten, and what would wait anyway.
 
-Walked backwards from the last end, each time to what came last: work on the GPU began when the work before it in its stream
-had ended (queue), when its call had launched it (launch), or when work in another stream had ended that its launching thread
-had made it wait for (synchronisation); a call that waits for the GPU returned when the last work that it awaits had ended; a
-thread went on with what it did before, or began when another thread's operator had ended. The segments follow each other without
-gap or overlap, so that they sum to the path. HTA's critical path, but in elapsed time: HTA gives time between operators the
-weight 0. ncu has no timeline, so no rows. Within a step or range, the path goes from its start to the later of its end and the
-last end of the work launched in it.
+The path is walked backwards from the last end, each time to the latest predecessor. GPU work starts after the previous work in
+its stream (queue), after its launch (launch), or after work in another stream that the launching thread made it wait for
+(synchronisation). A call that waits for the GPU returns after the last work that it awaits. A thread continues what it did
+before, or starts after another thread's operator. The segments follow each other without gap or overlap, so they sum to the
+path. HTA's critical path, but in elapsed time: HTA gives time between operators the weight 0. ncu has no timeline, so no rows.
+Within a step or range, the path goes from its start to the later of its end and the last end of the work launched in it.
 @scope rows
 @topic gpu
 @needs gpu_work
 @requires _gpu_work, _waits, api_calls, processes, ranges
-@assumes A call that synchronises awaits the work that ended last within it, of what was launched before it in the process.
+@assumes A synchronising call awaits the work that ended last within it, among what the process launched before it.
 @assumes cudaStreamWaitEvent orders the next launch into its stream (where not known: of its thread) behind all that ended.
 @assumes Where the wait and the record of its event were recorded, only the stream that they name is awaited, up to that record.
-@assumes Work whose call was not recorded can only follow its stream; where nothing came before, the path begins.
+@assumes Work whose call was not recorded can only follow its stream; if nothing precedes it, the path begins there.
 @assumes Other processes are not seen: waiting for a late rank inside a collective is this process's own communication.
 @param  which_step  Only this training step; NULL: the whole window.
 @param  range_text  Only the first range whose name contains this text, such as an annotation; NULL: the whole window.

@@ -1,24 +1,24 @@
-"""What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then the largest share.
+"""What deserves attention, and why: a row per process and rule that fires, in each run stragglers first, then the largest share.
 
-Time is that of execution_summary: exclusive categories that sum to the steps (without steps, to what was captured), so that each
-moment has one cause, and a GPU that is busy with copies is busy. Rules, each with its limit as a share of that time:
-straggler (5 %): a rank that the others wait for in collectives, by straggler; share of the time of all ranks; and what it does
-for longer than they do. slow_link (2 %): a process group whose collectives take longer than those of its peers, by
-communicator_summary; likewise. pipeline (10 %): the stages of pipelines wait for one another, by pipeline_bubbles; likewise.
-communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles, without what the
-rank waited for stragglers and in its pipeline. copies (10 %): copies that no kernel hides. data_loader (5 %): the
-GPU idles while the host waits for input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): it
-idles until the next launch, of a kernel shorter than the at most 0.1 ms from launch to launch. host (20 %): the GPU idles, and
-none of these explains it. Of kernels, at most their time on the critical path to the last GPU work: fusion (15 %): elementwise,
-normalization and reduction kernels that follow one another in a stream, without the longest of each chain. tensor_cores (10 %):
-products and convolutions on CUDA cores, less what tensor cores of the GPU would take by the datasheet. headroom (5 %): kernels
-below half of their roof, by headroom. Of the capture: warm_up (5 %): first steps of 1.5
-times the median or more, of at least four. clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank
-of three or more, or in the last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up threads
-(profiler_share), or steps take longer under it (profiler_overhead). capture: what was lost, or ranks that are missing, so that
-shares and absences are not certain. memory, ddp_without_nccl and data_parallel are the TensorBoard plugin's, from
-recommendations, which has its other rules as they are; they and capture come last. A run in which no rule fires has one row,
-nothing. A process without GPU work on record has none: whether its GPU was idle is not known.
+Times are those of execution_summary: exclusive categories that sum to the steps (without steps, to the capture), so each
+moment has one cause, and a GPU busy with copies is busy. Rules, each with its limit as a share of that time: straggler (5 %):
+a rank that the others wait for in collectives (straggler), as a share of the time of all ranks, and what it does longer than
+they do. slow_link (2 %): a process group whose collectives take longer than those of its peers (communicator_summary);
+likewise. pipeline (10 %): pipeline stages wait for one another (pipeline_bubbles); likewise. communication (10 %): collectives
+not hidden by other work, and host calls of NCCL or MPI while the GPU idles, without waits for stragglers and pipeline stages.
+copies (10 %): copies not hidden by kernels. data_loader (5 %): the GPU idles while the host waits for input. api_call (10 %):
+the GPU idles during calls of one function. tiny_kernels (10 %): the GPU idles until the launch of a kernel that is shorter
+than the time between launches (at most 0.1 ms). host (20 %): the GPU idles, and no other rule explains it. Rules of kernels
+count at most their time on the critical path to the last GPU work. fusion (15 %): elementwise, normalization and reduction
+kernels that follow one another in a stream, without the longest of each chain. tensor_cores (10 %): products and convolutions
+on CUDA cores, less the time that the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of
+their roof, by headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at least four.
+clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or more, or in the last third of
+its capture than in the first, by 5 % or more. profiler (5 %): it held up threads (profiler_share), or steps take longer under
+it (profiler_overhead). capture: lost events or missing ranks, which make shares and absences uncertain. memory,
+ddp_without_nccl and data_parallel are the TensorBoard plugin's rules, from recommendations, which has its other rules
+unchanged; they and capture come last. A run in which no rule fires has one row, nothing. A process without recorded GPU work
+has no row: whether its GPU idled is unknown.
 @scope run
 @topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
@@ -26,7 +26,7 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @requires kernels, diagnostics, _process_groups, pipeline_bubbles
 @optional headroom
 @assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
-@assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom has what kernels could gain.
+@assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom shows what kernels could gain.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
 @assumes Rules of single kernels (tiny_kernels, fusion, tensor_cores, headroom, clock) judge runs of at most 200,000 kernels.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other (straggler).
@@ -39,13 +39,13 @@ nothing. A process without GPU work on record has none: whether its GPU was idle
 @column process_id    OS process, as above.
 @column window_index  Capture window of the process, as above.
 @column who           The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a whole.
-@column what          What was seen: the cause.
-@column why           What it comes from, and what can be done.
+@column what          What was seen.
+@column why           The likely cause, and what can be done.
 @column total_ns      How long; NULL where the rule is not about time.
-@column of_ns         Time that it is a share of: the steps or the capture of the process, or of all ranks.
+@column of_ns         The whole for share_pct: the steps or the capture of the process, or of all ranks.
 @column share_pct     total_ns as a share of of_ns, to one decimal; for rules of the plugin their own figure.
 @column limit_pct     Share above which the rule fires.
-@column confidence    high, medium or low: whether the time itself was seen, or what would become of it is guessed.
+@column confidence    high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool adds to it.
 @column against       What speaks against it.
 @column more          The command that shows more.
 """
@@ -56,11 +56,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, collective_match, straggler
-from nsightlens.analyses._advice import PLUGIN, of_call
+from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, communicator_summary, straggler
+from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
 from nsightlens.analyses._finding import (
     SCHEMA,
     Key,
@@ -77,6 +77,8 @@ from nsightlens.analyses._finding import (
     who,
 )
 from nsightlens.analyses._group_rules import Groups
+from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.columns.arrays import split
 
 _FIRST, _LAST = ("straggler",), ("capture", *PLUGIN)
 _PARTS = """
@@ -84,6 +86,7 @@ SELECT run, tool, rank, profile_id, process_id, window_index, steps_ns,
     map_from_entries(list((category, coalesce(total_ns, 0)))) AS parts
 FROM execution_summary() GROUP BY ALL ORDER BY ALL
 """
+_OUTSIDE = "code outside API calls and operators"
 _WORKED = "SELECT DISTINCT profile_id, process_id, window_index FROM _gpu_work ORDER BY ALL"
 _COLLECTIVES = """
 SELECT DISTINCT profile_id, process_id, window_index FROM kernels WHERE tool <> 'ncu' AND family = 'collective' ORDER BY ALL
@@ -101,16 +104,27 @@ SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w
 FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
 GROUP BY ALL
 """
+_WITHOUT_WORK = """
+SELECT r.profile_id, r.process_id, r.window_index, r.name, r.duration_ns
+FROM ranges AS r
+WHERE r.profile_id IN (SELECT unnest(?)) AND r.kind LIKE 'nvtx%' AND r.duration_ns >= ? AND NOT EXISTS (
+    SELECT * FROM _gpu_work AS w
+    WHERE w.profile_id = r.profile_id AND w.process_id IS NOT DISTINCT FROM r.process_id
+        AND w.window_index IS NOT DISTINCT FROM r.window_index
+        AND w.start_ns < r.start_ns + r.duration_ns AND w.end_ns > r.start_ns)
+ORDER BY r.duration_ns, r.name
+"""
+"""Long NVTX ranges in which no GPU work ran, the longest of a process last: what its code calls the time."""
 _WAITED_FOR = {"event": "an event", "stream": "a stream", "context": "all work of the device"}
 _OF_PLUGIN = f"""
 SELECT * FROM _plugin_rules
 WHERE rule IN ({", ".join(f"'{rule}'" for rule in PLUGIN)}) ORDER BY ALL
 """
 _CAUSES: Mapping[str, Callable[[Process], int]] = {
-    "its host is late, and its GPU idles": lambda process: process.waits_for_host,
+    "its host is late and its GPU idles": lambda process: process.waits_for_host,
     "it waits for its data loader": lambda process: process.parts["data_loader"],
-    "it has more work, or a slower GPU, and computes": lambda process: process.parts["kernel"],
-    "it copies": lambda process: process.parts["memcpy"],
+    "it computes longer, with more work or a slower GPU": lambda process: process.parts["kernel"],
+    "it copies longer": lambda process: process.parts["memcpy"],
 }
 """Why a rank is late, and the time of its process that says so; ns."""
 
@@ -125,7 +139,7 @@ def analyse(ask: Ask) -> pa.Table:
     groups = _group_rules.Groups(ask)
     late, waited = _stragglers(crossing, processes, groups)
     stages, bubbles = _group_rules.pipelines(ask, processes)
-    rows = [*late, *_group_rules.slow_links(crossing, processes, groups), *stages,
+    rows = [*late, *_group_rules.slow_links(communicator_summary.judged(crossing), processes, groups), *stages,
             *_communication(ask, processes, waited, bubbles), *_copies(ask, processes),
             *_data_loader(processes), *_host(ask, processes, few), *_kernel_rules.rules(ask, few),
             *_capture_rules.rules(ask, processes, few), *_of_plugin(ask)]
@@ -143,25 +157,23 @@ def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bo
     """Return that no rule fired, with what could be gained outside the kernels at most. is_doubtful: the capture has defects."""
     length = sum(process.length for process in processes)
     outside = length - sum(process.parts["kernel"] for process in processes)
-    verdict = "no rule finds more than its limit" if is_doubtful else "nothing is worth doing: no rule finds more than its limit"
+    verdict = "no rule exceeds its limit" if is_doubtful else "nothing stands out: no rule exceeds its limit"
     whole = "all ranks" if len({process.row["rank"] for process in processes} - {None}) > 1 else "all"
     return of_run(run, "nothing", whole, verdict, outside, length)
 
 
-def _matched(ask: Ask, processes: Iterable[Process]) -> pa.Table | None:
-    """Return collective_match; None where no run has several ranks."""
+def _matched(ask: Ask, processes: Iterable[Process]) -> list[Compared]:
+    """Return the executions whose ranks are compared; none where no run has several ranks."""
     ranks: dict[tuple[str, str], set[int | None]] = defaultdict(set)
     for process in processes:
         ranks[process.row["run"], process.row["tool"]].add(process.row["rank"])
-    return collective_match.analyse(ask) if any(len(those) > 1 for those in ranks.values()) else None
+    return compared(ask) if any(len(those) > 1 for those in ranks.values()) else []
 
 
 def _stragglers(
-    matched: pa.Table | None, processes: Sequence[Process], named: Groups,
+    matched: Sequence[Compared], processes: Sequence[Process], named: Groups,
 ) -> tuple[list[Row], Mapping[tuple[str, str, int | None], int]]:
     """Return the ranks that others wait for, and how long each rank of their runs waited."""
-    if matched is None:
-        return [], {}
     lengths = lengths_of(processes)
     seen = straggler.judged(matched).to_pylist()
     groups = _groups(matched, named)
@@ -177,29 +189,35 @@ def _stragglers(
 
 
 def _late(row: Row, length: int, cause: str) -> Row:
-    last = f"the last in {row['times_last']} of {row['collectives']} matched collectives"
+    last = f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives"
     later = row["propagated_wait_ns"]
-    on = f"; {span(later)} of the waiting in later collectives, as its lateness went on into them" if later else ""
-    what = f"the other ranks wait for it: it is {last}{cause}{on}"
+    on = f"; {span(later)} of that wait is knock-on delay in later collectives" if later else ""
+    what = f"the other ranks wait for it: {last}{cause}{on}"
     return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", what, row["others_wait_ns"], length) | {
         "rank": row["rank"]}
 
 
-def _groups(matched: pa.Table, named: Groups) -> dict[tuple[str, str, int], str]:
+def _groups(matched: Sequence[Compared], named: Groups) -> dict[tuple[str, str, int], str]:
     """Return of each rank the process group that it is late in by itself for longest, where a run names several."""
     names: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in matched.select(["run", "tool", "group_name"]).group_by(["run", "tool", "group_name"]).aggregate([]).to_pylist():
-        names[row["run"], row["tool"]].add(row["group_name"] or "")
-    last = matched.filter(pc.equal(matched["last_rank"], matched["rank"]))
-    keys = ["run", "tool", "rank", "group_name"]
-    own_ns = pc.subtract(pc.subtract(last["lag_ns"], last["inherited_ns"]), last["undecided_ns"])
-    own = last.append_column("own_ns", own_ns).select([*keys, "own_ns"])
-    rows = own.group_by(keys, use_threads=False).aggregate([([], "count_all"), ("own_ns", "sum")]).to_pylist()
-    rows.sort(key=lambda row: (row["own_ns_sum"], row["group_name"] or ""))
-    several = {run for run, those in names.items() if len(those) > 1}
-    return {(row["run"], row["tool"], row["rank"]):
-            f", {row['count_all']} time{'s' * (row['count_all'] > 1)} in {named.name(row)}"
-            for row in rows if row["group_name"] and (row["run"], row["tool"]) in several}
+    late: dict[tuple[str, str, int, str], list[int]] = defaultdict(list)
+    for found in matched:
+        where = found.execution.run, found.execution.tool
+        own_ns = found.arrivals.lag - found.inherited - found.undecided
+        for place, calls in split(np.arange(len(found.group)), found.group):
+            group = found.execution.matched[place].group or ""
+            names[where].add(group)
+            last = calls[found.arrivals.is_named[calls]]
+            for rank, mine in split(last, found.last_rank[last]):
+                late[*where, rank, group] += own_ns[mine].tolist()
+    several = {where for where, those in names.items() if len(those) > 1}
+    rows = sorted((sum(own), group, run, tool, rank, len(own)) for (run, tool, rank, group), own in late.items())
+    said: dict[tuple[str, str, int], str] = {}
+    for _, group, run, tool, rank, times in rows:
+        if group and (run, tool) in several:
+            name = named.name({"run": run, "tool": tool, "group_name": group})
+            said[run, tool, rank] = f", {times} time{'s' * (times > 1)} in {name}"
+    return said
 
 
 def _cause(row: Row, processes: Sequence[Process]) -> str:
@@ -211,7 +229,7 @@ def _cause(row: Row, processes: Sequence[Process]) -> str:
         return ""
     more = {name: sum(map(spent, mine)) - median(map(spent, others)) for name, spent in _CAUSES.items()}
     most = max(more, key=lambda name: more[name])
-    return f"; {most}: {span(more[most])} more than on the median of them" if 2 * more[most] >= row["caused_delay_ns"] else ""
+    return f"; {most}: {span(more[most])} more than the other ranks' median" if 2 * more[most] >= row["caused_delay_ns"] else ""
 
 
 def _communication(
@@ -224,7 +242,7 @@ def _communication(
                  "pipeline stages": bubbles.get(process.key, 0)}
         left_out = " and ".join(name for name, ns in waits.items() if ns)
         calls_only = process.row["tool"] == "nsys" and process.key not in with_kernels
-        for found in fired(process, "communication", "communication that no other work hides"
+        for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
             yield found | ({"more": "nsightlens show nvtx_summary"} if calls_only else {})
 
@@ -238,7 +256,7 @@ def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
         kinds = sorted(copies[process.key], key=lambda row: (-row["total_ns"], row["direction"]))
         total = sum(row["total_ns"] for row in kinds)
         named = "; ".join(_copied(row, total) for row in kinds[:2] if 100 * row["total_ns"] >= total)
-        yield from fired(process, "copies", f"copies that no kernel hides ({named})", process.parts["memcpy"])
+        yield from fired(process, "copies", f"copies not hidden by kernels ({named})", process.parts["memcpy"])
 
 
 def _copied(row: Row, total: int) -> str:
@@ -274,14 +292,24 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
                 named += idle
                 yield from _call(process, row, idle, waited.get((process.key, row["name"]), ""))
         rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
-                "code that was not recorded": process.parts["other"]}
+                _OUTSIDE: process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
         if slow and exceeds(process, "tiny_kernels", between):
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
-        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, most of it in {most}", left):
-            yield found | ({"more": _operators(process)} if most == "operators" else {})
+        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}", left):
+            if most == _OUTSIDE:
+                yield found | {"what": found["what"] + _longest_range(ask, process)}
+            else:
+                yield found | ({"more": _operators(process)} if most == "operators" else {})
+
+
+def _longest_range(ask: Ask, process: Process) -> str:
+    """Return the longest NVTX range in which nothing ran on the GPU of the process, as the end of a sentence; "" without one."""
+    limit = ADVICE["host"].limit_pct * process.parts["other"] // 100
+    ranges = [row for row in ask(_WITHOUT_WORK, [[process.row["profile_id"]], limit]).to_pylist() if key(row) == process.key]
+    return f"; nothing ran on the GPU during {ranges[-1]['name']} ({span(ranges[-1]['duration_ns'])})" if ranges else ""
 
 
 def _operators(process: Process) -> str:
@@ -292,7 +320,7 @@ def _operators(process: Process) -> str:
 
 def _call(process: Process, row: Row, idle: int, kinds: str) -> Iterator[Row]:
     """Yield that the GPU idles during the calls of one function. kinds: what the host waits for in them, where known."""
-    counted = f"{row['calls']:,} calls, the longest of" if row["calls"] > 1 else "one call of"
+    counted = f"{row['calls']:,} calls, the longest" if row["calls"] > 1 else "one call of"
     awaited = f", where the host waits for {_WAITED_FOR[kinds]}" if kinds in _WAITED_FOR else ""
     what = f"the GPU idles during {row['name']} ({counted} {span(row['longest_ns'])}){awaited}"
     for found in fired(process, "api_call", what, idle):

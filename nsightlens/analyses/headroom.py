@@ -1,16 +1,15 @@
 """How much faster the GPU work could be: time minus time at its roof, per kernel, operator, module, family, phase or step.
 
-The roof of a launch is the longer of its operations at the GPU's peak for their precision and its bytes at the bandwidth of its
-memory, by the datasheet. Work and bytes are what ncu counted of the same kernel, grid and block, else what the shapes of its
-operator give (shape_work), carried from Kineto to nsys by launch, else by configuration where all launches agree. A call whose
-kernels do its work together has a roof as a whole: per operator, module, phase and step its kernels share it by their times. Of
-products, convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory operations and
-graphs of unknown kernels have no roof here.
-max_gain_ns is what a faster kernel can shorten the process by at most: the headroom of each launch as far as the launch is on the
-critical path (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
-kernels run at once. Where no launch of a row has a known roof, its gain, headroom and time at the roof are NULL: unknown_roof_ns
-and no_roof_ns are all of its gpu_ns. Rows: the largest gain first within each run and tool, then the largest headroom; those that
-are unknown last.
+The roof of a launch is the longer of its operations at the GPU's peak for their precision and its bytes at the bandwidth of
+its memory, by the datasheet. Work and bytes come from ncu's counters of the same kernel, grid and block, else from the shapes
+of its operator (shape_work), carried from Kineto to nsys by launch, else by configuration if all launches agree. If several
+kernels share the work of a call, the call has a roof as a whole: per operator, module, phase and step its kernels share it by
+their times. Products, convolutions and attention need both operations and bytes; for other kernels the bytes are enough.
+Collectives, memory operations and graphs of unknown kernels have no roof here. max_gain_ns is the most by which a faster
+kernel can shorten the process: the headroom of each launch, as far as the launch is on the critical path (critical_path).
+Times come from the undisturbed tool: nsys, else Kineto; durations of concurrent kernels add up. If no launch of a row has a
+known roof, its gain, headroom and time at the roof are NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Within each
+run and tool, the largest gain comes first, then the largest headroom, and unknown ones last.
 @scope run
 @topic roofline
 @needs timeline
@@ -18,7 +17,8 @@ are unknown last.
 @requires _roofline_point, _steps, _timeline_tools, _waits, timeline_kernels, api_calls, devices, gpu_peaks
 @requires graph_executions, kernels, memory_ops, processes, ranges, recordings
 @assumes The GPU ran at its boost clock, as the datasheet's dense peaks assume: headroom is an upper bound.
-@assumes Data is in DRAM: what a cache holds can be faster than its roof, and counts as at the roof (see launches_above_roof).
+@assumes Data comes from DRAM: kernels that find it in a cache can exceed their roof, and count as at the roof (see
+    launches_above_roof).
 @assumes Undisturbed launches do the same work as those that ncu counted, and as those in Kineto of the same configuration.
 @param  by            kernel (key and launch configuration), key, family, op, module, phase or step.
 @param  assume_gpu    Product name for the peaks, where the capture lacks it and its compute capability and SMs fit.

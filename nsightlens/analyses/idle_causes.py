@@ -1,14 +1,14 @@
 """Why each GPU idled, by what the thread did that launched the work after each gap: a row per cause and function.
 
-Each instant of a gap has one cause. While the stream of that work ran a function of the host (cudaLaunchHostFunc, a host node of
-a CUDA graph): host_function, whatever the thread did, for the work could not begin; before and after it, as in gaps of their own:
-Until that call began: synchronisation (its thread waited for the GPU in a function), call (it was in another function of the
-API), cpu (in none). From then on: launch (the call, and the way of the work to the GPU). Of work that had been launched before
-the gap began: event (its stream had to wait for an event) or queue (the GPU's delay). unlinked: the launching call was not
-recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in
-which it waited, or copied, when the gap began, so that all rows with the same began_in are what that function costs.
-off_cpu_ns is the part in which that thread ran on no CPU, by its scheduling: a thread that waits gives its CPU away, unless it
-spins; one that should launch, and could not, was blocked or had to let others run.
+Each instant of a gap has one cause. If the next work was launched after the gap began: until its launching call began,
+synchronisation (the thread waited for the GPU in a function), call (it was in another API function) or cpu (in none); from
+then on launch (the call, and the delay until the work starts). If the work was launched before the gap began: event (its
+stream had to wait for an event) or queue (the GPU's delay). unlinked: the launching call was not recorded. While the stream of
+that work ran a host function (cudaLaunchHostFunc, a host node of a CUDA graph), the cause is host_function, whatever the
+thread did; the time before and after it counts as separate gaps. A thread that waits for the GPU cannot keep it busy: began_in
+names the function in which it waited, or copied, when the gap began, so all rows with the same began_in are what that function
+costs. off_cpu_ns is the part in which the thread ran on no CPU. A waiting thread gives up its CPU, unless it spins; a thread
+that should launch but was off the CPU was blocked or preempted.
 @scope profile
 @topic gpu
 @needs gpu_work
@@ -17,8 +17,8 @@ spins; one that should launch, and could not, was blocked or had to let others r
 @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 @assumes Where waits for events were not recorded (Kineto without enable_cuda_sync_events), event is part of queue.
-@assumes Host functions of nsys 2026.4 and later; without them, of Kineto too, theirs is time of the other causes. No real report
-    with any was seen: they are read by the documented schema. What waits for one of another stream, by an event, is event.
+@assumes Host functions need nsys 2026.4 or later; without them (Kineto too), their time has other causes. No real report has
+    any: they are read by the documented schema. Work that waits by an event for one in another stream is event.
 @assumes A thread was in the opposite state before its first scheduling event, and keeps its state after the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
 @first rank, cause, name, idle_ns, idle_pct, began_in

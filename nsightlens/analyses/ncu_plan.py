@@ -1,15 +1,14 @@
 """Which launches of a run are worth counting with ncu: one per kernel and configuration, up to a share of the GPU time.
 
-A row is one start of the program under ncu: a filter that finds one kernel, how many launches that it finds are passed over,
-and how many are measured. Per run the process of the lowest rank is planned for. Collectives are left out: ncu replays a launch
-alone, and a collective waits for the others. The warm-up is passed over: the first recorded step, or without steps the first
-fifth of the launches; a configuration that comes in it only is measured there. Launches of one kernel that lie near each other
-are measured in one start where that is cheaper than another start. An nsys capture is taken to begin with the program. A Kineto
-trace begins later, so that as many launches are passed over as the steps before it had if they were like its own, and a whole
-step of the kernel is measured. The same launches recur only if the program repeats the same work.
-The estimate is rough, and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed),
-42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
-last launch.
+A row is one start of the program under ncu: a filter that matches one kernel, the number of matching launches to skip, and the
+number to measure. The plan is for the process of the lowest rank of each run. Collectives are left out: ncu replays a launch
+alone, and a collective would wait for the others. The warm-up is skipped: the first recorded step, or without steps the first
+fifth of the launches; a configuration that occurs only there is measured there. Nearby launches of one kernel are measured in
+one start if that is cheaper than two. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the
+plan skips as many launches as the steps before it would have had if they were like its own, and measures a whole step of the
+kernel. The same launches recur only if the program repeats the same work. The estimate is rough, and none of it was measured:
+passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed), 42 (full); a pass takes twice the kernel's own duration (base
+clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @scope run
 @topic roofline
 @needs gpu_work
@@ -17,7 +16,7 @@ last launch.
 @assumes The program repeats the same work in the same order; otherwise ncu measures other launches than those chosen.
 @assumes An nsys capture begins with the program; a Kineto trace begins after steps that were like its own.
 @assumes The passes of a set, and the time of a pass and of a start, are guesses: none of the estimate was measured.
-@param  cover            Share of the GPU time of what can be measured, in percent, that the chosen configurations have together.
+@param  cover            Share of the measurable GPU time, in percent, that the chosen configurations cover together.
 @param  which_run        Only this run.
 @param  which_rank       The rank to plan for; NULL: the lowest.
 @param  metric_set       Set of counters: minimal, basic, roofline, detailed or full.
@@ -27,12 +26,12 @@ last launch.
 @column tool             Tool whose timeline is planned from: nsys or kineto.
 @column rank             Rank to measure; NULL where unknown.
 @column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in the demangled name.
-@column name_base        What that is compared with: function (base names) or demangled.
-@column launch_skip      Launches that it finds and that are passed over.
+@column name_base        What the filter is compared with: function (base names) or demangled.
+@column launch_skip      Matching launches to skip.
 @column launch_count     Launches that are measured.
 @column configurations   Launch configurations that these stand for.
 @column total_ns         GPU time of these configurations in the run's process.
-@column time_pct         Its share of the time of what can be measured, to one decimal.
+@column time_pct         Its share of the measurable GPU time, to one decimal.
 @column passes           Passes per launch, estimated.
 @column estimated_s      Seconds that the start takes, estimated.
 @column fits             Whether it is within the budget.

@@ -1,7 +1,7 @@
-"""Kernels by the NVTX ranges that they were launched in: the numbers of `nsys stats nvtx_kern_sum`, plus run and rank.
-A kernel is in every range of the launching thread that its call lies within, the whole stack and start/end ranges alike: the
-totals of ranges that contain each other count a kernel several times. Names of ranges are without the numbers (op_id, seq, sizes)
-that PyTorch writes into NVTX texts. Kernels in no range form a row without a name, as in nsys.
+"""Kernels by the NVTX ranges that they were launched in: the numbers of `nsys stats nvtx_kern_sum`, plus run and rank. A kernel
+counts for every range of the launching thread around its call, push/pop and start/end alike, so totals of nested ranges count
+a kernel several times. Names of ranges are without the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts.
+Kernels in no range form a row without a name, as in nsys.
 @scope run
 @topic nvtx
 @needs ranges

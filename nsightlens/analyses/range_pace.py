@@ -1,9 +1,9 @@
 """The pace of repeating ranges: each range, its number among those of its name in the process, and the time since the last one
 began.
 
-With projected=true the same of their projections on the GPU, as nvtx_gpu_projection_trace has them; ranges without GPU work
-are not there then. `only_name=step` shows one name. Each process has its own count: the same number is the same iteration on
-every rank where all of them run the same code.
+projected=true uses their projections on the GPU instead, as in nvtx_gpu_projection_trace, without ranges that have no GPU
+work. `only_name=step` shows one name. Each process counts for itself: the same number is the same iteration on every rank if
+all ranks run the same code.
 @scope rows
 @topic nvtx
 @needs ranges

@@ -1,16 +1,15 @@
-"""The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives.
-All ranks leave a collective together; so the difference of their ends is the difference of their clocks, whatever
-their starts. Offset and drift are medians (Theil-Sen), so outliers do not matter; the uncertainty is two robust
-standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in a fixed
-order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and it is never below the
-resolution of the times (1 µs in older PyTorch traces). Ranks that share no communicator with the lowest rank are
-tied to it over others, and the uncertainties add up.
-A rank with fewer than three matched calls has no row.
+"""The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives. All ranks leave a
+collective together, so the difference of their ends is the difference of their clocks, whenever they started. Offset and drift
+are medians (Theil-Sen), so outliers do not matter. The uncertainty is two robust standard deviations of the ends around the
+line; it does not shrink with more calls, since ranks may leave in a fixed order. For up to ten calls it covers the farthest
+end (for three of them, three times that distance), and it is never below the resolution of the times (1 µs in older PyTorch
+traces). Ranks that share no communicator with the lowest rank are linked to it through others, and the uncertainties add up. A
+rank with fewer than three matched calls has no row.
 @scope run
 @topic ranks
 @needs collectives, ranks
 @requires _collective_kernels, profiles
-@assumes All ranks leave a collective together: a rank that always leaves later looks like a clock that is behind by so much.
+@assumes All ranks leave a collective together: a rank that always leaves later looks as if its clock were behind.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
 @assumes Captures without an execution_id belong to one execution per run and tool.
 @first rank, offset_ns, uncertainty_ns, same_host
@@ -34,7 +33,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import executions
+from nsightlens.analyses._executions import executions
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("rank", pa.int32()),

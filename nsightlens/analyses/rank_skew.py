@@ -1,11 +1,11 @@
 """Per training step and rank: how late it came to the collectives, how long it waited, and how long the others waited for it.
 
-A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A late rank is named only
-where its lag is beyond the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives
-whose last rank is unknown. Waiting is the time between a rank's own start and the last rank's start of the same call.
-It is counted once: for the rank that came last, or for those that had held that one up, in the step in which they did. The
-wait_ns of all ranks exceeds others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or
-several ranks at once delayed it, or it is undecided what did).
+A row is one rank in one step of one execution; step is NULL for collectives outside of steps. A rank counts as late only if
+its lag exceeds the uncertainty of the clocks (see collective_match); the row with rank NULL holds the collectives whose last
+rank is unknown. A wait lasts from a rank's own start to the last rank's start of the same call. It is charged once: to the
+rank that came last, or to the ranks that had held it up, in the step in which they did. The wait_ns of all ranks exceeds
+others_wait_ns by the waits of unknown cause (the last rank is unknown, slow transfers or several ranks at once delayed it, or
+the cause is undecided).
 @scope run
 @topic ranks
 @needs collectives, ranks
@@ -23,7 +23,7 @@ several ranks at once delayed it, or it is undecided what did).
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
 @column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
@@ -36,93 +36,107 @@ several ranks at once delayed it, or it is undecided what did).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, collective_match
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, medians, nullable, numbered, sums
+from nsightlens.analyses import Ask
+from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.columns.arrays import MISSING, Int, medians, nullable, sums
 from nsightlens.matching.propagation import share
 
-_KEYS = ("run", "tool", "execution_id")
-_NUMBERS = ("call_index", "step", "rank", "arrival_ns", "wait_ns", "last_rank", "lag_ns", "lag_threshold_ns", "inherited_ns",
-            "undecided_ns", "propagated_wait_ns")
-_TYPES = {"run": pa.string(), "tool": pa.string(), "execution_id": pa.string(), "rank": pa.int32()}
+_LAST = np.iinfo(np.int64).max
+"""MISSING, where it comes last."""
+_SCHEMA = pa.schema([
+    ("run", pa.string()), ("tool", pa.string()), ("execution_id", pa.string()), ("step", pa.int64()), ("rank", pa.int32()),
+    *((name, pa.int64()) for name in (
+        "collectives", "times_last", "caused_delay_ns", "inherited_delay_ns", "others_wait_ns", "propagated_wait_ns", "wait_ns",
+        "median_arrival_ns", "max_arrival_ns", "undecided_delay_ns", "lag_threshold_ns"))])
 
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per step and rank."""
-    return summed(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns), ["step"])
+    return summed(compared(ask, clock, lag_threshold_ns), by_step=True)
 
 
-def summed(matched: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return the rows of collective_match summed per execution, `keys` and rank; rank NULL: calls whose last rank is unknown."""
-    parts = {name: integers(matched[name]) for name in _NUMBERS}
-    execution = _changes(*(distinct(matched[name])[0] for name in _KEYS))
-    first = np.flatnonzero(_begins(matched, parts))
-    unknown = first[parts["last_rank"][first] == MISSING]
-    row = np.concatenate([np.arange(matched.num_rows), unknown])
-    rank = np.concatenate([parts["rank"], np.full(len(unknown), MISSING)])
-    key = [parts[name][row] for name in keys]
-    group = numbered(execution[row], *map(_missing_last, [*key, rank]))
-    _, place = np.unique(group, return_index=True)
-    figures = _figures(parts, first, row, group, rank)
-    columns = {name: matched[name].take(pa.array(row[place])) for name in _KEYS}
-    columns |= {name: nullable(values[place]) for name, values in zip((*keys, "rank"), (*key, rank), strict=True)}
-    columns |= {name: nullable(values) for name, values in figures.items()}
-    return pa.table(columns).cast(pa.schema([(name, _TYPES.get(name, pa.int64())) for name in columns]))
+def summed(executions: Sequence[Compared], by_step: bool) -> pa.Table:
+    """Return what ranks waited and caused, summed per execution and rank (and step); rank NULL: calls whose last is unknown."""
+    table = pa.concat_tables([_SCHEMA.empty_table(), *(_summed(execution, by_step) for execution in executions)])
+    return table if by_step else table.drop_columns("step")
 
 
-def _changes(*columns: Int) -> Int:
-    """Return how often any of the columns has changed down to each row."""
-    changed = np.zeros(len(columns[0]), dtype=np.bool_)
-    for column in columns:
-        changed[1:] |= column[1:] != column[:-1]
-    return np.cumsum(changed)
+def _summed(found: Compared, by_step: bool) -> pa.Table:
+    """Return the rows of one execution. Cells are numbered by step and rank, those without a known one last."""
+    step = found.step if by_step else np.full(len(found.group), MISSING)
+    steps, at = np.unique(np.where(step == MISSING, _LAST, step), return_inverse=True)
+    ranks = np.array([*(rank for rank, _ in found.by_rank), _LAST])
+    cells = len(steps) * len(ranks)
+    figures = {name: np.full(cells, MISSING) for name in _SCHEMA.names[5:]}
+    for place, (cell, of_cells) in enumerate(_of_ranks(found, at * len(ranks))):
+        for name, values in of_cells.items():
+            figures[name][cell + place] = values
+    for cell, of_cells in (_unknown(found, at * len(ranks) + len(ranks) - 1), _caused(found, at * len(ranks), ranks)):
+        for name, values in of_cells.items():
+            figures[name][cell] = values
+    there = np.flatnonzero(figures["collectives"] != MISSING)
+    keys = {"step": steps[there // len(ranks)], "rank": ranks[there % len(ranks)]}
+    columns = [*(pa.repeat(pa.scalar(getattr(found.execution, name), pa.string()), len(there)) for name in _SCHEMA.names[:3]),
+               *(nullable(np.where(values == _LAST, MISSING, values)) for values in keys.values()),
+               *(nullable(values[there]) for values in figures.values())]
+    return pa.table([column.cast(kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)], schema=_SCHEMA)
 
 
-def _missing_last(values: Int) -> Int:
-    return np.where(values == MISSING, np.iinfo(np.int64).max, values)
+Cells = tuple[Int, dict[str, Int]]
+"""Some cells, and figures of each."""
 
 
-def _begins(matched: pa.Table, parts: Mapping[str, Int]) -> Mask:
-    """Return which rows are the first of a call: the rows of one are sorted by rank."""
-    names = [distinct(matched[name])[0] for name in (*_KEYS, "group_name", "method")]
-    begins = np.diff(_changes(*names, parts["call_index"]), prepend=-1) > 0
-    begins[1:] |= parts["rank"][1:] <= parts["rank"][:-1]
-    return begins
+def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
+    """Yield, of each rank, what its parts say. cell: of each call, that of the lowest rank."""
+    for _, parts in found.by_rank:
+        call = found.call[parts]
+        order = np.argsort(cell[call], kind="stable")
+        parts, call = parts[order], call[order]
+        first = np.flatnonzero(np.diff(cell[call], prepend=-1))
+        size = np.diff(first, append=len(call))
+        arrival = found.arrival(parts)
+        none = np.zeros(len(first), dtype=np.int64)
+        yield cell[call[first]], {
+            "collectives": size, "times_last": none, "caused_delay_ns": none, "inherited_delay_ns": none, "others_wait_ns": none,
+            "propagated_wait_ns": none, "undecided_delay_ns": none, "wait_ns": sums(np.maximum(found.wait(parts), 0), first),
+            "median_arrival_ns": medians(arrival, np.repeat(np.arange(len(first)), size), len(first)),
+            "max_arrival_ns": np.maximum.reduceat(arrival, first),
+            "lag_threshold_ns": np.maximum.reduceat(found.arrivals.lag_limit[call], first)}
 
 
-def _figures(parts: Mapping[str, Int], first: Int, row: Int, group: Places, rank: Int) -> dict[str, Int]:
-    """Return _FIGURES of each group. first: the first row of each call. row, group, rank: of what is summed."""
-    wait, lag = np.maximum(parts["wait_ns"], 0), parts["lag_ns"]
-    is_last = (parts["last_rank"] == parts["rank"]) & (parts["last_rank"] != MISSING)
-    inherited, undecided, later = (np.where(is_last, parts[name], 0)
-                                   for name in ("inherited_ns", "undecided_ns", "propagated_wait_ns"))
-    own = np.where(is_last, lag - inherited - undecided, 0)
-    waited = np.repeat(sums(wait, first), np.diff(first, append=len(wait)))
-    direct = np.where(is_last, share(waited, own, np.where(is_last, lag, 1)), 0)
-    order = np.argsort(group, kind="stable")
-    start = np.flatnonzero(np.diff(group[order], prepend=-1))
-    known = rank[order][start] != MISSING
+def _unknown(found: Compared, cell: Int) -> Cells:
+    """Return how many calls have no known last rank, and the largest lag that is not enough. cell: of each call."""
+    call = np.flatnonzero(~found.arrivals.is_named)
+    call = call[np.argsort(cell[call], kind="stable")]
+    first = np.flatnonzero(np.diff(cell[call], prepend=-1))
+    if not len(first):
+        return first, {}
+    return cell[call[first]], {"collectives": np.diff(first, append=len(call)),
+                               "lag_threshold_ns": np.maximum.reduceat(found.arrivals.lag_limit[call], first)}
 
-    def added(values: npt.NDArray[Any]) -> Int:
-        return np.where(known, sums(values[row][order], start), MISSING)
 
-    summands = {"times_last": is_last, "caused_delay_ns": own, "inherited_delay_ns": inherited,
-                "others_wait_ns": _total(direct, later), "propagated_wait_ns": later, "wait_ns": wait}
-    arrival = np.where(rank == MISSING, MISSING, parts["arrival_ns"][row])
-    return {
-        "collectives": np.diff(start, append=len(order)),
-        **{name: added(values) for name, values in summands.items()},
-        "median_arrival_ns": medians(arrival, group, len(start)),
-        "max_arrival_ns": np.maximum.reduceat(arrival[order], start),
-        "undecided_delay_ns": added(undecided),
-        "lag_threshold_ns": np.maximum.reduceat(parts["lag_threshold_ns"][row][order], start),
-    }
+def _caused(found: Compared, cell: Int, ranks: Int) -> Cells:
+    """Return, of calls whose last rank is known, what that rank caused. cell: of each call, that of the lowest rank."""
+    call = np.flatnonzero(found.arrivals.is_named)
+    mine = cell[call] + np.searchsorted(ranks, found.last_rank[call])
+    order = np.argsort(mine, kind="stable")
+    call, mine = call[order], mine[order]
+    first = np.flatnonzero(np.diff(mine, prepend=-1))
+    if not len(first):
+        return first, {}
+    lag, inherited, undecided, later = (values[call] for values in (
+        found.arrivals.lag, found.inherited, found.undecided, found.propagated_wait))
+    own = lag - inherited - undecided
+    direct = share(found.arrivals.waited[call], own, lag)
+    summands = {"caused_delay_ns": own, "inherited_delay_ns": inherited, "others_wait_ns": _total(direct, later),
+                "propagated_wait_ns": later, "undecided_delay_ns": undecided}
+    return mine[first], {"times_last": np.diff(first, append=len(call)),
+                         **{name: sums(values, first) for name, values in summands.items()}}
 
 
 def _total(one: Int, other: Int) -> Int:

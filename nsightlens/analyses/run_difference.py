@@ -1,16 +1,16 @@
 """What changed between two runs of one workload: per kernel (or family, operator, module, phase, step), with its uncertainty.
 
-Runs are judged by their recordings: an item's time in a recording is the mean over its steps, of the mean over the ranks that
-have the step (a step in which it was not launched counts as 0). The step itself (by=step) lasts as in step_breakdown, GPU work
-included. Runs without steps are cut into ten blocks of consecutive launches each, and the mean duration of a launch is compared
-(unit says). Differences are of the means over recordings, and the interval is that of Welch's test (of Student's, where a run
-has one recording). An item is called slower or faster where the interval excludes 0, the change is beyond the threshold, and
-the false-discovery rate over all items allows it; the step time is the one planned test and stands alone. No change means that
-the whole interval lies within the threshold. All else is undecided, and so is every item with one recording of each
-run: the steps of one recording are not replicates of its run. `needed` says how many recordings would suffice.
-With one recording of each run, in_recordings says how far these two differ, judged by their steps (five or more of each): true
-of the recordings, and of the runs only where runs vary less than that. Times that belong to no operator, module or phase are
-the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
+The verdict rests on recordings. An item's time in a recording is the mean over its steps of the mean over the ranks that have
+the step (a step without a launch counts as 0). The step itself (by=step) lasts as in step_breakdown, GPU work included. Runs
+without steps are cut into ten blocks of consecutive launches each, and the mean durations of launches are compared (see unit).
+Differences are between means over recordings; the interval is that of Welch's test (of Student's, if a run has one recording).
+An item is slower or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate over all
+items allows it; the step time is one planned test of its own. No change means that the whole interval lies within the
+threshold. Everything else is undecided, as is every item with one recording of each run: the steps of a recording are not
+replicates of its run. `needed` is the number of recordings that would suffice. With one recording of each run, in_recordings
+compares these two by their steps (five or more of each): it holds for the recordings, and for the runs only if runs vary less
+than that. Times outside any operator, module or phase are the item NULL. Both runs are compared under the same tool: nsys
+where both have it, else Kineto.
 @scope run
 @topic runs
 @requires _bounded_kernels, _steps, kernels, recordings
@@ -22,7 +22,7 @@ the item NULL. Both runs are compared under the same tool: nsys where both have 
 @param  other           Run that is compared with it; NULL: the second.
 @param  by              kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
 @param  fdr             False-discovery rate: the largest share of false positives among the changes named (by=step: none, 5 %).
-@param  threshold_pct   Smallest change of an item's own time that is named, in percent.
+@param  threshold_pct   Smallest change of an item's own time to report, in percent.
 @param  skip_steps      Steps at the start of each recording that are left out (warm-up).
 @param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
 @first item, difference_ns, verdict

@@ -1,9 +1,9 @@
 """Which launch of one run is which launch of another run of the same workload: the pairs that are certain, one to one.
 
-For captures of different tools that lie in different runs (nsys in one, ncu in another), or of one tool before and after a
-change. As in matches: the same kernel key, grid and block, registers and shared memory where both have them, and a certain place
-in the order of launches. Runs that were ingested as one (`ingest --run NAME`) have all of this in matches and in the views on it.
-Uncertain pairs are left out: run_difference compares kinds of launches instead.
+Use it for captures of different tools in different runs (nsys in one, ncu in another), or of one tool before and after a
+change. As in matches: the same kernel key, grid and block, registers and shared memory where both have them, and a certain
+place in the order of launches. Captures ingested as one run (`ingest --run NAME`) have all of this in matches and the views
+built on it. Uncertain pairs are left out: run_difference compares kinds of launches instead.
 @scope rows
 @topic runs
 @requires api_calls, kernels, profiles, ranges

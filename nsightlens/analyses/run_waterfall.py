@@ -1,20 +1,18 @@
 """Where the change of the step time between two runs comes from: exclusive time per item, which sums to the step exactly.
 
-Each moment of a step belongs to one item, the first of: a kernel that computes (CUDA graphs whose kernels are unknown after
-the known ones); a memory operation; a kernel that communicates; and where the GPU idles, what the host did: a communication
-call, a call of the runtime, the data loader, an operator, nothing that was recorded. So a collective that a kernel hides is
-not there. Of two concurrent items of one kind, the one that began first has the time until it ends.
-A step is that of step_breakdown: from the end of the step before it (the first: from its range's start) to the end of its
-range and of the GPU work that was launched in it. The host's range alone would hold the GPU work of the step before.
-Times are the mean of a rank's steps in a recording, of that the mean over its ranks, and of that the mean over the recordings:
-exact fractions, rounded so that the items still sum to the rounded step (largest remainder). Ranks are those that both runs
-have; where world sizes differ, or no rank is known, all processes of each run. A process that drives several GPUs counts as
-one. Runs that lack steps are compared by share alone, which is not judged: base_ns and other_ns are then time in the captured
-slices (from the first operator on, and after the GPU work that was launched before it; the work itself is left out), and
-nothing is said of step time.
-Both runs are taken under one tool: nsys where both have it, else Kineto; where there is none in common, they are refused.
-low_ns, high_ns and verdict are those of run_difference: runs are judged by their recordings, and with one of each nothing is
-said but how the two recordings differ (in_recordings: over the steps; no interval where the ranks' numbers of steps differ).
+Each moment of a step belongs to one item, the first of: a compute kernel (CUDA graphs of unknown kernels come after known
+ones); a memory operation; a communication kernel; and if the GPU idles, the host's activity: a communication call, a runtime
+call, the data loader, an operator, nothing recorded. Collectives hidden by kernels therefore do not appear. Of two concurrent
+items of one kind, the earlier one has the time until it ends. A step is that of step_breakdown: from the end of the previous
+step (the first: from its range's start) to the end of its range and of the GPU work launched in it. The host range alone would
+include GPU work of the previous step. Times are means over a rank's steps in a recording, then over its ranks, then over the
+recordings: exact fractions, rounded so that the items still sum to the rounded step (largest remainder). Ranks are those that
+both runs have; if world sizes differ, or no rank is known, all processes of each run. A process that drives several GPUs
+counts as one. Runs without steps are compared by share only, without a verdict: base_ns and other_ns are then time in the
+captured slices (from the first operator on, and after the GPU work launched before it), not step times. Both runs are compared
+under one tool: nsys where both have it, else Kineto; without a common tool, they are refused. low_ns, high_ns and verdict are
+those of run_difference: they rest on recordings. With one recording of each run there is only in_recordings, which compares
+the two over their steps (no interval if the ranks' step counts differ).
 @scope run
 @topic runs
 @requires _bounded_kernels, _exclusive_time, _steps, api_calls, kernels, memory_ops, processes, profiles, ranges, recordings
@@ -29,7 +27,7 @@ said but how the two recordings differ (in_recordings: over the steps; no interv
 @param  time            Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
 @param  skip_steps      Steps at the start of each process of a recording that are left out (warm-up).
 @param  fdr             False-discovery rate: the largest share of false positives among the changes named.
-@param  threshold_pct   Smallest change of an item's own time that is named, in percent.
+@param  threshold_pct   Smallest change of an item's own time to report, in percent.
 @column base_run        Run that is the measure.
 @column other_run       Run that is compared with it.
 @column rank            Rank; NULL: the mean over the ranks.

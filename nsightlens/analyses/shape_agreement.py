@@ -1,9 +1,8 @@
 """Work from shapes against ncu's counters: operations and bytes of each kernel and configuration that has both.
 
-A row per configuration that ncu measured and whose operator has a formula in Kineto (or nsys). Of its launches there, only
-those that certainly are ncu's (matches) count where there are any, else all of the same kernel, grid and block in the run, which
-must agree.
-Operations: for products, convolutions and attention of the precision that does most of them, else all. Ratios are the counted
+A row per configuration that ncu measured and whose operator has a formula in Kineto (or nsys). If matches identify ncu's
+launches among them, only these count, else all launches of the same kernel, grid and block in the run, which must agree. For
+products, convolutions and attention, operations are those of the precision with the most, else all. Ratios are the counted
 figure over the one from shapes. The verdicts claim no more than names and numbers show.
 @scope run
 @topic roofline

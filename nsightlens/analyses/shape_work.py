@@ -1,21 +1,20 @@
 """Operations and minimum bytes of each kernel launch, from the shapes of its operator: for kernels without counters.
 
-Kineto with record_shapes, and nsys with PyTorch's emit_nvtx(record_shapes=True). Every launch of a profile that recorded shapes
-has a row; where the work is not certain it is NULL, and `reason` says why. Rules:
-Of products, convolutions and attention the innermost operator counts, so that linear, which calls addmm, never counts twice; its
-work goes to the one kernel of that kind among all that it launched, transposes, split-K sums and other helpers set aside. A
-backward convolution has two products of equal work: each of two kernels has one. Every other operator counts where it launched
-exactly one kernel itself.
-A multiply-add is 2 operations, as in torch.utils.flop_counter (backward grouped convolutions: without its factor of groups;
-causal attention: only the pairs on and below the diagonal, about half of its count). Convolutions count as the direct algorithm:
-Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both are of the operator, not of what the
-kernel did: padding of tiles, split-K and repeated reads make it more, caches make the traffic less.
+Kineto with record_shapes, and nsys with PyTorch's emit_nvtx(record_shapes=True). Every launch of a profile that recorded
+shapes has a row; where the work is not certain it is NULL, and `reason` says why. Of nested products, convolutions and
+attention the innermost operator counts, so linear, which calls addmm, never counts twice. Its work goes to its one kernel of
+that kind; transposes, split-K sums and other helpers get none. A backward convolution has two products of equal work: two
+kernels get one each. Every other operator counts if it launched exactly one kernel itself. A multiply-add is 2 operations, as
+in torch.utils.flop_counter (backward grouped convolutions: without its factor of groups; causal attention: only the pairs on
+and below the diagonal, about half of its count). Convolutions count as the direct algorithm: Winograd and FFT kernels do
+fewer. minimal_bytes: every operand once, the result once. Both describe the operator, not what the kernel did: tile padding,
+split-K and repeated reads add to it, caches reduce the traffic.
 @scope rows
 @topic roofline
 @needs shapes
 @requires kernels, ranges
 @assumes A recording that has one launch of an operator has all of its launches.
-@assumes An operand takes as much memory as its shape says: strides are not stored, so an expanded operand counts too much.
+@assumes An operand takes as much memory as its shape implies: strides are not stored, so an expanded operand counts too much.
 @first op, work_flop, minimal_bytes, precision, reason
 @column run              Run (one workload in one configuration).
 @column tool             nsys or kineto. Never add them up: they saw the same launches.
@@ -153,7 +152,7 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
         return [Verdict(reason="an operator inside this one has counted")] * len(group)
     work = calls.work(place)
     unknown = Verdict(call_flop=work.flop, call_bytes=work.bytes, call_launches=len(group))
-    together = unknown._replace(reason=f"{len(group)} kernels do the work of one call together")
+    together = unknown._replace(reason=f"{len(group)} kernels share the work of one call")
     if len(group) == 1:
         busy = [True]
     elif work.kind == "stream":
@@ -207,7 +206,7 @@ def _verdict(known: Verdict, work: Work) -> Verdict:
     flop, size = (work.parts[0].flop, work.parts[0].bytes) if work.parts else (work.flop, work.bytes)
     reason = None
     if flop is None or size is None:
-        reason = "types of elements were not recorded" if work.reason is None or work.parts else work.reason
+        reason = "element types were not recorded" if work.reason is None or work.parts else work.reason
     definition = None if flop is None else f"from shapes: {work.definition}"
     return known._replace(formula=work.formula, work_flop=flop, minimal_bytes=size, work_definition=definition, reason=reason)
 

@@ -1,9 +1,9 @@
 """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a verdict.
 
-The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that caused it, or for
-nobody. A straggler is the rank whose caused_delay_ns is the largest, and every other rank that has at least twice its even
-share of all delay; always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last
-rank is unknown, with the uncertainty that hides it.
+The same figures as rank_skew, over the whole execution: each wait is charged once, to the rank that caused it, or to none. The
+rank with the largest caused_delay_ns is a straggler, as is every other rank with at least twice its even share of all delay,
+always beyond the uncertainty of the clocks. The row with rank NULL counts the collectives whose last rank is unknown, with the
+uncertainty that hides it.
 @scope run
 @alias get_potential_stragglers
 @topic ranks
@@ -21,7 +21,7 @@ rank is unknown, with the uncertainty that hides it.
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.
-@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what it inherited or may have.
+@column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
 @column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
@@ -35,11 +35,13 @@ rank is unknown, with the uncertainty that hides it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, collective_match
+from nsightlens.analyses import Ask
+from nsightlens.analyses.collective_match import Compared, compared
 from nsightlens.analyses.rank_skew import summed
 
 _KEYS = ("run", "tool", "execution_id")
@@ -51,12 +53,12 @@ _SHARE = 2
 
 def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = None) -> pa.Table:
     """Return a row per rank."""
-    return judged(collective_match.analyse(ask, clock=clock, lag_threshold_ns=lag_threshold_ns))
+    return judged(compared(ask, clock, lag_threshold_ns))
 
 
-def judged(matched: pa.Table) -> pa.Table:
-    """Return the same of the rows of collective_match."""
-    table = summed(matched, [])
+def judged(executions: Sequence[Compared]) -> pa.Table:
+    """Return the same of executions whose ranks are compared."""
+    table = summed(executions, by_step=False)
     rows = table.to_pylist()
     delays: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:

@@ -23,7 +23,7 @@ COMMANDS = {
     "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
     "export-reports": "Export the .nsys-rep files of a run directory that have no export yet.",
     "ingest": "Read the captures of a run directory into the store.",
-    "refresh": "Bring a store up to date after an upgrade; only what changed is read again.",
+    "refresh": "Update a store after an upgrade, reading again only what changed.",
     "compact": "Merge the Parquet files of a store.",
     "cache": "Show or clear the user's cache.",
     "scan": "Identify the files of a run directory without ingesting them.",
@@ -69,6 +69,7 @@ class _Lazy(click.Group):
             return None
         found = import_module(f"nsightlens.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(found, click.Command)
+        messages.everywhere(found, [option for option in self.params if isinstance(option, click.Option) and option.expose_value])
         return found
 
     def resolve_command(
@@ -94,7 +95,7 @@ class _Lazy(click.Group):
 @click.option("-q", "--quiet", is_flag=True, help="Errors only: no progress, hints, notes or warnings.")
 @click.option("-v", "--verbose", is_flag=True, help="Report what is read and computed, and how long it takes.")
 @click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
-              help="Append what --verbose says to FILE, with more detail.")
+              help="Append the messages of --verbose to FILE, in more detail.")
 @click.option("--debug", is_flag=True, help="For bug reports: --verbose, versions and tracebacks.")
 @click.pass_context
 def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | None, debug: bool) -> None:
@@ -102,14 +103,14 @@ def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | No
 
     \b
     nsightlens ingest runs/base           read nsys, ncu and PyTorch captures of all ranks
-    nsightlens summary                    then look
+    nsightlens summary                    the page to read first
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
-    nsightlens show headroom              the largest possible gains
+    nsightlens show headroom              where the most time could be saved
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
     messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error. --quiet, --verbose, --log-file and --debug
-    stand before the command: nsightlens --verbose ingest runs/base
+    work with every command: nsightlens --verbose ingest runs/base
     """
     messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.ingest import count
 from nsightlens.cli.output import emit, output_options
+from nsightlens.views.figures import counted
 
 
 @click.command("cache")
@@ -17,8 +17,7 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
     """Show what the user's cache holds, or clear it: nsightlens cache clear.
 
     The cache holds only what can be recomputed at any time: blank catalogs for new stores, rows of views of large profiles
-    asked with other than their default parameters, and rows of views over several profiles, such as findings. Stores are not in
-    it.
+    with other than default parameters, and rows of views over several profiles, such as findings. It holds no stores.
 
     \b
     nsightlens cache
@@ -37,5 +36,5 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
         emit(pa.table({"folder": pa.array([folder and str(folder)], pa.string()), "files": [len(files)], "bytes": [size],
                        "cleared": [action == "clear"]}), form, output, wide=wide)
         return
-    held = f"{count(len(files), 'file')}, {size / 1e6:,.1f} MB"
+    held = f"{counted(len(files), 'file')}, {size / 1e6:,.1f} MB"
     click.echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")

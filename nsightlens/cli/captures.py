@@ -29,7 +29,7 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
             raise _nothing(f"{found.path}: no capture was read into this store", refusals_of(found))
         return found
     if store:
-        raise UsageError("give FILE, RUN_DIR or --store: captures are read without a store")
+        raise UsageError("give captures or --store, not both: captures are read without a store")
     from nsightlens.pipeline.ingest import ingest
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))

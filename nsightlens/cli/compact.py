@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.ingest import count, say, wait
+from nsightlens.cli.ingest import say, wait
 from nsightlens.cli.output import store_option
+from nsightlens.views.figures import counted
 
 
 @click.command("compact")
@@ -15,8 +16,8 @@ from nsightlens.cli.output import store_option
 def command(store: Path | None) -> None:
     """Merge the Parquet files of small profiles into files of up to 32 MB.
 
-    Ingest already merges the files of a run that has many, and leaves a few so that it need not rewrite all of them each time.
-    Run this before you copy or archive a store, or read it with another engine. Answers stay the same.
+    Ingest already merges the files of runs that have many, but leaves a few, so as not to rewrite all of them each time. Run
+    this before you copy or archive a store, or read it with another engine. It does not change the rows.
 
     \b
     nsightlens compact
@@ -33,7 +34,7 @@ def command(store: Path | None) -> None:
     with Writing(path, on_wait=wait) as writing:
         writing.compact()
     after = _sizes(path)
-    say(f"{count(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")
+    say(f"{counted(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")
     say(f"store: {path}")
 
 

@@ -36,10 +36,9 @@ def command() -> None:
 def ranks(store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool, **filters: Any) -> None:
     """Find stragglers and slow process groups; show clock accuracy, load imbalance and the top kernels.
 
-    The figures are those of the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. Where NCCL's
-    Inspector or PyTorch's flight recorder left records of the ranks, the page says first which of them are worth a trace (the
-    view ranks_to_trace). --format json gives all tables behind the page, csv and parquet that of the stragglers (the
-    view straggler).
+    The figures come from the views straggler, communicator_summary, rank_clock, rank_balance and kernel_by_rank. With records of
+    NCCL's Inspector or PyTorch's flight recorder, the page begins with the ranks that are worth a trace (the view
+    ranks_to_trace). --format json gives all tables behind the page, csv and parquet the view straggler.
 
     \b
     nsightlens compare ranks
@@ -66,8 +65,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
             ask_first(pages.values(), ranks_page.sections, "comparing")
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise NsightlensError("no run here has a timeline of two ranks or more, nor the records of two: nsightlens scan "
-                                  "RUN_DIR shows the ranks, and ingest --rank-pattern reads them from unusual file names")
+            raise NsightlensError("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the "
+                                  "ranks, and ingest --rank-pattern reads them from unusual file names")
         if form or output:
             emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections, "comparing"),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
@@ -85,15 +84,15 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 @click.argument("base", shell_complete=of_store("run"))
 @click.argument("other", shell_complete=of_store("run"))
 @click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
-                                         "[default: kernel, the waterfall by family].")
+                                         "[default: kernel; for the waterfall, family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
               help="One waterfall of the mean over the ranks, or one for each rank.")
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
               help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
 @click.option("--fdr", default=0.01, show_default=True,
-              help="False-discovery rate: the largest expected share of false positives among the items named. The step time is "
-                   "one planned test, at 5 %.")
-@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that is named, in "
+              help="False-discovery rate: the largest expected share of false positives among the items reported. The step time "
+                   "is one planned test, at 5 %.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change to report, in "
                                                                                    "percent.")
 @click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording to leave out "
                                                                        "(warm-up).")
@@ -107,9 +106,9 @@ def runs(
     """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
     time went, then the items.
 
-    Runs are judged by their recordings (the view recordings): with one of each, whether they differ is undecided, and the page
-    shows how the two recordings do. --format json gives all tables behind the page, csv and parquet that of the items (the
-    view run_difference); --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall) beside it.
+    The verdict rests on how the recordings of each run vary (the view recordings). With one recording of each it is undecided,
+    and the page shows how these two differ. --format json gives all tables behind the page, csv and parquet the view
+    run_difference. --output FILE.png, .svg or .pdf also draws where the step time went (the view run_waterfall).
 
     \b
     nsightlens compare runs base fused

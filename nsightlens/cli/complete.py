@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[str] | list[CompletionItem]"]
 _MOST = 200
-VALUES = {
-    "run": "SELECT DISTINCT run FROM profiles", "tool": "SELECT DISTINCT tool FROM profiles",
-    "rank": "SELECT DISTINCT rank FROM processes WHERE rank IS NOT NULL",
-    "step": "SELECT DISTINCT step FROM ranges WHERE step IS NOT NULL",
-    "family": "SELECT DISTINCT family FROM kernels WHERE family IS NOT NULL",
-    "kernel": "SELECT short_name FROM kernels WHERE short_name IS NOT NULL GROUP BY ALL ORDER BY sum(duration_ns) DESC",
-}
-"""The query for the values that a store has of what people name on a command line."""
 
 
 def of_store(what: str) -> Complete:
@@ -102,6 +94,7 @@ def _views(context: click.Context) -> dict[str, View]:
 def _asked(context: click.Context, what: str) -> list[str]:
     """Return the values of the store of this command line, those of a number in its order."""
     import nsightlens as nl
+    from nsightlens.store.filter_values import VALUES
 
     if what not in VALUES:
         return []
@@ -109,10 +102,9 @@ def _asked(context: click.Context, what: str) -> list[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with nl.open(context.params.get("store")) as store:
-                found = store.sql(VALUES[what]).column(0).to_pylist()
+                return [str(one) for one in store.values_of(what)]
     except NsightlensError:
         return []
-    return [str(one) for one in (found if what == "kernel" else sorted(found))]
 
 
 def _beginning(begun: str, words: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.perfetto import Export
@@ -68,8 +69,8 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 @command.command("flamegraph")
 @click.option("--weight", type=click.Choice(["gpu", "host", "launches", "cpu_samples", "cpu_samples_while_gpu_idle"]),
               default="gpu", show_default=True,
-              help="GPU time, host time, or kernels and memory operations launched, by Python stack; nsys's CPU samples, by the "
-                   "stack that it took.")
+              help="GPU time, host time, or kernels and memory operations launched, by Python stack; or CPU samples of nsys, by "
+                   "sampled stack.")
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or one line per stack for flamegraph.pl and similar tools.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
@@ -82,9 +83,8 @@ def flamegraph(
 ) -> None:
     """Write the Python stacks of PyTorch-profiler captures, or the CPU samples of nsys, as a flame graph.
 
-    A stack's weight is what its innermost frame launched or took itself, so the weights sum to the total. They are those of the
-    views stack_tree and cpu_sample_tree. Python stacks must have been recorded with with_stack=True, CPU samples with
-    nsys --sample.
+    A stack's weight is what its innermost frame launched or took itself, so the weights sum to the total. They come from the
+    views stack_tree and cpu_sample_tree. Record Python stacks with with_stack=True, CPU samples with nsys --sample.
 
     \b
     nsightlens export flamegraph -o gpu.speedscope.json
@@ -108,19 +108,19 @@ def flamegraph(
     write((f"{line}\n" for line in lines), output)
     if output is not None:
         processes = len({stack.process for stack in every})
-        click.echo(f"{output}: {_count(len(every), 'stack', 'stacks')} of {_count(processes, 'process', 'processes')}; "
+        click.echo(f"{output}: {counted(len(every), 'stack')} of {counted(processes, 'process')}; "
                    f"{_VIEWERS[format_]}", err=True)
 
 
 def _without_stacks(weight: str, rows: int) -> str:
     """Return why there is nothing to draw, and what to do. rows: those of the view that a weight is of."""
     if weight == "host" and rows:
-        return "these stacks tell no host time (torch 1.8 to 1.10 recorded no calls of functions): take --weight gpu"
+        return "these stacks have no host time (torch 1.8 to 1.10 recorded no function calls): use --weight gpu"
     if not weight.startswith("cpu_samples"):
-        return "no capture that was chosen has Python stacks: record with torch.profiler and with_stack=True"
+        return "none of the chosen captures has Python stacks: record with torch.profiler and with_stack=True"
     if rows:
         return "no CPU was sampled while a GPU of its process idled: --weight cpu_samples has all samples"
-    return "no capture that was chosen has CPU samples: record with nsys --sample=process-tree"
+    return "none of the chosen captures has CPU samples: record with nsys --sample=process-tree"
 
 
 def _span(steps: list[int] | None) -> tuple[int, int] | None:
@@ -148,16 +148,13 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
 def _report(written: Export) -> None:
     counts = written.counts
     processes = sum(len(execution.processes) for execution in written.executions)
-    click.echo(f"{written.path}: {written.events:,} events of {_count(processes, 'process', 'processes')} in "
-               f"{_count(len(written.executions), 'execution', 'executions')}; {counts.kernels:,} kernels, "
-               f"{counts.memory_ops:,} memory operations, {counts.flows:,} arrows from launch to work", err=True)
+    click.echo(f"{written.path}: {counted(written.events, 'event')} of {counted(processes, 'process')} in "
+               f"{counted(len(written.executions), 'execution')}; {counted(counts.kernels, 'kernel')}, "
+               f"{counted(counts.memory_ops, 'memory operation')}, {counted(counts.flows, 'arrow')} from launch to work",
+               err=True)
     if counts.asides:
         click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: they are on extra tracks named (2), (3), "
                    "…", err=True)
     if written.unplaced:
         click.echo(f"left out: {written.unplaced:,} kernels and memory operations without a valid start time", err=True)
     click.echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -17,18 +17,19 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     """Export each .nsys-rep file below RUN_DIR that has no export yet to an .sqlite file beside it.
 
     Use it for jobs that ended or were killed before their export, and for captures from machines without nsys: run it where
-    nsys is installed, then ingest anywhere. Only missing and half-written exports are made. Reports of Nsight Compute need no
-    export: they are read as they are. Exit code 1 where a report could not be exported.
+    nsys is installed, then ingest anywhere. It writes only exports that are missing or incomplete. Reports of Nsight Compute
+    need no export: ingest reads them directly. Exit code 1 if a report could not be exported.
 
     \b
     nsightlens export-reports runs/base
     nsightlens export-reports runs/ --nsys /opt/nvidia/nsight-systems/2025.5.1/bin/nsys
     """
-    from nsightlens.cli.ingest import count, say
+    from nsightlens.cli.ingest import say
     from nsightlens.cli.progress import progress
     from nsightlens.discovery.export_reports import Done, export_reports, unexported
     from nsightlens.errors import ReadError
     from nsightlens.pipeline.meter import Progress
+    from nsightlens.views.figures import counted
 
     reports = unexported(run_dir)
     with ExitStack() as stack:
@@ -41,7 +42,7 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     failed = [outcome for outcome in outcomes if isinstance(outcome, ReadError)]
     for error in failed:
         say(f"  failed   {Path(error.path).name}: {error.reason}. {error.what_to_do}")
-    exported = count(len(outcomes) - len(failed), "report")
+    exported = counted(len(outcomes) - len(failed), "report")
     say(f"{exported} exported" + (f", {len(failed)} failed" if failed else "") if reports else "every report has its export")
     if failed:
         sys.exit(1)

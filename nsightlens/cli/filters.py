@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.complete import VALUES, of_store
+from nsightlens.cli.complete import of_store
 from nsightlens.errors import UsageError
-from nsightlens.views.figures import spans
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -21,7 +20,6 @@ _T = TypeVar("_T", bound=Callable[..., Any])
 _NUMBERED = ("rank", "step")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 _MOST = 10_000  # numbers in a range
-_FEW = 20
 
 
 def filter_options(function: _T) -> _T:
@@ -47,29 +45,14 @@ def chosen(options: Mapping[str, Any]) -> dict[str, list[object]]:
 
 
 def confirm(store: Store, filters: Mapping[str, object]) -> None:
-    """Raise UsageError for a run, rank, tool or family that the store does not have, or where it has none of the steps; name
-    those that it has.
+    """Raise UsageError for a run, rank, tool or family that the store does not have, or where it has none of the steps.
 
     filters: column -> values, as `chosen` gives them, or only_<column> or which_<column> -> a value or several, as a view is
     asked.
     """
-    for column in COLUMNS:
-        given = next((filters[name] for name in (column, f"only_{column}", f"which_{column}") if name in filters), None)
-        wanted = list(given) if isinstance(given, (list, tuple)) else [given]
-        if given is None or not wanted:
-            continue
-        known = sorted(store.sql(VALUES[column]).column(0).to_pylist())
-        unknown = [value for value in wanted if str(value) not in map(str, known)]
-        if unknown and (column != "step" or len(unknown) == len(wanted)):
-            raise UsageError(f"--{column} {unknown[0]}: the store has {_listed(column, known)}", subject=column, value=unknown[0],
-                             choices=known)
+    from nsightlens.store import filter_values
 
-
-def _listed(column: str, known: list[object]) -> str:
-    """Return what a column holds, for a message: 0-7; gemm, memory."""
-    if known and column in _NUMBERED:
-        return spans(map(str, known))
-    return (", ".join(map(str, known[:_FEW])) or "none") + (", …" if len(known) > _FEW else "")
+    filter_values.confirm(store.values_of, filters, "--{}")
 
 
 def _numbers(column: str, text: str) -> list[int]:

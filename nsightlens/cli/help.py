@@ -18,47 +18,47 @@ nsightlens scan RUN_DIR           what there is, and what ingest will read
 nsightlens ingest RUN_DIR         read it into ./nsightlens-store
 nsightlens summary                the verdict, what to look at, and the figures behind it
 nsightlens report --open          the same, and more, as a page in the browser
-nsightlens views                  the questions that can be asked, and the ten views to start with
+nsightlens views                  all views by question, the ten to start with first
 nsightlens show step_breakdown    one of them""",
     "filters": """Filters: --run, --rank, --step, --tool, --family
 
-They select rows of an answer, so that shares still refer to the whole run. Ranks and steps are numbers, lists or
-ranges: 3, 0,2 or 0-7. Each may come several times. nsightlens show also takes only_COLUMN=VALUE for every column of the
-view. A run, tool or rank that the store does not have is an error that names those that it has; another filter that
-leaves no row says what it could have been.
+They select rows of the result; shares still refer to the whole run. Ranks and steps are numbers, lists or ranges: 3, 0,2
+or 0-7. Each filter may be repeated. The command show also takes only_COLUMN=VALUE for every column of the view. For an
+unknown run, tool, rank or name, an error lists the known ones, the closest first. If filters leave no rows for another
+reason, a message says why.
 
-nsightlens show kernel_by_rank --rank 0-3 --tool nsys
-nsightlens show busy_time only_device=0""",
+nsightlens show kernel_by_rank --rank 0-1 --tool nsys
+nsightlens show gpu_summary only_device=0""",
     "output": """Output
 
 Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
 format from its extension. Tables for people have units (--exact: ns and bytes), fit the width (COLUMNS, else the
-terminal's, else 120), and name what they leave out (--wide: nothing). csv, json and parquet are always exact.
+terminal's, else 120), and say what they leave out (--wide: nothing). csv, json and parquet are always exact.
 
 nsightlens show top_kernels -f json | jq '.rows[].name'
 nsightlens --quiet summary -f json > summary.json""",
     "store": """The store
 
-A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. It is what --store
-names, else NSIGHTLENS_STORE, else ./nsightlens-store; that may be a URL (s3://…). Ingesting the same files again reads
-nothing; a changed file replaces its own rows only. Ctrl-C leaves the store as it was.
+A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. Name it with --store
+or NSIGHTLENS_STORE; the default is ./nsightlens-store, and a URL (s3://…) works too. Ingesting the same files again reads
+nothing; a changed file replaces only its own rows. Ctrl-C leaves the store unchanged.
 
 nsightlens ingest runs/base runs/fused --store store
 nsightlens sql --store store "SELECT run, tool, count(*) FROM kernels GROUP BY ALL\"""",
     "environment": """Environment variables
 
-NSIGHTLENS_STORE            the store, where --store is not given
-NSIGHTLENS_VIEWS            the folder with views of your own, where --views is not given
-NSIGHTLENS_SQLITE_DECODER   off: let SQLite read all of an nsys export
-XDG_CACHE_HOME              what can be made again lies in its nsightlens/ (nsightlens cache)
+NSIGHTLENS_STORE            the store, without --store
+NSIGHTLENS_VIEWS            the folder with views of your own, without --views
+NSIGHTLENS_SQLITE_DECODER   off: read nsys exports through SQLite only
+XDG_CACHE_HOME              the folder of the cache, nsightlens/ (see nsightlens cache)
 COLUMNS                     the width of all output [default: the terminal's, 120 in a pipe or file]
-NO_COLOR, FORCE_COLOR       1: never colour, colour also in pipes""",
+NO_COLOR, FORCE_COLOR       1: no colour; colour in pipes, too""",
     "exit-codes": """Exit codes
 
-0   done, also where an answer has no rows
-1   could not be done
-2   the request was wrong; the message names what there is
-130 interrupted; the store is as it was""",
+0   success, even if a result has no rows
+1   failure
+2   usage error; the message lists what is possible
+130 interrupted; the store is unchanged""",
 }
 
 

@@ -32,7 +32,7 @@ trace = TraceAnalysis(trace_files=trace_files)
 
 @click.command("hta")
 @click.argument("run", shell_complete=of_store("run"))
-@click.option("--window", type=int, default=0, show_default=True, help="Which capture window of each rank.")
+@click.option("--window", type=int, default=0, show_default=True, help="Capture window to read from each rank.")
 @click.option("--print", "only_print", is_flag=True, help="Print the Python code instead of running it.")
 @store_option
 def command(run: str, window: int, only_print: bool, store: Path | None) -> None:

@@ -13,6 +13,7 @@ from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import complain, fitted, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
@@ -35,7 +36,7 @@ NO_CAPTURES = "no captures here: nothing was read. nsightlens scan shows what ea
 @click.option("--no-materialise", is_flag=True, help="Keep large tables in Parquet only (for data too large to store twice). "
               "Only for a new store.")
 @executor_options
-@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that questions only "
+@click.option("--answers/--no-answers", default=None, help="Compute the views of each profile now, so that queries only "
               "read them [default: those of summary and compare, from a million launches, calls and ranges on].")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; errors only.")
 def command(
@@ -44,8 +45,8 @@ def command(
 ) -> None:
     """Read nsys exports, ncu reports and CSVs, and PyTorch-profiler traces below RUN_DIR into the store.
 
-    Only new and changed files are read. A file that cannot be read is reported, with what to do, and never stops the
-    others. Exit code 1 where captures were found but none could be read.
+    Ingest reads only new and changed files. It reports a file that it cannot read, says what to do, and goes on with the others.
+    Exit code 1 if there are captures but none could be read.
 
     \b
     nsightlens ingest runs/base
@@ -84,11 +85,11 @@ def _summarise(report: Report) -> None:
     from nsightlens.store.store import locate
 
     states = [o.state for o in report.outcomes]
-    counted = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
+    outcomes = ", ".join(f"{states.count(s)} {s}" for s in ("new", "replaced", "unchanged", "refused") if states.count(s))
     joined = sum(len(o.paths) for o in report.outcomes)
-    pages = f" from {count(joined, 'file')}" if joined > len(states) else ""
-    say(f"{count(report.files_seen, 'file')} seen; {count(len(states), 'profile')}{pages}: {counted or 'none'}"
-         + (f"; {count(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
+    pages = f" from {counted(joined, 'file')}" if joined > len(states) else ""
+    say(f"{counted(report.files_seen, 'file')} seen; {counted(len(states), 'profile')}{pages}: {outcomes or 'none'}"
+         + (f"; {counted(len(report.duplicates), 'duplicate file')} set aside" if report.duplicates else ""))
     for line in [*refusals(report), *_kept(report), *_copied(report), *broken(report)]:
         say(line)
     if not states and not report.refused:
@@ -99,7 +100,7 @@ def _summarise(report: Report) -> None:
     if report.answers_s is not None:
         say(f"answers: {report.answers_s:.1f} s; the views of each profile are read from them (nsightlens views VIEW)")
     if report.refused and not any(state != "refused" for state in states):
-        say(f"nothing was read: {count(len(report.refused), 'file')} refused, for the reasons above")
+        say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return
     option = "" if report.store == locate(None) else f" --store {report.store}"
     say(f"store: {report.store}   next: nsightlens summary{option}")
@@ -111,7 +112,7 @@ def _copied(report: Report) -> list[str]:
 
     copied = [path for outcome in report.outcomes if outcome.tool == "nsys" and outcome.state in ("new", "replaced")
               for path in outcome.paths if isinstance(path, RemotePath)]
-    return [f"  {count(len(copied), 'nsys report')} copied to a temporary folder (SQLite reads local files only) and deleted "
+    return [f"  {counted(len(copied), 'nsys report')} copied to a temporary folder (SQLite reads local files only) and deleted "
             f"after reading: {_some([path.name for path in copied])}"] if copied else []
 
 
@@ -120,7 +121,7 @@ def _kept(report: Report) -> list[str]:
     runs: dict[str, list[str]] = {}
     for run, path in report.kept:
         runs.setdefault(run, []).append(path.name)
-    return [f"  run {run} keeps its rows of {count(len(names), 'capture')} recorded over since ({_some(names)})"
+    return [f"  run {run} keeps its rows of {counted(len(names), 'capture')} overwritten since ({_some(names)})"
             for run, names in runs.items()]
 
 
@@ -128,7 +129,7 @@ def broken(report: Report) -> list[str]:
     """Return a line per part of the store that is missing or damaged still."""
     lines = [f"  error    {part}: missing or damaged; ingest its capture again" for part in report.broken_parts[:_MOST]]
     if len(report.broken_parts) > _MOST:
-        lines.append(f"  … and {count(len(report.broken_parts) - _MOST, 'other part')}")
+        lines.append(f"  … and {counted(len(report.broken_parts) - _MOST, 'other part')}")
     return lines
 
 
@@ -199,19 +200,19 @@ def contents(store: Store, runs: set[str]) -> None:
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():
         took = "time unknown" if row["kernels"] and row["kernel_ns"] is None else f"{(row['kernel_ns'] or 0) / 1e6:,.3f} ms"
-        held = (f"{count(row['kernels'], 'kernel')} ({took}), "
-                f"{count(row['memory_ops'], 'memory operation')}")
+        held = (f"{counted(row['kernels'], 'kernel')} ({took}), "
+                f"{counted(row['memory_ops'], 'memory operation')}")
         if not row["kernels"] and row["ranges"]:
-            held += f", {count(row['ranges'], 'range')}"
+            held += f", {counted(row['ranges'], 'range')}"
         if row["tool"] == "steps":
-            held = f"{count(row['events'], 'step')} timed by the workload itself"
-        say(f"  {row['run']}  {row['tool']:<6}  {count(row['profiles'], 'profile')}, {held}, "
+            held = f"{counted(row['events'], 'step')} timed by the workload itself"
+        say(f"  {row['run']}  {row['tool']:<6}  {counted(row['profiles'], 'profile')}, {held}, "
              f"{_ranks(ranks.get((row['run'], row['tool'])))}")
     notes = store.sql(_NOTES, [names]).to_pylist()
     for note in notes[:_MOST]:
         files = [Path(path).name for path in note["paths"] or ()]
         where = f" ({_some(files)})" if files else ""
-        others = f" (and {count(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
+        others = f" (and {counted(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
         say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}", note["severity"])
     if notes:
         say("  all: nsightlens show diagnostic_summary")
@@ -223,21 +224,17 @@ def _ranks(row: dict[str, Any] | None) -> str:
     if not ranks:
         return "rank unknown"
     shown = ",".join(map(str, ranks)) if len(ranks) <= _MOST else f"{ranks[0]}…{ranks[-1]} ({len(ranks)})"
+    who = f"rank{'' if len(ranks) == 1 else 's'} {shown}"
     world = (row or {}).get("world_size")
     missing = sorted(set(range(world)) - set(ranks)) if world else []
     if not missing:
-        return f"ranks {shown}"
-    which = f": {','.join(map(str, missing))}" if len(missing) <= _MOST else ""
-    return f"ranks {shown} of {world}, {len(missing)} missing{which}"
+        return who
+    return f"{who} of {world}; missing: {','.join(map(str, missing)) if len(missing) <= _MOST else len(missing)}"
 
 
 def _some(names: list[str]) -> str:
     """Return the first few names, and how many more there are."""
     return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-
-
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def say(text: str, severity: str = "") -> None:

@@ -5,21 +5,19 @@ Where no kernel is like it: the nearest names.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
+from nsightlens.names.closest import closest_words
 from nsightlens.names.kernel_names import labels
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
 _REGEX_ONLY = re.compile(r"\.[*+?]|[\^$|\\]|\[.*\]|\(.*\)")
-
-_WORDS = 200  # of a name, for its likeness to what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +113,7 @@ def unlike(store: Store, text: str) -> str:
 
 def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return up to five names similar to `kernel`, by a word of the full name or a part of one, template arguments too."""
-    def closest(key: str) -> tuple[float, str]:
-        whole = re.findall(r"\w+", key)[:_WORDS]
-        words = dict.fromkeys([*whole, *(part for word in whole for part in word.split("_"))])
-        return max(((difflib.SequenceMatcher(None, kernel.lower(), word.lower()).ratio(), word) for word in words),
-                   default=(0.0, ""))
-
-    near = {row["name"]: closest(row["key"]) for row in rows}
+    near = closest_words(kernel, {row["name"]: row["key"] for row in rows})
     found = labels(near)
     best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
     return [found[name] + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]

@@ -10,10 +10,10 @@ import sys
 import textwrap
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -94,6 +94,27 @@ def listen(context: click.Context, *, quiet: bool, verbose: bool, debug: bool, l
     """Let the rest of a command say as much as is asked for. Raises NsightlensError where the log cannot be written."""
     _State.stderr = sys.stderr
     context.color = asked()
+    _apply(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
+
+
+def everywhere(command: click.Command, options: Sequence[click.Option]) -> None:
+    """Let the options of the command line stand behind a command, too, unless it has one of that name."""
+    for part in command.commands.values() if isinstance(command, click.Group) else ():
+        everywhere(part, options)
+    taken = {name for own in command.params for name in own.opts}
+    for option in options:
+        if not taken & {*option.opts}:
+            command.params.append(click.Option(option.opts, is_flag=option.is_flag, type=option.type, hidden=True,
+                                               expose_value=False, callback=_apply_one))
+
+
+def _apply_one(context: click.Context, option: click.Parameter, value: Any) -> None:
+    if value:
+        _apply(context.find_root(), **{str(option.name): value})
+
+
+def _apply(context: click.Context, *, quiet: bool = False, verbose: bool = False, debug: bool = False,
+           log_file: Path | None = None) -> None:
     if verbose or debug or log_file:
         context.with_resource(_logging(verbose=verbose or debug, debug=debug, log_file=log_file))
     if debug:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("open")
 @click.argument("store", required=False, type=Place())
 def command(store: Path | None) -> None:
-    """Fetch the catalog of a remote STORE, and print its local path; then what the store holds.
+    """Fetch the catalog of a remote STORE, and print its local path and what the store holds.
 
     Every command does this automatically when --store is a URL. The catalog is a DuckDB file that plain duckdb opens. Nothing
     is transferred if the store has not changed since the last fetch.

@@ -59,10 +59,10 @@ def views_option(function: _T) -> _T:
 def executor_options(function: _T) -> _T:
     """Add --executor, --scheduler and --scheduler-file."""
     function = click.option("--scheduler-file", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="The file that dask scheduler --scheduler-file wrote.")(function)
-    function = click.option("--scheduler", default=None, metavar="ADDRESS", help="Dask's scheduler, say tcp://node1:8786.")(function)
+                            help="The file written by dask scheduler --scheduler-file.")(function)
+    function = click.option("--scheduler", default=None, metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://node1:8786.")(function)
     return click.option("--executor", type=click.Choice(["processes", "dask", "mpi"]), default="processes", show_default=True,
-                        help="Where captures are read: in processes here, by Dask's workers, or by the ranks of an MPI "
+                        help="What reads the captures: processes on this machine, Dask workers, or the ranks of an MPI "
                         "job.")(function)
 
 
@@ -76,7 +76,7 @@ def format_options(function: _T) -> _T:
 def output_options(function: _T) -> _T:
     """Add --format, --output and --wide."""
     function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                            help="Write to a file; its extension sets the format.")(function)
+                            help="Write to FILE.csv, .json, .parquet or .txt (the table).")(function)
     return format_options(function)
 
 
@@ -180,12 +180,13 @@ def check_ending(output: Path, endings: Sequence[str]) -> None:
 
 def format_of(output: Path | None) -> str:
     """Return the format that a file's extension sets; without a file, a table. Raises UsageError for an unknown extension."""
-    if output is None or output.suffix == ".txt":
+    ending = "" if output is None else output.suffix.lower()
+    if output is None or ending == ".txt":
         return "table"
-    if output.suffix[1:] not in FORMATS:
+    if ending[1:] not in FORMATS:
         raise UsageError(f"{output}: unknown extension; use .csv, .json, .parquet or .txt, or give --format",
                          subject="format", value=output.suffix, choices=FORMATS)
-    return output.suffix[1:]
+    return ending[1:]
 
 
 def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None) -> None:

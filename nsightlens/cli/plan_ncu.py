@@ -13,6 +13,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import confirm
 from nsightlens.cli.output import emit, output_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 @click.option("--set", "metric_set", default="roofline", show_default=True,
               type=click.Choice(["minimal", "basic", "roofline", "detailed", "full"]), help="Counters, as in ncu_wrapper.sh.")
 @click.option("--budget", default=None, metavar="TIME", help="Only what fits into this time, such as 90s, 10min or 2h.")
-@click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Where ncu_wrapper.sh is.")
+@click.option("--wrapper", default="wrappers/ncu_wrapper.sh", show_default=True, help="Path of ncu_wrapper.sh.")
 @click.option("--run-dir", default="ncu-plan", show_default=True, metavar="DIR", help="Folder for captures: DIR/01, DIR/02, ….")
 @click.option("--lines", is_flag=True, help="Print the command lines only.")
 @output_options
@@ -47,10 +48,10 @@ def command(
 ) -> None:
     """Choose the launches worth profiling with ncu, and print the command lines that do it.
 
-    One launch per kernel and configuration, until --cover percent of the GPU time has counters; never collectives, never the
-    warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@" and make a script that
-    takes the program as its arguments. Passes and seconds are rough estimates (see the view ncu_plan). The lines have ncu record
-    the NVTX ranges around each launch: ingest uses them to match the launch with the timeline.
+    The plan takes one launch per kernel and configuration, until --cover percent of the GPU time has counters, but never
+    collectives or the warm-up. APPLICATION is the program with its arguments, after --; without it the lines end in "$@", and
+    the script takes the program as its arguments. Passes and seconds are rough estimates (see the view ncu_plan). With these
+    lines ncu also records the NVTX ranges around each launch, by which ingest matches the launch with the timeline.
 
     \b
     nsightlens plan-ncu --run base --budget 10min -- python train.py --steps 5
@@ -132,9 +133,8 @@ def _report(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> N
     minutes, covered = sum(row["estimated_s"] for row in rows) / 60, sum(row["time_pct"] for row in rows)
     left = plan.num_rows - len(rows)
     more = f"; {left} more do not fit into {budget}" if left else ""
-    starts = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
-    click.echo(f"{starts} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % of the "
-               f"GPU time without collectives{more}", err=True)
+    click.echo(f"{counted(len(rows), 'run')} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % "
+               f"of the GPU time without collectives{more}", err=True)
     if rows[0]["tool"] == "kineto":
         click.echo("the trace does not show what ran before it: --launch-skip is an estimate, and a whole step of each kernel is "
                    "profiled", err=True)

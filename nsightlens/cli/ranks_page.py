@@ -8,7 +8,7 @@ from nsightlens.cli.asked import Page, Row, Section, best
 from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
 from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
-from nsightlens.views.figures import duration, number, share, size
+from nsightlens.views.figures import counted, duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
@@ -62,13 +62,13 @@ def _who(row: Row) -> str:
 def _why(rows: list[Row], worth: list[Row]) -> list[str]:
     """Return the sentences on which ranks to trace, and what is not known."""
     untraced = [_who(row) for row in worth[:_TOP] if not row["traced"]]
-    said = [f"Trace rank {', '.join(untraced)}: the others wait for those that are missing or stragglers, and the reference "
-            "shows what they see."] if untraced else []
+    said = [f"Trace rank {', '.join(untraced)}: the other ranks wait for missing ranks and stragglers, and the reference shows "
+            "how they wait."] if untraced else []
     unknown = sum(row["verdict"] == "cannot tell" for row in rows)
     if unknown:
-        said.append(f"{number(unknown)} ranks: cannot tell, as no collective of theirs has a known time on another rank, too.")
+        said.append(f"{counted(unknown, 'rank')}: cannot tell, as none of their collectives has a known time on another rank.")
     if not worth and unknown < len(rows):
-        said.append("No rank kept the others waiting for long: any of them is like the others.")
+        said.append("No rank kept the others waiting for long: any rank is like the others.")
     return said
 
 
@@ -107,13 +107,13 @@ def _delays(shown: list[Row]) -> None:
 def _verdicts(rows: list[Row]) -> list[str]:
     """Return the sentences on the stragglers of one execution, and on collectives whose last rank is unknown."""
     hidden = next((row for row in rows if row["rank"] is None), None)
-    said = [f"Straggler: rank {row['rank']}. Without it {row['times_last']} collectives would have begun "
+    said = [f"Straggler: rank {row['rank']}. Without it {counted(row['times_last'], 'collective')} would have begun "
             f"{duration(row['caused_delay_ns'])} earlier in total." for row in rows if row["verdict"] == "straggler"]
     if hidden is not None:
         unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
-        said.append(f"{hidden['collectives']} collectives: {unknown}.")
+        said.append(f"{counted(hidden['collectives'], 'collective')}: {unknown}.")
     if not rows:
-        return ["It is not known who was late: no collective could be matched across the ranks."]
+        return ["Cannot tell who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]
 
 
@@ -172,10 +172,9 @@ def clocks(page: Page) -> None:
             said.append(f"{tool}: the clock of rank {far['rank']} is {duration(far['offset_ns'])} off that of rank {reference}, "
                         f"± {duration(far['uncertainty_ns'])}.")
         else:
-            said.append(f"{tool}: {len(others)} clocks fitted to that of rank {reference}; the largest offset has rank "
-                        f"{far['rank']}, "
-                        f"{duration(far['offset_ns'])} ± {duration(far['uncertainty_ns'])}; the least certain is rank "
-                        f"{worst['rank']}, ± {duration(worst['uncertainty_ns'])}.")
+            said.append(f"{tool}: {len(others)} clocks fitted to that of rank {reference}; rank {far['rank']} has the largest "
+                        f"offset, {duration(far['offset_ns'])} ± {duration(far['uncertainty_ns'])}; rank {worst['rank']} is the "
+                        f"least certain, ± {duration(worst['uncertainty_ns'])}.")
         doubtful = [str(row["rank"]) for row in others if row["same_host"] and not row["shares_clock"]]
         if doubtful:
             said.append(f"{tool}: rank {', '.join(doubtful)} reports the same host as rank {reference}, but has a different "
@@ -207,13 +206,13 @@ def balance(page: Page) -> None:
         ])
     if communication is not None:
         least, most = duration(communication["min_ns"]), duration(communication["max_ns"])
-        lines([f"Communication, waiting included: {least} to {most}, the most on rank {communication['max_rank']}. "
-               "The rank that spends most time in it waits for the others."])
+        lines([f"Communication, including waits: {least} to {most}, the most on rank {communication['max_rank']}. "
+               "The rank with the most communication time waits for the others."])
     shared = _shared(page, tool)
     if shared:
         listed = f"{', '.join(map(str, shared[:_MANY]))}{' …' if len(shared) > _MANY else ''}"
-        lines([f"Rank {listed}: several processes claim it, and its time is the sum of theirs, here and below. Where they are of "
-               "different jobs, ingest each under a name of its own (--run)."])
+        lines([f"Rank {listed}: several processes claim it, and its time is the sum of theirs, here and below. If they belong to "
+               "different jobs, ingest each under its own name (--run)."])
 
 
 def _shared(page: Page, tool: str) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.output import emit, output_options
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ def command(
         wrong += off.num_rows
         if off.num_rows:
             emit(off, form, output, wide=wide)
-        checked = f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}"
+        checked = counted(table.num_rows, "row")
         verdict = f"{off.num_rows} do not balance" if off.num_rows else "balances"
         click.echo(f"{balance}: {verdict} ({checked})", err=True)
     ctx.exit(1 if wrong else 0)

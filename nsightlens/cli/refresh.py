@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.cli.ingest import broken, count, refusals, say, wait
+from nsightlens.cli.ingest import broken, refusals, say, wait
 from nsightlens.cli.messages import complain, is_quiet
 from nsightlens.cli.output import executor_options, store_option
 from nsightlens.cli.progress import progress
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.executors import Kind
@@ -29,12 +30,12 @@ _MOST = 12
 def command(
     store: Path | None, jobs: int | None, executor: Kind, scheduler: str | None, scheduler_file: Path | None, quiet: bool,
 ) -> None:
-    """Bring the store up to this version of nsightlens, after an upgrade.
+    """Update the store to this version of nsightlens after an upgrade.
 
-    Only profiles whose rules changed (readers, launches, attribution, names) are read again from their captures;
-    if only the matching changed, launches are matched again without reading. Missing captures are named, and their rows are
-    kept. A store with an older schema is rebuilt from its captures; if one is missing, the old catalog is kept beside the new
-    one. Exit code 1 where a capture could not be read.
+    Only profiles whose rules changed (readers, launches, attribution, names) are read again from their captures. If only the
+    matching changed, launches are matched again without reading. If a capture is missing, its rows stay, and a message names it.
+    A store with an older schema is rebuilt from its captures; if one is missing, the old catalog stays beside the new one. Exit
+    code 1 if a capture could not be read.
 
     \b
     nsightlens refresh
@@ -63,16 +64,16 @@ def _summarise(done: Refreshed) -> None:
     states = [outcome.state for outcome in done.report.outcomes]
     read = states.count("replaced") + states.count("new")
     if done.rebuilt_from is not None:
-        say(f"rebuilt from schema {done.rebuilt_from}: {count(read, 'profile')} read")
+        say(f"rebuilt from schema {done.rebuilt_from}: {counted(read, 'profile')} read")
     else:
-        say(f"{count(read, 'profile')} read again, {count(done.matched, 'profile')} matched again"
+        say(f"{counted(read, 'profile')} read again, {counted(done.matched, 'profile')} matched again"
             + (": the store was up to date" if not read and not done.matched else ""))
     for line in [*refusals(done.report), *broken(done.report)]:
         say(line)
     if done.gone:
         more = f" and {len(done.gone) - _MOST} more" if len(done.gone) > _MOST else ""
         fate = "their rows are kept" if done.rebuilt_from is None else "their rows are not in the rebuilt store"
-        say(f"{count(len(done.gone), 'capture')} gone, {fate}: {', '.join(done.gone[:_MOST])}{more}")
+        say(f"{counted(len(done.gone), 'capture')} gone, {fate}: {', '.join(done.gone[:_MOST])}{more}")
     if done.kept:
         say(f"what could not be read again is kept in {done.kept} (plain duckdb opens it; delete it when you no longer need it)")
     say(f"store: {done.report.store}")

@@ -116,13 +116,13 @@ def command(
         for note in meant.notes:
             say(note)
         if kernels and meant.regex is None:
-            raise NsightlensError(_no_match(opened, meant.unknown, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
+            raise _no_match(opened, meant.unknown, wanted, time)
         for text in meant.unknown:
             say(unlike(opened, text))
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
-            raise NsightlensError(_no_match(opened, kernels, wanted, time) + ("" if time == "ncu" else _NO_SHAPES))
+            raise _no_match(opened, kernels, wanted, time)
         _check_gpu(opened, table, gpu)
         table = by_time(choose(table, level, precision))
         if not kernels and time != "ncu":
@@ -172,7 +172,7 @@ def _report_clock(table: pa.Table) -> None:
                 clocks[row["roof_clock_source"]].add(f"{row['roof_clock_hz'] / 1e9:.3g}")
         for name, hz in clocks.items():
             span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
-            unknown = "" if name.startswith("sampled") else "; the clock during the launches is not known"
+            unknown = "" if name.startswith("sampled") else "; the clock during the launches is unknown"
             say(f"roofs at the {name}, {span} GHz{unknown}")
 
 
@@ -345,22 +345,24 @@ def _report_missing_roofs(table: pa.Table, gpu: str | None) -> None:
         say(f"no roof for {', '.join(names)}: {hint}")
 
 
-def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[object]], time: str) -> str:
-    """Return why there are no rows: similar kernel names, or no ncu capture at all."""
-    query = "SELECT DISTINCT name, run, rank, family FROM ncu_by_config"
-    counted = store.sql(query).to_pylist()
+def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[object]], time: str) -> NsightlensError:
+    """Return why there are no rows: no kernel of such a name (a UsageError), or no ncu capture at all."""
+    counted = store.sql("SELECT DISTINCT name, run, rank, family FROM ncu_by_config").to_pylist()
+    unknown = "" if time == "ncu" else _NO_SHAPES
     if not counted:
         timed = store.sql("SELECT DISTINCT tool FROM timeline_kernels ORDER BY tool DESC")["tool"].to_pylist()
-        return ("the store has no kernel that ncu profiled: ingest an ncu report (ncu --set roofline --export FILE)"
-                + (f"; from operator shapes alone: --time {timed[0]}" if timed and time == "ncu" else ""))
+        shapes = f"; from operator shapes alone: --time {timed[0]}" if timed and time == "ncu" else ""
+        return NsightlensError("the store has no kernel that ncu profiled: ingest an ncu report (ncu --set roofline --export "
+                               f"FILE){shapes}{unknown}")
     here = [row for row in counted if all(row[column] in values for column, values in wanted.items())]
     if not here:
         selected = ", ".join(f"{column} {', '.join(map(str, values))}" for column, values in wanted.items())
         runs = ", ".join(sorted({f"{row['run']} (rank {'unknown' if row['rank'] is None else row['rank']})" for row in counted}))
-        return f"ncu profiled nothing of {selected}; it profiled kernels of {runs}"
+        return NsightlensError(f"ncu profiled nothing of {selected}; it profiled kernels of {runs}{unknown}")
     if not kernels:
-        return "ncu profiled kernels, but none of their counters can be read"
-    return "; ".join(unlike(store, text) for text in kernels)
+        return NsightlensError(f"ncu profiled kernels, but none of their counters can be read{unknown}")
+    return UsageError("; ".join(unlike(store, text) for text in kernels) + unknown, subject="kernel", value=kernels[0],
+                      choices=sorted({row["name"] for row in counted}))
 
 
 def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
@@ -376,7 +378,7 @@ def _check_gpu(store: Store, table: pa.Table, gpu: str | None) -> None:
     reasons = dict.fromkeys(row["datasheet_source"] for row in rows if " not used: it has " in (row["datasheet_source"] or ""))
     named = dict.fromkeys(row["gpu"] for row in rows if row["gpu"] and "; forced" not in (row["datasheet_source"] or ""))
     texts = [*reasons, *(f"{gpu} not used: the report's GPU is named, {name}" for name in named)]
-    hint = "; --force-gpu takes it all the same"
+    hint = "; --force-gpu uses it anyway"
     if texts and all(row["datasheet_gpu"] is None for row in rows):
         raise UsageError(f"--gpu {'; '.join(texts)}{hint}")
     for text in texts:

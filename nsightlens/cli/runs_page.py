@@ -10,8 +10,8 @@ from nsightlens.cli.asked import Row
 from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
 from nsightlens.cli.tables import Column
 from nsightlens.views import run_sentences
-from nsightlens.views.figures import MISSING, duration, share
-from nsightlens.views.run_sentences import alone, interval, signed
+from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
+from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
@@ -55,9 +55,9 @@ def step_time(row: Row, threshold_pct: float) -> None:
 
 def _counted(row: Row) -> str:
     """Return how many recordings and steps (or blocks of launches) of both runs are compared."""
-    kind = "steps" if row["unit"] == "per step" else "blocks of launches"
-    return (f"{row['base_recordings']} and {row['other_recordings']} recordings, {row['base_replicates']} and "
-            f"{row['other_replicates']} {kind}")
+    kind = "step" if row["unit"] == "per step" else "block"
+    return (f"{counted_both(row['base_recordings'], row['other_recordings'], 'recording')}, "
+            f"{counted_both(row['base_replicates'], row['other_replicates'], kind)}{'' if kind == 'step' else ' of launches'}")
 
 
 def waterfall(rows: list[Row], item_kind: str) -> None:
@@ -65,9 +65,10 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
     first = rows[0]
     stepped = first["change_ns"] is not None
     who = "" if first["rank"] is None else f" of rank {first['rank']}"
-    counts = f"{first['base_steps']} and {first['other_steps']} {'steps' if stepped else 'captured slices'}"
+    counts = counted_both(first["base_steps"], first["other_steps"], "step" if stepped else "captured slice")
     heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}",
-            f"{first['tool']}, exclusive time, mean of {counts} of {first['base_ranks']} and {first['other_ranks']} processes")
+            f"{first['tool']}, exclusive time, mean of {counts} of "
+            f"{counted_both(first['base_ranks'], first['other_ranks'], 'process')}")
     column = "difference_ns" if stepped else "difference_pct"
     shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], _named(row))
              for row in rows[:_MOST]]
@@ -92,9 +93,9 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
 def _books(rows: list[Row], stepped: bool) -> list[str]:
     """Return the waterfall's sum, its share of idle time, and what it leaves out."""
     first = rows[0]
-    said = [f"Books: {len(rows)} items sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change from "
-            f"{first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
-            "No steps were recorded in both runs: these are shares of what was captured, in points, and no step time."]
+    said = [f"Books: {counted(len(rows), 'item')} sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change "
+            f"from {first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
+            "No steps were recorded in both runs: these are shares of the captured time, in points, not step times."]
     idle = [row for row in rows if row["kind"] == "idle"]
     base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
     shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
@@ -138,7 +139,8 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
     if of_two:
-        said.append("Whether the runs differ is undecided: one recording of each shows nothing of how they vary.")
+        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary."
+                    + ("" if rows[0]["unit"] == "per step" else f" {ONE_MORE}"))
     lines(said)
 
 

@@ -10,6 +10,7 @@ import click
 
 from nsightlens.cli.messages import say
 from nsightlens.cli.output import Place, emit, output_options
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 def command(
     run_dir: tuple[Path, ...], run: str | None, rank_pattern: str | None, form: str | None, output: Path | None, wide: bool,
 ) -> None:
-    """Print what each file of RUN_DIR is: whether ingest reads it, its format, tool version, and rank with its source.
+    """Identify each file of RUN_DIR: whether ingest reads it, its format, tool version, and rank with its source.
 
-    Writes nothing. `problem` has the reason why ingest refuses a file and what to do, or that an nsys report has an untested
-    schema. `unread` counts the rows of event tables in nsys reports that ingest does not read. A warning names runs that
-    mix captures of different GPUs or programs.
+    Writes nothing. `problem` says why ingest refuses a file and what to do, or that an nsys report has an untested schema.
+    `unread` counts the rows in event tables of nsys reports that ingest does not read. A warning names runs that mix captures
+    of different GPUs or programs.
 
     \b
     nsightlens scan runs/base
@@ -50,7 +51,7 @@ def command(
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
          form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
     verdicts = Counter(row[1] for row in rows)
-    say(f"{len(found)} files: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
+    say(f"{counted(len(found), 'file')}: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
     for mixed in mixture.of_files(found):
         say(printable(f"warning: {mixed.message}. {mixture.REMEDY}"))
 

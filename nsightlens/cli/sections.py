@@ -14,7 +14,7 @@ from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
 from nsightlens.names.process_label import process_label
 from nsightlens.views import finding_cards
-from nsightlens.views.figures import MISSING, duration, number, share, size, spans
+from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
@@ -60,7 +60,7 @@ def _held_up(asked: Page) -> list[str]:
         return []
     worst = max(rows, key=lambda row: row["profiler_ns"])
     who = f"process {_tail(worst['process_id'])}" if worst["rank"] is None else f"rank {worst['rank']}"
-    others = f", and {len(rows) - 1} more processes" if len(rows) > 1 else ""
+    others = f", and {counted(len(rows) - 1, 'other process')}" if len(rows) > 1 else ""
     return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} of "
             f"{who}{others}: host and idle time include it (nsightlens show profiler_share)"]
 
@@ -80,6 +80,7 @@ def gpus(asked: Page) -> None:
     heading("GPUs", asked.note("gpu_summary", tool, covered))
     shown = page.outliers(rows, lambda row: row["busy_pct"], _FEW)
     blank = all(row["sm_efficiency_pct"] is None for row in shown)
+    cores = "matrix cores" if all((row["gpu"] or "").startswith("AMD") for row in shown) else "tensor cores"
     grid([
         Column("rank", _labels(shown), 9, text=True),
         Column("GPU", [row["gpu"] or NOT_RECORDED for row in shown], 8, text=True, flexible=True),
@@ -89,7 +90,7 @@ def gpus(asked: Page) -> None:
         Column("busy", [share(row["busy_pct"]) for row in shown], 6),
         Column("SM efficiency", [share(row["sm_efficiency_pct"]) for row in shown], 4),
         Column("occupancy", [share(row["occupancy_pct"]) for row in shown], 4),
-        Column("tensor cores", [share(row["tensor_core_pct"]) for row in shown], 5),
+        Column(cores, [share(row["tensor_core_pct"]) for row in shown], 5),
     ])
     page.more(len(rows) - len(shown), "gpu_summary", f"busy {page.spread((row['busy_pct'] for row in rows), share)}")
     if blank:
@@ -107,7 +108,8 @@ def execution(asked: Page) -> None:
     mean = f"{duration(length / count)}, the whole capture{', mean per process' if processes > 1 else ''}"
     if stepped:
         over = f" of {processes} processes" if processes > 1 else ""
-        mean = f"mean of {count} steps{over}: {duration(length / count)}{_outside_steps(asked, tool)}"
+        of = f"{'mean of ' if count > 1 else ''}{counted(count, 'step')}{over}"
+        mean = f"{of}: {duration(length / count)}{_outside_steps(asked, tool)}"
     heading("Where a step went" if stepped else "Where the time went (no steps were recorded)",
             asked.note("execution_summary", tool, mean))
     totals: dict[str, int] = defaultdict(int)
@@ -278,8 +280,8 @@ def verdict(asked: Page) -> None:
     """Print what the run's first findings say, before anything else but that captures are cut."""
     cut = [row["file"] for row in asked.ask("profile_overview") if row["truncated"] and row["events_lost"] != 0]
     if cut:
-        paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut, and every figure lacks what is lost (see "
-                    "Diagnostics)."])
+        paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut short, and every figure lacks what was lost "
+                    "(see Diagnostics)."])
     paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))))
 
 

@@ -33,9 +33,9 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     FILE: captures or run directories to read instead of a store; nothing is left behind. Sections without data are left out;
     those that the findings concern come first.
 
-    Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that a filter does not
-    apply to says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
-    behind the page, of all runs; csv and parquet give that of the view findings.
+    Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that ignores
+    a filter says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
+    behind the page for all runs, csv and parquet the view findings.
 
     \b
     nsightlens summary
@@ -89,4 +89,4 @@ def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
         return commands
     import shlex
 
-    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands ask a store; then {commands}"
+    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands need a store; then {commands}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nsightlens.cli.colour import painted
 from nsightlens.names.distinct import printable, shortened
 from nsightlens.names.kernel_names import labels
-from nsightlens.views.figures import MISSING, duration, rate, size
+from nsightlens.views.figures import MISSING, counted, duration, rate, size
 
 GAP = "   "
 ROWS, WIDTH = 200, 120
@@ -186,14 +186,14 @@ def _column(name: str, values: list[object], is_text: bool, style: Style) -> Col
 
 def _read_in_units(names: Sequence[str], columns: Sequence[Column]) -> None:
     """Let headers go without the unit that their cells have: total_ns is total, step_ns beside step is step time, and
-    achieved_flop_per_s is achieved, where no other column is."""
+    achieved_flop_per_s is achieved, or achieved_flop beside achieved_bytes_per_s."""
     short = {name: _without_unit(name) for name in names}
     for name, column in zip(names, columns, strict=True):
         taken = [*names, *(other for key, other in short.items() if key != name)]
         if name.endswith("_ns") and not name.endswith(_MOMENTS):
             column.shown_as = f"{short[name]} time" if short[name] in names else short[name]
-        elif not name.endswith("_ns") and short[name] not in taken:
-            column.shown_as = short[name]
+        elif short[name] != name and not name.endswith("_ns"):
+            column.shown_as = name.removesuffix("_per_s") if short[name] in taken else short[name]
 
 
 def _without_unit(name: str) -> str:
@@ -310,14 +310,10 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
 def _missing(columns: Sequence[str], rows: int, width: int | None) -> list[str]:
     """Return what is not shown, by name, and how to see it."""
     names = ", ".join([*columns[:_NAMED], *(["…"] if len(columns) > _NAMED else [])])
-    parts = [f"{_count(len(columns), 'column')} ({names})"] if columns else []
-    parts += [_count(rows, "row")] if rows > 0 else []
+    parts = [f"{counted(len(columns), 'column')} ({names})"] if columns else []
+    parts += [counted(rows, "row")] if rows > 0 else []
     text = f"({' and '.join(parts)} more: --wide, or --format csv)"
     return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _decimals(values: list[object]) -> int | None:

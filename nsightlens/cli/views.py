@@ -13,6 +13,7 @@ from nsightlens.cli.complete import view_names
 from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
 from nsightlens.cli.page import page_width
 from nsightlens.cli.tables import output_width
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +37,8 @@ START = (
 
 @click.command("views")
 @click.argument("view", required=False, shell_complete=view_names)
-@click.option("--search", default=None, metavar="WORDS", help="Only the views that all these words occur in: in a name (that "
-              "of another tool included), the text, a column or a parameter.")
+@click.option("--search", default=None, metavar="WORDS", help="Only views with all these words in a name (another tool's "
+              "included), the text, a column or a parameter.")
 @views_option
 @store_option
 @output_options
@@ -45,11 +46,11 @@ def command(
     view: str | None, search: str | None, views: Path | None, store: Path | None, form: str | None, output: Path | None,
     wide: bool,
 ) -> None:
-    """List the views by the question that they answer; with VIEW: what it is, its scope, parameters, columns and SQL. Needs no
+    """List the views by the question they answer, or describe VIEW: its rows, scope, parameters, columns and SQL. Needs no
     store.
 
-    VIEW may be what nsys, HTA or the TensorBoard plugin calls it. Where there is a store, VIEW also says whether its rows
-    were computed at ingest. --format json gives the same as data.
+    VIEW may also be a name that nsys, HTA or the TensorBoard plugin uses. If there is a store, the description says whether
+    ingest computed the view's rows. --format json gives the same as data.
 
     \b
     nsightlens views
@@ -200,11 +201,10 @@ def _kept(path: Path, view: str) -> str:
     with Store(path) as store:
         found = store.kept(view)
     if found is None:
-        return f"{path}: computed when it is asked for"
+        return f"{path}: computed on demand"
     profiles, rows, seconds = found
-    of = f"{profiles:,} profile{'' if profiles == 1 else 's'}"
-    return (f"{path}: {rows:,} rows of {of}, computed at ingest in {seconds:.2f} s; "
-            "at default parameters they are read from there")
+    return (f"{path}: {counted(rows, 'row')} of {counted(profiles, 'profile')}, computed at ingest in {seconds:.2f} s; "
+            "queries with default parameters read them from there")
 
 
 def _list(entries: Sequence[tuple[str, str]], width: int) -> None:

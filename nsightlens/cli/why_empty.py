@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nsightlens.names.distinct import shortened
-from nsightlens.views import registry
+from nsightlens.store.filter_values import listed, values_in
 from nsightlens.views.figures import spans
 from nsightlens.views.needs import NEEDS, Need
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from nsightlens.store.store import Store
     from nsightlens.views.header import View
 
-_MOST = 10
-_LONGEST = 60  # characters of a value that are shown
 _FEW_RUNS = 3
 _PLURALS = {"step": "steps", "rank": "ranks", "device": "devices", "stream": "streams", "window_index": "windows"}
 _ONE = "which_"
@@ -37,10 +34,10 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     alone = [line for name, value in others.items() if name.startswith(_ONE) and value is not None
              for line in _not_there(store, name.removeprefix(_ONE), _several(value), filters.get("run"))]
     if alone or not filters:
-        return alone or [f"{view.name} is empty: nothing in these captures is what it lists. {view.summary}"]
-    rows = _values(store, view, others, filters)
+        return alone or [f"{view.name} is empty: these captures hold nothing that it lists. {view.summary}"]
+    rows = values_in(store, view, others, filters)
     if not rows:
-        return [f"{view.name} is empty without the filters, too: nothing in these captures is what it lists. {view.summary}"]
+        return [f"{view.name} is empty without the filters, too: these captures hold nothing that it lists. {view.summary}"]
     said = [line for column, wanted in filters.items() if column != "run"
             for line in _none_of(column, wanted, _of_runs(rows, filters.get("run")))]
     shown = ", ".join(f"{column} {', '.join(sorted(wanted))}" for column, wanted in filters.items())
@@ -81,19 +78,6 @@ def _several(value: object) -> set[str]:
     return {str(one) for one in value} if isinstance(value, (list, tuple, set, frozenset)) else {str(value)}
 
 
-def _values(store: Store, view: View, others: Mapping[str, object], filters: Mapping[str, object]) -> list[dict[str, Any]]:
-    """Return the distinct values of the filtered columns in the view without the filters."""
-    columns = [name for name, _ in view.columns if name in filters or name == "run"]
-    if view.sql and view.scope == "rows":  # as many rows as events: none of them is fetched
-        query, values = registry.query(view, others)
-        listed = ", ".join(f'"{name}"' for name in columns)
-        found = store.sql(f"SELECT DISTINCT {listed} FROM ({query})", values)
-    else:
-        found = store.view(view.name, **others).select(columns).group_by(columns).aggregate([])
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
-
-
 def _of_runs(rows: list[dict[str, Any]], runs: set[str] | None) -> list[dict[str, Any]]:
     return [row for row in rows if runs is None or str(row.get("run")) in runs]
 
@@ -112,19 +96,16 @@ def _none_of(column: str, wanted: set[str], rows: list[dict[str, Any]]) -> Itera
     for row in rows:
         by_run.setdefault(str(row.get("run", "the store")), []).append(row[column])
     for run, values in list(by_run.items())[:_FEW_RUNS]:
-        yield f"{run} has {_listed(column, [value for value in values if value is not None])}, not {', '.join(sorted(wanted))}"
+        asked = ", ".join(sorted(wanted))
+        yield f"{run} has {_listed(column, [value for value in values if value is not None], asked)}, not {asked}"
     if not by_run:
         yield f"no row has {column} {', '.join(sorted(wanted))}"
 
 
-def _listed(column: str, values: list[Any]) -> str:
+def _listed(column: str, values: list[Any], wanted: str) -> str:
     """Return the values of a column as people say them: steps 5 to 10; tool kineto, nsys."""
     if not values:
         return f"no {column}"
     if all(isinstance(value, int) for value in values) and column in _PLURALS:
         return f"{_PLURALS[column]} {spans(map(str, values)).replace('-', ' to ')}"
-    texts = sorted(set(map(str, values)))
-    listed = texts[:_MOST]
-    shown = shortened(listed, _LONGEST)
-    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-    return f"{column} {', '.join(shown[text] for text in listed)}{more}"
+    return f"{column} {listed(values, wanted)}"

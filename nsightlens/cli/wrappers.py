@@ -9,6 +9,7 @@ import click
 
 from nsightlens.errors import NsightlensError
 from nsightlens.recording.wrappers import source
+from nsightlens.views.figures import counted
 
 _LEFT_OUT = ("__pycache__",)
 
@@ -29,7 +30,8 @@ def command(folder: Path, force: bool) -> None:
     files = sorted(p for p in folder_of_ours.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
     kept = [file for file in files if not _write(file, folder / file.relative_to(folder_of_ours), force)]
     path = shlex.quote(str(folder))
-    click.echo(f"{len(files) - len(kept)} files in {folder}. Use them like this, then run nsightlens ingest runs/base:")
+    written = counted(len(files) - len(kept), "file")
+    click.echo(f"{written} in {folder}. Use them like this, then run nsightlens ingest runs/base:")
     click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/training.py --precision bf16\n"
                f"  torchrun --standalone --nproc-per-node 4 {path}/torch_profiler.py --run-dir runs/base train.py\n"
                f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,15 @@ Mask = npt.NDArray[np.bool_]
 Hash = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int32]
 """Numbers of rows, from 0; -1 where there is none."""
+_Kind = TypeVar("_Kind", bound=np.generic)
 
 MISSING = np.iinfo(np.int64).min
 """NULL in an integer array."""
 _DENSE = 4
 """Integers are dense where their span is at most so many times their number."""
+_MANY = 1000
+"""Values of a group from which on its median is found by itself, in linear time."""
+_MISSING_32 = np.iinfo(np.int32).min
 _SORTED_BY_DIGITS = 1 << 16
 """Numbers below this are sorted in linear time."""
 STRETCH = 1 << 17
@@ -43,6 +47,22 @@ def nullable(values: Int) -> pa.Array:
     """Return an int64 Arrow array with MISSING as NULL."""
     missing = values == MISSING
     return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+
+
+def narrow(values: Int) -> npt.NDArray[Any]:
+    """Return integers in 32 bits each where they fit, MISSING as the least of them."""
+    low, high = values.min(initial=0), values.max(initial=0)
+    if low == MISSING:
+        low = values.min(initial=0, where=values != MISSING)
+        values = np.maximum(values, _MISSING_32) if low > _MISSING_32 else values
+    return values.astype(np.int32) if low > _MISSING_32 and high <= np.iinfo(np.int32).max else values
+
+
+def wide(values: npt.NDArray[Any]) -> Int:
+    """Return what `narrow` was given."""
+    if values.dtype == np.int64:
+        return values
+    return np.where(values == _MISSING_32, MISSING, values.astype(np.int64))
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[Int, list[Any]]:
@@ -84,27 +104,44 @@ def _ranks(values: npt.NDArray[Any]) -> Places:
     return ranks
 
 
-def split(places: Int, keys: npt.NDArray[Any]) -> list[tuple[int, Int]]:
+def split(places: npt.NDArray[_Kind], keys: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[_Kind]]]:
     """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
     if not len(places):
         return []
-    codes = _ranks(keys)
-    order = np.argsort(codes.astype(np.uint16) if codes.max() < _SORTED_BY_DIGITS else codes, kind="stable")
-    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return list(zip(keys[order[first]].tolist(), np.split(places[order], first[1:]), strict=True))
+    if np.any(keys[1:] < keys[:-1]):
+        codes = _ranks(keys)
+        order = np.argsort(codes.astype(np.uint16) if codes.max() < _SORTED_BY_DIGITS else codes, kind="stable")
+        places, keys = places[order], keys[order]
+    first = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    return list(zip(keys[first].tolist(), np.split(places, first[1:]), strict=True))
 
 
 def medians(values: Int, group: npt.NDArray[Any], groups: int) -> Int:
     """Return the median of each group's values, rounded (half to even); MISSING where a group has none."""
+    found = np.full(groups, MISSING)
+    if len(values) > _MANY * groups:
+        for number, mine in split(values, group):
+            found[number] = median(mine)
+        return found
     known = np.flatnonzero(values != MISSING)
     known = known[np.lexsort((values[known], group[known]))]
     count = np.bincount(group[known], minlength=groups)
     begin = np.cumsum(count) - count
-    found = np.full(groups, MISSING)
     some = count > 0
     low, high = (values[known[(begin + (count - even) // 2)[some]]] for even in (1, 0))
     found[some] = low + np.rint((high - low) / 2 + low % 2).astype(np.int64) - low % 2
     return found
+
+
+def median(values: Int) -> int:
+    """Return the median of the known values, rounded (half to even); MISSING where there is none."""
+    known = values[values != MISSING]
+    if not len(known):
+        return MISSING
+    low, high = (len(known) - 1) // 2, len(known) // 2
+    known.partition((low, high))
+    middle, odd = divmod(int(known[low]) + int(known[high]), 2)
+    return middle + (odd & middle)
 
 
 def sums(values: npt.NDArray[Any], start: Int) -> Int:

@@ -253,7 +253,7 @@ def look_at(
         status = path.stat()
         seen = looks.of(path, status) if looks else None
         if not stat.S_ISREG(status.st_mode) and not path.is_dir():
-            return Found(path, root, run, 0, status.st_mtime_ns, "no regular file (pipe, socket or device)")
+            return Found(path, root, run, 0, status.st_mtime_ns, "not a regular file (pipe, socket or device)")
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
         head = b"" if seen or path.is_dir() else _head(path)
     except OSError as exc:
@@ -310,12 +310,12 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
         return _SIDECAR, None, None, None, None
     is_capture = path.name.lower().endswith(_CAPTURE_SUFFIXES)
     if not head and not path.is_dir():
-        empty = ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file")
+        empty = ReadError(path, "it is empty", "Record or copy it again", "empty_file")
         return "empty file", None, None, None, empty if is_capture else None
     if head.startswith(_APPLE_DOUBLE):
         return "AppleDouble file (macOS metadata, no capture)", None, None, None, None
     if head.startswith(_LFS_POINTER):
-        pointer = ReadError(path, "it is a Git LFS pointer, a note of a few lines in place of the file",
+        pointer = ReadError(path, "it is a Git LFS pointer, not the file itself",
                             "Run git lfs pull in its repository, and ingest again", "lfs_pointer")
         return "Git LFS pointer", None, None, None, pointer if is_capture else None
     report = recognise(head) or packed(path, head)
@@ -335,7 +335,7 @@ def _classify(path: Path, head: bytes, size: int) -> _Class:
         kind, why, what_to_do = foreign
         return kind, None, None, None, ReadError(path, why, what_to_do, "foreign_format")
     if is_capture:
-        why = "it is no nsys export, ncu report or CSV, PyTorch-profiler trace or log of step times"
+        why = "it is not an nsys export, ncu report or CSV, PyTorch-profiler trace or log of step times"
         return "unknown", None, None, None, ReadError(path, why, "Leave it, or see docs/formats.md", "unknown_format")
     return "other", None, None, None, None
 

@@ -15,15 +15,15 @@ _STEP_TIMES = ".steps.json"
 _UNFINISHED = ".qdstrm"
 _KILLED = ("If it was killed, leave more time between the signal and the kill, or record less (wrappers/README.md, Signals and "
            "limits); if it still runs, ingest again once it has ended")
-_IMPORT = ("The .qdstrm beside it holds what was collected: QdstrmImporter, from nsys's own folder, makes a report of it. "
+_IMPORT = ("The .qdstrm beside it holds what was collected: QdstrmImporter, in nsys's folder, turns it into a report. "
            "Then ingest again")
 _MEND = "Its last lines in the job's log say why: fix that, and record again"
 _EMPTY = {
-    "nsys": "nsys's own lines in the job's log say why; with --capture-range, see whether the range ever began",
+    "nsys": "nsys's lines in the job's log say why; with --capture-range, see whether the range ever began",
     "ncu": "The .ncu.log beside it says why: most often -k and --launch-skip leave no kernel to measure",
     "torch": "Run more steps, or give smaller --skip-first, --wait and --warmup",
 }
-_NO_STEP = "No step ended: give --steps-from dataloader, or none for the whole run"
+_NO_STEP = "No step was completed: give --steps-from dataloader, or none for the whole run"
 
 
 def stems(captures: Iterable[Path]) -> set[Path]:
@@ -61,14 +61,14 @@ def in_common(reason: str) -> str:
 def _how_it_ended(path: Path, tool: str, said: Sidecar, content: Mapping[str, object]) -> tuple[str, str]:
     """Return how a recording ended, and what to do."""
     if tool == "nsys" and path.with_name(path.name.removesuffix(SIDECAR_SUFFIX) + _UNFINISHED).is_file():
-        return "it was stopped before it wrote one", _IMPORT
+        return "nsys was stopped before it wrote one", _IMPORT
     if said.exit_code is None:
         return "it was killed, or still runs", _KILLED
     if said.exit_code:
         return "the program failed", _MEND
     if tool == "torch" and content.get("steps") == 0:
-        return "the program ended well, but recording never began", _NO_STEP
-    return "the program ended well, but nothing was recorded", _EMPTY[tool]
+        return "the program ended normally, but recording never began", _NO_STEP
+    return "the program ended normally, but nothing was recorded", _EMPTY[tool]
 
 
 def _who(said: Sidecar) -> str:

@@ -200,14 +200,14 @@ def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
     if len(versions) > 1:
         why = "are of different versions of ncu"
     elif here - there and there - here:
-        why = "each hold launches that the other has not"
+        why = "each hold launches that the other lacks"
     elif here != there and all(page.path.parent != p.path.parent for p in pages):
-        why = "lie in different folders, and one holds launches that the other has not"
+        why = "lie in different folders, and one holds launches that the other lacks"
     else:
         return
-    yield (f"{page.path.name} and {pages[0].path.name} {why}. They are read as one report, for they share launches (process id, "
-           "ID, name, grid, block) and contradict each other in nothing. If they are two reports, of two containers, say, give "
-           "each a sidecar, or ingest each from a folder of its own")
+    yield (f"{page.path.name} and {pages[0].path.name} {why}. They are read as one report, because they share launches (process "
+           "id, ID, name, grid, block) and do not contradict each other. If they are two reports, say of two containers, give "
+           "each a sidecar, or ingest each from its own folder")
 
 
 def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:

@@ -37,7 +37,7 @@ _MOST_SAID = 200
 _CHANGED, _NO_ANSWER = "it was changed or deleted while it was read", "no answer from its server"
 _NO_CREDENTIALS = "there are no credentials for it"
 _TELLING = {"FileExpired": (errno.ESTALE, _CHANGED),
-            "ParamValidationError": (errno.ENOENT, "no valid name of a bucket or file"),
+            "ParamValidationError": (errno.ENOENT, "not a valid name of a bucket or file"),
             "NoCredentialsError": (errno.EACCES, _NO_CREDENTIALS),
             "PartialCredentialsError": (errno.EACCES, _NO_CREDENTIALS),
             "DefaultCredentialsError": (errno.EACCES, _NO_CREDENTIALS),

@@ -109,10 +109,10 @@ def _packed(by: str, command: str) -> Callable[[Path, bytes], Unsupported]:
 def _pickle(path: Path, head: bytes) -> Unsupported:
     """Return what a pickle is by the words in it: it is never unpickled, for that runs what it says."""
     if b"pg_config" not in head and b"profiling_name" not in head:
-        return Unsupported("pickle", "a pickle of Python, which is never read", "Leave it", "not_a_capture", is_capture=False)
+        return Unsupported("pickle", "a Python pickle, which is never read", "Leave it", "not_a_capture", is_capture=False)
     convert = "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), open(sys.argv[2], 'w'))"
-    return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: to "
-                       "unpickle a file runs what it says", "If the file is your own, turn it into JSON, and ingest that: "
+    return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: "
+                       "unpickling a file runs code in it", "If the file is your own, turn it into JSON, and ingest that: "
                        f'python -c "{convert}" {shlex.quote(path.name)} {shlex.quote(path.name + ".json")}')
 
 
@@ -205,7 +205,7 @@ def _projection_trace(text: str) -> Unsupported | None:
     cells = _header(text)
     if "Name" in cells and any(cell.startswith("Projected Start (") for cell in cells):
         return Unsupported("nsys projection trace csv", "the ranges of a report projected on the GPU (nsys stats "
-                           "nvtx_gpu_proj_trace), but without their times on the host, or in units that are not known (times "
+                           "nvtx_gpu_proj_trace), but without their times on the host, or in unknown units (times "
                            "in ns, us, ms or s are read)", _EXPORT, "foreign_format")
     return None
 
@@ -214,7 +214,7 @@ def _launch_trace(text: str) -> Unsupported | None:
     cells = set(_header(text))
     if {"CorrId", "GrdX", "Name"} <= cells and any(cell.startswith("Duration (") for cell in cells):
         return Unsupported("nsys cuda_gpu_trace csv", "every launch and copy of a report as nsys stats cuda_gpu_trace prints "
-                           "them, but in units that are not known (times in ns, us, ms or s are read)", _EXPORT, "foreign_format")
+                           "them, but in unknown units (times in ns, us, ms or s are read)", _EXPORT, "foreign_format")
     return None
 
 

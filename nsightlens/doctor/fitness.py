@@ -199,10 +199,10 @@ def sampling_finding(machine: Machine) -> Finding:
     level = (machine.text("proc/sys/kernel/perf_event_paranoid") or "").strip()
     if not level.lstrip("-").isdigit():
         return Finding("CPU sampling", NOTE, "the kernel does not say whether users may sample",
-                       "Kernels and NVTX are recorded all the same; nsys only leaves out CPU samples")
+                       "Kernels and NVTX are still recorded; nsys only leaves out CPU samples")
     if int(level) <= 2:
         return Finding("CPU sampling", GOOD, f"allowed (perf_event_paranoid = {level})")
-    return Finding("CPU sampling", NOTE, f"not allowed (perf_event_paranoid = {level}); all else is recorded",
+    return Finding("CPU sampling", NOTE, f"not allowed (perf_event_paranoid = {level}); everything else is recorded",
                    "For CPU samples in nsys, the administrator has to set sysctl kernel.perf_event_paranoid=2")
 
 
@@ -269,7 +269,7 @@ def processor_finding(machine: Machine) -> Finding:
     total = re.search(r"MemTotal:\s*(\d+) kB", machine.text("proc/meminfo") or "")
     memory = f", {int(total[1]) / (1 << 20):,.0f} GiB of memory" if total else ""
     if have == 1 and (os.cpu_count() or 1) > 1:
-        return Finding("processors", NOTE, f"1 of {os.cpu_count()} processors{memory}: profiler and application have to share it",
+        return Finding("processors", NOTE, f"1 of {os.cpu_count()} processors{memory}: profiler and application share it",
                        "Give each rank several (srun --cpus-per-task, mpiexec --depth and --cpu-bind)")
     return Finding("processors", GOOD, f"{have} processors{memory}")
 

@@ -41,7 +41,7 @@ def examine_installation(cache: Path | None, columns: int, distribution: str = "
     try:
         requires, lowest = metadata.requires(distribution) or [], metadata.metadata(distribution)["Requires-Python"] or ">=3"
     except metadata.PackageNotFoundError:
-        yield Finding("packages", NOTE, "nsightlens runs from a folder and is not installed: its needs are not known",
+        yield Finding("packages", NOTE, "nsightlens runs from a folder and is not installed: its requirements are unknown",
                       "pip install . in the checkout")
     else:
         yield python_finding(lowest)
@@ -102,14 +102,14 @@ def import_finding(modules: Iterable[str]) -> Finding:
 def cache_finding(folder: Path | None) -> Finding:
     """Return whether the user's cache can be written."""
     if folder is None:
-        return Finding("cache", NOTE, "this user has no home folder: answers are not kept between commands",
+        return Finding("cache", NOTE, "this user has no home folder: results are not kept between commands",
                        "export XDG_CACHE_HOME=FOLDER")
     there = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
             pass
     except OSError as exc:
-        return Finding("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): answers are not kept between commands",
+        return Finding("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): results are not kept between commands",
                        "export XDG_CACHE_HOME=FOLDER, one that you may write to")
     return Finding("cache", GOOD, f"{folder} is writable")
 

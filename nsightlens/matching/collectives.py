@@ -16,11 +16,12 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.columns.arrays import Int, Mask, Places, split
 from nsightlens.matching.sequence_alignment import LARGEST, certain_pairs
 
 NUMBERED, TIMED, NAMED, ORDERED = "name and number", "like calls that end together", "name and order", "order on the stream"
@@ -46,28 +47,55 @@ _FASTEST_DRIFT = 2e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """The collective kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own clock.
+class Kinds:
+    """What kernels of one kind have in common: columns of one length, a few thousand for millions of kernels.
 
     token: a number for what a call is (operation, payload). stream, group: a number for each; group is -1 where the trace names
-    none. group_size, number: 0 and -1 where it does not tell. resolution: what the times of the rank are multiples of, 1000
-    where a tool cuts them to microseconds. paired: whether it may be of two ranks as well as of all: a send or receive that
-    nothing names. is_possible: whether its end can be true: no clock is fitted to one that outlasts what its stream allows.
-    groups: the name of each group.
+    none. group_size: 0 where it does not tell. resolution: what the times of the rank are multiples of, 1000 where a tool cuts
+    them to microseconds. paired: whether it may be of two ranks as well as of all: a send or receive that nothing names.
+    takes_part: whether it may be part of a collective of known ranks at all.
     """
 
-    rank: Int
+    rank: Places
+    token: Places
+    stream: Places
+    group: Places
+    group_size: Places
+    resolution: Places
+    paired: Mask
+    takes_part: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The communication kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own
+    clock.
+
+    kind: of each, its place in `kinds`. number: -1 where the trace does not tell. is_possible: whether its end can be true: no
+    clock is fitted to one that outlasts what its stream allows. groups: the name of each group.
+    """
+
+    kind: Places
     start: Int
     end: Int
-    token: Int
-    stream: Int
-    group: Int
-    group_size: Int
-    number: Int
-    resolution: Int
-    paired: Mask
+    number: npt.NDArray[Any]
     is_possible: Mask
+    kinds: Kinds
     groups: Sequence[str]
+
+    def rank(self, places: npt.NDArray[Any]) -> Places:
+        """Return the rank of each of these kernels."""
+        found: Places = self.kinds.rank[self.kind[places]]
+        return found
+
+    def token(self, places: npt.NDArray[Any]) -> Places:
+        """Return what each of these kernels is."""
+        found: Places = self.kinds.token[self.kind[places]]
+        return found
+
+    def places(self, wanted: Mask) -> Places:
+        """Return where the kernels of the wanted kinds are."""
+        return np.flatnonzero(wanted[self.kind]).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +107,8 @@ class Matched:
 
     group: str | None
     method: str
-    call: Int
-    place: Int
+    call: npt.NDArray[Any]
+    place: npt.NDArray[Any]
     ranks: Sequence[int]
 
     @property
@@ -112,115 +140,126 @@ def match(calls: Calls) -> list[Matched]:
 
     Of sends and receives that nothing names, those that end together on all ranks that have such calls are one: an all-to-all.
     """
-    named = np.flatnonzero(~calls.paired & (calls.group >= 0))
-    by_group = {calls.groups[group]: places for group, places in split(named, calls.group[named])}
+    kinds = calls.kinds
+    single = kinds.takes_part & ~kinds.paired
+    named = calls.places(single & (kinds.group >= 0))
+    by_group = {calls.groups[group]: places for group, places in split(named, kinds.group[calls.kind[named]])}
     found = [_named(calls, by_group[name], name) for name in sorted(by_group, key=repr)]
-    found += _unnamed(calls, _streams(calls, ~calls.paired & (calls.group < 0)))
-    paired = _streams(calls, calls.paired)
+    found += _unnamed(calls, _streams(calls, single & (kinds.group < 0)))
+    paired = _streams(calls, kinds.takes_part & kinds.paired)
     found += [_of_all(calls, matched, set(paired)) for matched in _unnamed(calls, paired) if matched is not None]
     return [matched for matched in found if matched is not None and matched.calls]
 
 
-def _streams(calls: Calls, wanted: Mask) -> dict[int, list[Int]]:
-    """Return the places of each rank's wanted calls by stream, the streams in order of their first call."""
-    places = np.flatnonzero(wanted)
-    return {rank: sorted((part for _, part in split(mine, calls.stream[mine])), key=lambda part: int(part[0]))
-            for rank, mine in split(places, calls.rank[places])}
+def _streams(calls: Calls, wanted: Mask) -> dict[int, list[Places]]:
+    """Return the places of each rank's calls of the wanted kinds by stream, the streams in order of their first call."""
+    places = calls.places(wanted)
+    return {rank: sorted((part for _, part in split(mine, calls.kinds.stream[calls.kind[mine]])), key=lambda part: int(part[0]))
+            for rank, mine in split(places, calls.rank(places))}
 
 
 def _of_all(calls: Calls, matched: Matched, ranks: set[int]) -> Matched | None:
     """Return what ends together on all `ranks`; None where that is not what matched them."""
     if matched.method != TIMED or set(matched.ranks) != ranks:
         return None
-    return _of_several(calls, matched, len(ranks))
+    return _of_several(matched, len(ranks))
 
 
-def _of_several(calls: Calls, matched: Matched, fewest: int = 2) -> Matched:
-    """Return the calls that are known on so many ranks or more, renumbered, sorted by call and rank."""
+def _of_several(matched: Matched, fewest: int = 2) -> Matched:
+    """Return the calls that are known on so many ranks or more, renumbered and sorted. Those of one call are sorted by rank."""
     known = np.bincount(matched.call)
     kept = np.flatnonzero(known[matched.call] >= fewest)
-    kept = kept[np.lexsort((calls.rank[matched.place[kept]], matched.call[kept]))]
-    numbers = np.cumsum(known >= fewest) - 1
+    kept = kept[np.argsort(matched.call[kept], kind="stable")]
+    numbers = (np.cumsum(known >= fewest) - 1).astype(np.int32)
     return Matched(matched.group, matched.method, numbers[matched.call[kept]], matched.place[kept], matched.ranks)
 
 
-def _named(calls: Calls, places: Int, group: str) -> Matched | None:
-    ranks = np.unique(calls.rank[places])
+def _named(calls: Calls, places: Places, group: str) -> Matched | None:
+    ranks = np.unique(calls.rank(places))
     if len(ranks) < 2 or not _fits_in_group(calls, places, len(ranks)):
         return None
-    order = np.lexsort((calls.rank[places], calls.number[places]))
-    number, rank = calls.number[places][order], calls.rank[places][order]
-    if number[0] >= 0 and not np.any((number[1:] == number[:-1]) & (rank[1:] == rank[:-1])):
-        return _numbered(calls, places[order], group, ranks.tolist())
-    return _aligned(calls, dict(split(places, calls.rank[places])), group, NAMED)
+    ordered = places[np.argsort(calls.number[places], kind="stable")]
+    number = calls.number[ordered]
+    again = np.flatnonzero(number[1:] == number[:-1])
+    if number[0] >= 0 and not np.any(calls.rank(ordered[again]) == calls.rank(ordered[again + 1])):
+        return _numbered(calls, ordered, group, ranks.tolist())
+    return _aligned(calls, dict(split(places, calls.rank(places))), group, NAMED)
 
 
-def _numbered(calls: Calls, places: Int, group: str, ranks: Sequence[int]) -> Matched:
+def _numbered(calls: Calls, places: Places, group: str, ranks: Sequence[int]) -> Matched:
     """Match the calls, sorted by number, that have one number; of one that says different things nothing is matched."""
-    _, first, call = np.unique(calls.number[places], return_index=True, return_inverse=True)
-    alike = np.minimum.reduceat(calls.token[places], first) == np.maximum.reduceat(calls.token[places], first)
-    kept = alike[call]
-    return _of_several(calls, Matched(group, NUMBERED, call[kept], places[kept], ranks))
+    begins = np.diff(calls.number[places], prepend=-1) != 0
+    first, call = np.flatnonzero(begins), np.cumsum(begins, dtype=np.int32) - 1
+    token = calls.token(places)
+    kept = (np.minimum.reduceat(token, first) == np.maximum.reduceat(token, first))[call]
+    return _of_several(Matched(group, NUMBERED, call[kept], places[kept], ranks))
 
 
-def _fits_in_group(calls: Calls, places: Int, ranks: int) -> bool:
+def _fits_in_group(calls: Calls, places: Places, ranks: int) -> bool:
     """Return whether there are no more ranks than the communicator has: else several communicators look like one."""
-    sizes = calls.group_size[places]
-    return ranks <= int(sizes.min(initial=np.iinfo(np.int64).max, where=sizes > 0))
+    sizes = calls.kinds.group_size[calls.kind[places]]
+    return ranks <= int(sizes.min(initial=np.iinfo(np.int32).max, where=sizes > 0))
 
 
-def _unnamed(calls: Calls, streams: dict[int, list[Int]]) -> list[Matched | None]:
+def _unnamed(calls: Calls, streams: dict[int, list[Places]]) -> list[Matched | None]:
     """Match the streams of each rank with those of the lowest rank, the fullest first, by what runs on them."""
     if len(streams) < 2:
         return []
     reference, *others = sorted(streams)
-    lists = [{reference: places} for places in sorted(streams[reference], key=len, reverse=True)]
+    fullest = sorted(streams[reference], key=len, reverse=True)
+    lists, counts = [{reference: places} for places in fullest], [_counted(calls, places) for places in fullest]
     for rank in others:
-        free = list(streams[rank])
-        for together in lists:
-            likeness = [_likeness(calls.token[together[reference]], calls.token[places]) for places in free]
+        free = [(places, _counted(calls, places)) for places in streams[rank]]
+        for together, counted in zip(lists, counts, strict=True):
+            likeness = [_likeness(counted, theirs) for _, theirs in free]
             if likeness and max(likeness) >= _FIT and likeness.count(max(likeness)) == 1:
-                together[rank] = free.pop(likeness.index(max(likeness)))
+                together[rank], _ = free.pop(likeness.index(max(likeness)))
     return [_aligned(calls, together, None, ORDERED) for together in lists
             if len(together) > 1 and _fits_in_group(calls, np.concatenate([*together.values()]), len(together))]
 
 
-def _likeness(one: Int, other: Int) -> float:
-    """Return the share of tokens that the two lists have in common, whatever their order."""
-    (mine, my_counts), (theirs, their_counts) = (np.unique(tokens, return_counts=True) for tokens in (one, other))
+def _counted(calls: Calls, places: Places) -> tuple[Int, Int]:
+    """Return the tokens of calls, and how often each is there."""
+    count = np.bincount(calls.token(places))
+    found = np.flatnonzero(count)
+    return found, count[found]
+
+
+def _likeness(one: tuple[Int, Int], other: tuple[Int, Int]) -> float:
+    """Return the share of counted tokens that two lists have in common, whatever their order."""
+    (mine, my_counts), (theirs, their_counts) = one, other
     _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-    return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(len(one), len(other), 1)
+    return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(int(my_counts.sum()), int(their_counts.sum()), 1)
 
 
-def _aligned(calls: Calls, lists: Mapping[int, Int], group: str | None, method: str) -> Matched:
+def _aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
     """Match each rank's calls with those of the rank that has most (the lowest of these)."""
     reference = max(sorted(lists), key=lambda rank: len(lists[rank]))
-    mine = lists[reference]
-    call, place, fitting, timed = [np.arange(len(mine))], [mine], [reference], True
+    mine, timed = lists[reference], True
+    found = {reference: (np.arange(len(mine), dtype=np.int32), mine)}
     for rank in sorted(lists):
         if rank == reference:
             continue
         theirs = lists[rank]
         pairs = _ending_together(calls, mine, theirs)
         if pairs is None:
-            pairs, timed = certain_pairs(calls.token[mine], calls.token[theirs]), False
+            pairs, timed = certain_pairs(calls.token(mine), calls.token(theirs)), False
         if pairs is None or len(pairs) < _FIT * min(len(mine), len(theirs)):
             continue
-        fitting.append(rank)
-        call.append(pairs[:, 0])
-        place.append(theirs[pairs[:, 1]])
-    how = TIMED if timed else method
-    return _of_several(calls, Matched(group, how, np.concatenate(call), np.concatenate(place), sorted(fitting)))
+        found[rank] = pairs[:, 0].astype(np.int32), theirs[pairs[:, 1]]
+    ranks = sorted(found)
+    call, place = (np.concatenate([found[rank][side] for rank in ranks]) for side in (0, 1))
+    return _of_several(Matched(group, TIMED if timed else method, call, place, ranks))
 
 
-def _ending_together(calls: Calls, one: Int, other: Int) -> Int | None:
+def _ending_together(calls: Calls, one: Places, other: Places) -> Int | None:
     """Return the pairs of like calls whose ends are one distance apart, where that distance stands out; else None.
 
     It stands out when it makes pairs of four fifths of the shorter list, and no other distance of half as many.
     """
     if len(one) * len(other) > LARGEST or min(len(one), len(other)) < _FEWEST:
         return None
-    places, partners = np.nonzero(calls.token[one][:, None] == calls.token[other][None, :])
+    places, partners = np.nonzero(calls.token(one)[:, None] == calls.token(other)[None, :])
     ends = calls.end[one]
     apart = calls.end[other][partners] - ends[places]
     order = np.argsort(apart, kind="stable")
@@ -247,7 +286,7 @@ def clocks(calls: Calls, matched: Iterable[Matched]) -> dict[int, Clock]:
     """
     edges: dict[int, dict[int, Clock]] = {}
     for one, other, mine, theirs, method in _shared(calls, matched):
-        resolution = int(max(calls.resolution[mine].max(), calls.resolution[theirs].max()))
+        resolution = max(int(calls.kinds.resolution[calls.kind[places[0]]]) for places in (mine, theirs))
         fitted = fit(one, calls.end[mine], calls.end[theirs], method, resolution)
         if fitted is not None:
             edges.setdefault(one, {})[other] = fitted
@@ -280,20 +319,23 @@ def _spread(reference: int, edges: Mapping[int, Mapping[int, Clock]]) -> dict[in
     return found
 
 
-def _shared(calls: Calls, matched: Iterable[Matched]) -> Iterator[tuple[int, int, Int, Int, str]]:
+def _shared(calls: Calls, matched: Iterable[Matched]) -> Iterator[tuple[int, int, Places, Places, str]]:
     """Yield (rank, other rank, places of the calls that they share on either, method) for the lowest rank of each group and
     each other."""
-    shared: dict[tuple[int, int], list[tuple[Int, Int]]] = {}
+    shared: dict[tuple[int, int], list[tuple[Places, Places]]] = {}
     methods: dict[tuple[int, int], str] = {}
     for group in matched:
-        lowest, ranks = min(group.ranks), calls.rank[group.place]
-        first = np.full(group.calls, -1, dtype=np.int64)
-        of_lowest = (ranks == lowest) & calls.is_possible[group.place]
+        lowest = min(group.ranks)
+        possible = np.flatnonzero(calls.is_possible[group.place])
+        by_rank = dict(split(possible, calls.rank(group.place[possible])))
+        first = np.full(group.calls, -1, dtype=np.int32)
+        of_lowest = by_rank.pop(lowest, possible[:0])
         first[group.call[of_lowest]] = group.place[of_lowest]
-        others = np.flatnonzero((ranks != lowest) & calls.is_possible[group.place] & (first[group.call] >= 0))
-        for rank, part in split(others, ranks[others]):
-            shared.setdefault((lowest, rank), []).append((first[group.call[part]], group.place[part]))
-            methods.setdefault((lowest, rank), group.method)
+        for rank, part in by_rank.items():
+            both = part[first[group.call[part]] >= 0]
+            if len(both):
+                shared.setdefault((lowest, rank), []).append((first[group.call[both]], group.place[both]))
+                methods.setdefault((lowest, rank), group.method)
     for (one, other), parts in shared.items():
         mine, theirs = (np.concatenate(side) for side in zip(*parts, strict=True))
         yield one, other, mine, theirs, methods[one, other]

@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, sums
+from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, Places, sums
 
 _FARTHEST = 1000
 """Calls over which a delay is followed back: what comes from further back belongs to nobody."""
@@ -34,11 +36,11 @@ _SAFE = 1 << 62
 class Several:
     """Some parts of each call: `begin` is where those of a call stand in `parts`, `size` how many they are."""
 
-    parts: Int
+    parts: Places
     begin: Int
     size: Int
 
-    def of(self, calls: Int) -> tuple[Int, Int]:
+    def of(self, calls: Int) -> tuple[Int, Places]:
         """Return the parts of all `calls`, and before them the place in `calls` of the one that each is of."""
         size = self.size[calls]
         owner = np.repeat(np.arange(len(calls)), size)
@@ -48,28 +50,84 @@ class Several:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The parts of calls, sorted by call: their times on one clock (MISSING: on none); and of each call who came when.
+    """The parts of calls, their times on one clock (MISSING: on none), and of each call who came when.
 
-    call, start, end: of each part. released: the part that its rank's previous collective is, -1 for none. second, last: of
-    each call, the parts that began so; -1 for none. lag: by how many ns the one began after the other. is_named: whether the
-    last rank is known for certain. group, kind: a number for its communicator, and for its operation, payload and number of
-    ranks; kind is -1 where unknown: like no other. limit: by how many ns the starts of two parts may be misplaced against
-    each other, MISSING where unknown.
+    A part is a number: call, start, end and released are of each; there may be numbers that are of no call (-1).
+    parts: those of each call, sorted by rank. released: the part that its rank's previous collective is, -1 for none. group,
+    kind: of each call, a number for its communicator, and for its operation, payload and number of ranks; kind is -1 where
+    unknown: like no other. limit: by how many ns the starts of two parts may be misplaced against each other, MISSING where
+    unknown.
     """
 
-    call: Int
+    parts: Several
+    call: Places
     start: Int
     end: Int
-    released: Int
-    second: Int
-    last: Int
-    lag: Int
-    is_named: Mask
-    group: Int
-    kind: Int
-    limit: Callable[[Int, Int], Int]
+    released: Places
+    group: Places
+    kind: Places
+    limit: Callable[[Places, Places], Int]
 
-    def later(self, one: Int, other: Int) -> Int:
+    def stretches(self) -> Iterator[Int]:
+        """Yield the calls, some 100,000 parts at a time."""
+        end = self.parts.begin + self.parts.size
+        first = 0
+        while first < len(end):
+            last = max(int(np.searchsorted(end, self.parts.begin[first] + STRETCH, side="right")), first + 1)
+            yield np.arange(first, last)
+            first = last
+
+    @cached_property
+    def _order(self) -> tuple[Places, Places, Places]:
+        """Of each call the parts that began first, second last and last, of several the highest rank (first: the lowest)."""
+        found = [np.full(len(self.group), -1, dtype=np.int32) for _ in range(3)]
+        for calls in self.stretches():
+            owner, parts = self.parts.of(calls)
+            for whole, those in zip(found, _ordered(self.start[parts], owner), strict=True):
+                whole[calls] = np.where(those < 0, -1, parts[those])
+        return found[0], found[1], found[2]
+
+    @property
+    def first(self) -> Places:
+        """The part of each call that began first, -1 where none is on a clock."""
+        return self._order[0]
+
+    @property
+    def second(self) -> Places:
+        """The part of each call that began second last, -1 where there are no two on one clock."""
+        return self._order[1]
+
+    @property
+    def last(self) -> Places:
+        """The part of each call that began last, -1 where none is on a clock."""
+        return self._order[2]
+
+    @cached_property
+    def lag(self) -> Int:
+        """By how many ns the last part of each call began after the second last."""
+        return after(self.start, self.last, self.start, self.second)
+
+    @cached_property
+    def lag_limit(self) -> Int:
+        """By how many ns these two may be misplaced against each other."""
+        return np.where(self.lag == MISSING, MISSING, self.limit(self.second, self.last))
+
+    @cached_property
+    def is_named(self) -> Mask:
+        """Whether the last rank of each call is known for certain."""
+        return np.asarray((self.lag_limit != MISSING) & (self.lag > self.lag_limit))
+
+    @cached_property
+    def waited(self) -> Int:
+        """What all ranks together waited in each call; ns."""
+        found = np.zeros(len(self.group), dtype=np.int64)
+        for calls in self.stretches():
+            owner, parts = self.parts.of(calls)
+            wait = after(self.start, self.last[calls][owner], self.start, parts)
+            found[calls] = sums(np.maximum(wait, 0), np.flatnonzero(np.diff(owner, prepend=-1)))
+        return found
+
+    def later(self, one: Places, other: Places) -> Int:
         """Return by how many ns the call before the part `other` ended later than that before `one`; 0 where they are one."""
         first, second = self.released[one], self.released[other]
         apart = after(self.end, second, self.end, first)
@@ -78,41 +136,85 @@ class Arrivals:
     @cached_property
     def lasts(self) -> Several:
         """The parts of each call that may have begun last: the clocks cannot tell them from the last."""
-        return self._tied(self.last, np.ones(len(self.call), dtype=np.bool_))
+        return self._tied(self.last, np.ones(len(self.group), dtype=np.bool_), False)
 
     @cached_property
     def seconds(self) -> Several:
-        """The parts of each call that may have begun second last, whatever its last was."""
-        return self._tied(self.second, np.arange(len(self.call)) != self.last[self.call])
+        """The parts of each call that may have begun second last, where its last is known."""
+        return self._tied(self.second, self.is_named, True)
 
-    def _tied(self, of_call: Int, chosen: Mask) -> Several:
-        every, which = np.arange(len(self.call)), of_call[self.call]
-        earlier = after(self.start, which, self.start, every)
-        chosen = chosen & (earlier != MISSING) & ((every == which) | (earlier <= np.maximum(self.limit(every, which), 0)))
-        size = np.bincount(self.call[chosen], minlength=len(of_call))
-        return Several(np.flatnonzero(chosen), np.cumsum(size) - size, size)
+    def _tied(self, of_call: Places, wanted: Mask, but_last: bool) -> Several:
+        """Return the parts of each wanted call that the clocks cannot tell from one of them, but_last: without the last."""
+        found, size = [np.zeros(0, dtype=np.int32)], np.zeros(len(of_call), dtype=np.int64)
+        for stretch in self.stretches():
+            calls = stretch[wanted[stretch]]
+            owner, parts = self.parts.of(calls)
+            which = of_call[calls][owner]
+            earlier = after(self.start, which, self.start, parts)
+            chosen = (earlier != MISSING) & ((parts == which) | (earlier <= np.maximum(self.limit(parts, which), 0)))
+            if but_last:
+                chosen &= parts != self.last[calls][owner]
+            found.append(parts[chosen])
+            size[calls] = np.bincount(owner[chosen], minlength=len(calls))
+        return Several(np.concatenate(found), np.cumsum(size) - size, size)
 
     @cached_property
     def inherited(self) -> tuple[Int, Int]:
-        """The least and the most, over all ranks that may have come second last, that each lag is due to an earlier call."""
-        owner, seconds = self.seconds.of(np.arange(len(self.last)))
-        apart = self.later(seconds, self.last[owner])
-        least, most = (extreme(apart, owner, len(self.last)) for extreme in (_least, _most))
-        return np.minimum(least, self.lag), np.minimum(most, self.lag)
+        """The least and the most, over all ranks that may have come second last, that each lag is due to an earlier call.
+
+        0 where the last rank is not known.
+        """
+        least, most = (np.zeros(len(self.group), dtype=np.int64) for _ in range(2))
+        for stretch in self.stretches():
+            calls = stretch[self.is_named[stretch]]
+            owner, seconds = self.seconds.of(calls)
+            apart = self.later(seconds, self.last[calls][owner])
+            for found, extreme in ((least, _least), (most, _most)):
+                found[calls] = np.minimum(extreme(apart, owner, len(calls)), self.lag[calls])
+        return least, most
 
     @cached_property
     def held(self) -> Int:
         """By how many ns each last rank, and all that the same call had released, came later than the others; 0 in doubt."""
-        last = self.last[self.call]
-        behind = after(self.start, last, self.start, np.arange(len(self.call)))
-        doubt = self.limit(np.arange(len(self.call)), last)
-        behind[(doubt == MISSING) | (behind <= np.maximum(doubt, 0))] = 0
-        before = np.where(self.released < 0, -1, self.call[self.released])
-        others = np.flatnonzero((before != before[last]) & (self.start != MISSING))
-        return _least(behind[others], self.call[others], len(self.last), _ENDLESS)
+        found = np.zeros(len(self.group), dtype=np.int64)
+        for calls in self.stretches():
+            owner, parts = self.parts.of(calls)
+            last = self.last[calls][owner]
+            behind = after(self.start, last, self.start, parts)
+            doubt = self.limit(parts, last)
+            behind[(doubt == MISSING) | (behind <= np.maximum(doubt, 0))] = 0
+            before = self._before(parts)
+            others = np.flatnonzero((before != self._before(last)) & (self.start[parts] != MISSING))
+            found[calls] = _least(behind[others], owner[others], len(calls), _ENDLESS)
+        return found
+
+    def _before(self, parts: Places) -> Places:
+        """Return the call that released each part; -1 for none."""
+        released = self.released[parts]
+        return np.where(released < 0, -1, self.call[released])
 
 
-def after(times: Int, which: Int, others: Int, other: Int) -> Int:
+def _ordered(start: Int, owner: Int) -> tuple[Int, Int, Int]:
+    """Return where in `start` each owner's first, second last and last are, -1 where there are no so many.
+
+    owner: of each, sorted.
+    """
+    begins, place = np.flatnonzero(np.diff(owner, prepend=-1)), np.arange(len(start))
+
+    def latest(times: Int) -> Int:
+        """Return the last of those that are latest."""
+        is_latest = (times == np.maximum.reduceat(times, begins)[owner]) & (times != MISSING)
+        return np.maximum.reduceat(np.where(is_latest, place, -1), begins)
+
+    last = latest(start)
+    others = start.copy()
+    others[last[last >= 0]] = MISSING
+    first_start = np.minimum.reduceat(np.where(start == MISSING, _ENDLESS, start), begins)[owner]
+    first = np.minimum.reduceat(np.where(start == first_start, place, len(start)), begins)
+    return np.where(last < 0, -1, first), latest(others), last
+
+
+def after(times: Int, which: npt.NDArray[Any], others: Int, other: npt.NDArray[Any]) -> Int:
     """Return times[which] - others[other]; MISSING where a place is -1 or a time is MISSING."""
     late, early = times[which], others[other]
     known = (which >= 0) & (other >= 0) & (late != MISSING) & (early != MISSING)
@@ -133,25 +235,25 @@ def share(waited: Int, part: Int, lag: Int) -> Int:
     return np.where(waited == MISSING, MISSING, np.where(lag <= 0, 0, whole * part + inner))
 
 
-def propagated(arrivals: Arrivals, waited: Int) -> Int:
+def propagated(arrivals: Arrivals) -> Int:
     """Return, for each call, what ranks waited in later calls because its last rank came late to it by itself; ns.
 
-    waited: what all ranks together waited in each call. Calls are compared only with calls of the same kind in another
-    communicator, and nothing within the uncertainty of the clocks is passed on.
+    Calls are compared only with calls of the same kind in another communicator, and nothing within the uncertainty of the clocks
+    is passed on.
     """
     found = [np.zeros((2, 0), dtype=np.int64)]
     origins = np.flatnonzero(arrivals.is_named & (arrivals.inherited[0] > 0))
     for first in range(0, len(origins), _AT_ONCE):
-        found += _followed(arrivals, waited, origins[first : first + _AT_ONCE])
+        found += _followed(arrivals, origins[first : first + _AT_ONCE])
     call, passed_on = np.concatenate(found, axis=1)
     order = np.argsort(call, kind="stable")
     begins = np.flatnonzero(np.diff(call[order], prepend=-1))
-    total = np.zeros(len(waited), dtype=np.int64)
+    total = np.zeros(len(arrivals.group), dtype=np.int64)
     total[call[order][begins]] = sums(passed_on[order], begins)
     return total
 
 
-def _followed(arrivals: Arrivals, waited: Int, origin: Int) -> Iterator[Int]:
+def _followed(arrivals: Arrivals, origin: Int) -> Iterator[Int]:
     """Yield, at each stage, calls and what ranks waited in one of the calls `origin` for what the last rank did there.
 
     other: the call that held up the last rank. owner, one: the place of an origin, and a call that it is compared with.
@@ -172,7 +274,7 @@ def _followed(arrivals: Arrivals, waited: Int, origin: Int) -> Iterator[Int]:
         own = np.minimum(arrived - most, (arrivals.lag - arrivals.inherited[1])[other])
         own = np.where(arrivals.is_named[other] & (own > doubt), own, 0)
         above = (arrivals.lag[origin] - most, arrivals.lag[origin] - most - own)
-        due, rest = (share(waited[origin], part, arrivals.lag[origin]) for part in above)
+        due, rest = (share(arrivals.waited[origin], part, arrivals.lag[origin]) for part in above)
         yield np.stack([other, np.where(due == MISSING, MISSING, due - rest)])[:, own > 0]
         left = np.minimum(least, arrivals.held[other])
         goes_on = left > 0
@@ -183,17 +285,17 @@ def _followed(arrivals: Arrivals, waited: Int, origin: Int) -> Iterator[Int]:
         origin, left, other = origin[goes_on], left[goes_on], arrivals.call[arrivals.released[late[goes_on]]]
 
 
-def _alike(arrivals: Arrivals, other: Int, owner: Int, one: Int) -> tuple[Int, Int]:
+def _alike(arrivals: Arrivals, other: Places, owner: Int, one: Places) -> tuple[Int, Int]:
     """Return, once each, the pairs of an owner and a call that its `other` may be compared with, sorted by owner."""
     mine = other[owner]
     is_alike = (arrivals.kind[one] == arrivals.kind[mine]) & (arrivals.kind[one] >= 0)
     is_alike &= arrivals.group[one] != arrivals.group[mine]
-    calls = len(arrivals.last)
+    calls = len(arrivals.group)
     pairs = np.unique(owner[is_alike] * calls + one[is_alike])
     return pairs // calls, pairs % calls
 
 
-def _limits(arrivals: Arrivals, early: Int, late: Int) -> Int:
+def _limits(arrivals: Arrivals, early: Places, late: Places) -> Int:
     """Return by how many ns two parts may be misplaced against each other; endless where unknown."""
     limit = arrivals.limit(early, late)
     return np.where(limit == MISSING, _ENDLESS, np.maximum(limit, 0))

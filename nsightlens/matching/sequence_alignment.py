@@ -13,12 +13,15 @@ come, first served.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsightlens.columns.arrays import Int, Mask
 
+Tokens = npt.NDArray[Any]
+"""Integers."""
 HOLE = -1
 _FULL = 64
 """Worth of a pair where some are worth less: shares are in parts of this."""
@@ -26,7 +29,7 @@ LARGEST = 24_000_000
 """The most pairs of places that are looked at, at about 12 bytes of working memory each."""
 
 
-def certain_pairs(one: Int, other: Int, whole: bool = False) -> Int | None:
+def certain_pairs(one: Tokens, other: Tokens, whole: bool = False) -> Int | None:
     """Return the certain pairs as an (n, 2) array of places, in the order of `one`.
 
     whole: the recordings may cover stretches of several lengths; else both cover the same, and only lack single items.

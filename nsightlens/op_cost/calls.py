@@ -145,7 +145,7 @@ def broadcast(shapes: Sequence[Dims]) -> Dims:
             elif reversed_[place] == 1:
                 reversed_[place] = size
             elif size not in (1, reversed_[place]):
-                raise Unclear("the shapes do not go together")
+                raise Unclear("the shapes do not match")
     return tuple(reversed(reversed_))
 
 

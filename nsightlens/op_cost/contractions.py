@@ -22,12 +22,12 @@ def _matrices(call: Call, first: int, added: int | None = None, beta: int | None
     """Return the work of mm, bmm, mv, dot and those that add a third operand: batch dimensions first, then the matrix."""
     left, right = call.tensor(first), call.tensor(first + 1)
     if not left.dims or not right.dims:
-        raise Unclear("the shapes are not those of a product")
+        raise Unclear("the shapes do not fit a product")
     *batch, rows, inner = left.dims if len(left.dims) > 1 else (1, *left.dims)
     columns = right.dims[-1] if len(right.dims) == len(left.dims) > 1 else 1
     expected = (*batch, inner, columns) if len(right.dims) > 1 else (inner,)
     if right.dims != expected:
-        raise Unclear("the shapes are not those of a product")
+        raise Unclear("the shapes do not fit a product")
     beside = None if added is None or (beta is not None and _is_zero(call.text(beta))) else call.optional(added)
     type_ = "int" if call.name == "aten::_int_mm" else left.type  # sums of products of bytes need more room
     return _product(call, left, right, Operand((*batch, rows, columns), type_), inner, beside)
@@ -52,21 +52,21 @@ def _summed(call: Call) -> Work:
 
 def _three(operand: Operand) -> tuple[int, int, int]:
     if len(operand.dims) != 3:
-        raise Unclear("the shapes are not those of a batched product")
+        raise Unclear("the shapes do not fit a batched product")
     return operand.dims[0], operand.dims[1], operand.dims[2]
 
 
 def _linear(call: Call) -> Work:
     rows, weight = call.tensor(0), call.tensor(1)
     if not rows.dims or len(weight.dims) != 2 or rows.dims[-1] != weight.dims[1]:
-        raise Unclear("the shapes are not those of a linear layer")
+        raise Unclear("the shapes do not fit a linear layer")
     return _product(call, rows, weight, rows.like((*rows.dims[:-1], weight.dims[0])), weight.dims[1], call.optional(2))
 
 
 def _matmul(call: Call) -> Work:
     left, right = call.tensor(0), call.tensor(1)
     if not left.dims or not right.dims or left.dims[-1] != right.dims[-2 if len(right.dims) > 1 else 0]:
-        raise Unclear("the shapes are not those of a product")
+        raise Unclear("the shapes do not fit a product")
     batch = broadcast([left.dims[:-2], right.dims[:-2]])
     result = left.like((*batch, *left.dims[-2:-1], *(right.dims[-1:] if len(right.dims) > 1 else ())))
     return _product(call, left, right, result, left.dims[-1], None)
@@ -118,7 +118,7 @@ def _attention(call: Call, first: int, heads_last: bool, products: int, lengths:
     if any(call.optional(place) is not None for place in lengths):
         raise Unclear("sequences of several lengths: shapes do not determine the work")
     if {len(query.dims), len(key.dims), len(value.dims)} != {4}:
-        raise Unclear("the shapes are not those of attention")
+        raise Unclear("the shapes do not fit attention")
     at, heads = (1, 2) if heads_last else (2, 1)
     rows, columns = query.dims[at], key.dims[at]
     pairs, definition = _pairs(call, rows, columns)
@@ -148,7 +148,7 @@ def _pairs(call: Call, rows: int, columns: int) -> tuple[int, str]:
     if not causal:
         return rows * columns, "2 per multiply-add, all pairs of query and key (a mask given as a tensor leaves out none)"
     if rows != columns:
-        raise Unclear("a causal mask between sequences of two lengths: where it lies was not recorded")
+        raise Unclear("a causal mask between sequences of two lengths: its place was not recorded")
     return rows * (rows + 1) // 2, "2 per multiply-add, pairs on and below the diagonal (kernels compute whole tiles: more)"
 
 

@@ -61,7 +61,7 @@ def forward(call: Call, places: Forward) -> Work:
     """Return the work of a forward convolution. Raises Unclear where the size of its result is not known."""
     data, weight = call.tensor(0), call.tensor(1)
     if not 2 < len(data.dims) == len(weight.dims):
-        raise Unclear("the shapes are not those of a convolution")
+        raise Unclear("the shapes do not fit a convolution")
     transposed = _transposed(call, places.transposed)
     if transposed is None:
         raise Unclear("whether the convolution is transposed was not recorded")
@@ -78,7 +78,7 @@ def backward(call: Call, places: Backward) -> Work:
     """Return the work of a backward convolution: the gradients of its input and of its weight, a part each."""
     gradient, data, weight = call.tensor(places.gradient), call.tensor(places.input), call.tensor(places.weight)
     if not 2 < len(data.dims) == len(weight.dims) == len(gradient.dims):
-        raise Unclear("the shapes are not those of a convolution")
+        raise Unclear("the shapes do not fit a convolution")
     transposed = _transposed(call, places.transposed)
     if transposed is None:
         transposed = _told_by_channels(gradient.dims, data.dims, weight.dims)
@@ -93,7 +93,7 @@ def backward(call: Call, places: Backward) -> Work:
     both = total_bytes([gradient, needed, weight, data, weight])
     return Work(call.name.removeprefix("aten::"), "convolution", None if wanted is None else flop * len(parts),
                 None if wanted is None else both if len(parts) == 2 else parts[0].bytes if parts else 0, data.type, _DEFINITION,
-                None if wanted is not None else "which gradients were asked for was not recorded", tuple(parts))
+                None if wanted is not None else "the gradients requested were not recorded", tuple(parts))
 
 
 def _flop(weight: Operand, dims: Dims) -> int:

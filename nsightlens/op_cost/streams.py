@@ -18,7 +18,7 @@ Formula = Callable[[Call], Work]
 _CONVENTION = "{} per element: one each for + - x and division"
 
 
-_UNCOUNTED = "its functions have no agreed count of operations"
+_UNCOUNTED = "its functions have no agreed operation count"
 _UNTOLD = "an argument that the count depends on was not recorded"
 
 
@@ -32,7 +32,7 @@ def _work(
     if element in INTEGERS:
         flop, definition = 0, "integers: no floating-point operation"
     return Work(call.name.removeprefix("aten::"), "stream", flop, size, element, definition if flop is not None else "",
-                "types of elements were not recorded" if size is None else uncounted if flop is None else None)
+                "element types were not recorded" if size is None else uncounted if flop is None else None)
 
 
 def _elementwise(
@@ -142,7 +142,7 @@ def _batch_norm(call: Call) -> Work:
     """Return the work of batch norm: 8 per element in training (mean 1, variance 3, x to (x - m) r w + b 4), else 4."""
     values, weight = call.tensor(0), call.optional(1)
     if len(values.dims) < 2:
-        raise Unclear("the shapes are not those of a batch norm")
+        raise Unclear("the shapes do not fit a batch norm")
     training = call.flag(5)
     per_element = None if training is None else (8 if training else 4) - (0 if weight is not None else 2)
     beside = [call.optional(place) for place in range(1, 5)]

@@ -91,8 +91,8 @@ class _SameCode(Executor):
 
 def _run(wanted: str, fn: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
     if wanted != code():
-        raise UsageError(f"a worker runs another nsightlens (source {code()}) than this one ({wanted}): install the same version "
-                         "for the driver and the workers, and start the workers again")
+        raise UsageError(f"a worker runs a different nsightlens (source {code()}) than this one ({wanted}): install the same "
+                         "version for the driver and the workers, and start the workers again")
     return fn(*args, **kwargs)
 
 

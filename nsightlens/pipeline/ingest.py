@@ -210,8 +210,8 @@ def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Cha
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "unchanged"))
             continue
         for file in filter(has_changed, one.files):
-            note(change, file, "warning", "changed_while_read", "it was written, or went away, while it was read: its rows may "
-                 "be those of a part of it. Ingest it again once it is complete")
+            note(change, file, "warning", "changed_while_read", "it changed or disappeared while it was read: its rows may "
+                 "cover only a part of it. Ingest it again once it is complete")
         change.added.append((name, one.run, plan.signatures[name], plan.folder(name), plan.written[name]))
         rows = {table: count for table, count in plan.written[name].items() if table in TABLES}
         again = name in plan.known.signatures or bool(earlier)

@@ -154,7 +154,7 @@ class Plan:
             if isinstance(exc, OSError) and exc.errno in _FULL:
                 raise StoreError(f"{self.writing.store}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
                                  "was before", self.writing.store,
-                                 "Free space there, or choose another place with --store") from exc
+                                 "Free space there, or choose another folder with --store") from exc
             self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc
         meter.finished(name, path.name)
@@ -166,7 +166,7 @@ def _said(rows: dict[str, int]) -> str:
 
 
 def _died(path: Path) -> ReadError:
-    return ReadError(path, "the process that read it died, most likely for want of memory",
+    return ReadError(path, "the process that read it died, most likely out of memory",
                      "Try again with --jobs 1, or on a machine with more memory", "worker_died")
 
 

@@ -92,7 +92,7 @@ def _ranked(
 def _disagreement(content: int | None, other: int | None, who: str, taken: str) -> tuple[tuple[str, str], ...]:
     if content is None or other is None or content == other:
         return ()
-    return (("rank_disagrees", f"the {who} says rank {other}, the file itself rank {content}; the {taken} is taken"),)
+    return (("rank_disagrees", f"the {who} says rank {other}, the file itself rank {content}; the {taken}'s is used"),)
 
 
 def identify_devices(

@@ -85,3 +85,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     except OSError as exc:
         raise NsightlensError(f"{target}: cannot be written ({exc.strerror})") from exc
     return target
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -40,8 +40,9 @@ Key = tuple[Any, Any]
 def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 
-    `table`: rows of the view `roofline`, or of `true_roofline`: then a bar shows the spread of the launches, and a thin arrow
-    comes from where ncu's own duration puts the kernel (small and pale).
+    `table`: rows of the view `roofline`, whose durations are those under ncu, or of `true_roofline`, whose durations are
+    undisturbed (store.view("true_roofline", time="nsys") or "kineto"): then a bar shows the spread of the launches, and a thin
+    arrow comes from where ncu's own duration puts the kernel (small and pale).
     `roofs`: 'ncu' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
     'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be plotted.
     """
@@ -49,7 +50,8 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     plottable, left_out = _one_definition_per_level([row for row in rows if row["plottable"]])
     if not plottable:
         reasons = Counter(str(row["not_plottable_reason"]) for row in rows).most_common(3)
-        raise NsightlensError("no kernel can be plotted: " + ("; ".join(reason for reason, _ in reasons) or "there are no rows"))
+        raise NsightlensError("no kernel can be plotted: " + ("; ".join(reason for reason, _ in reasons) or (
+            "there are no rows; where ncu counted nothing, true_roofline takes work from operator shapes")))
     panels: dict[str, list[Row]] = {}
     for row in plottable:
         panels.setdefault(_title(row), []).append(row)
@@ -253,8 +255,8 @@ def _note(rows: list[Row], panels: Iterable[list[Row]], left_out: int, roofless:
     absent = len({row["configuration_id"] for row in rows} - {row["configuration_id"] for row in plottable})
     facts = [
         f"{absent} of {len({row['configuration_id'] for row in rows})} kernels could not be plotted" if absent else "",
-        f"{left_out} points left out, whose level counts other bytes" if left_out else "",
-        f"{roofless} points left out, of whose GPU no roof is known" if roofless else "",
+        f"{left_out} points left out: their level counts other bytes" if left_out else "",
+        f"{roofless} points left out: no roof is known for their GPU" if roofless else "",
     ]
     text = "; ".join(filter(None, facts))
     lines += [text[0].upper() + text[1:] + "."] if text else []

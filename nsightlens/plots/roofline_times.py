@@ -69,7 +69,7 @@ def note(rows: Sequence[Row]) -> list[str]:
             clocks.setdefault(str(row["roof_clock_source"]), []).append(row["roof_clock_hz"])
     if clocks:
         clauses = [f"{quantity(min(hz), max(hz), 'Hz')}, the {clean(name)}" for name, hz in clocks.items()]
-        unknown = "" if all(name.startswith("sampled") for name in clocks) else " (the clock during the launches is not known)"
+        unknown = "" if all(name.startswith("sampled") for name in clocks) else " (the clock during the launches is unknown)"
         lines.append(f"Roofs of ncu's report at {'; '.join(clauses)}{unknown}.")
     return lines
 

@@ -39,7 +39,7 @@ def run_waterfall(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     for part, (bars, unit, start) in zip(frame.parts(figure, titles, heights), drawn, strict=True):
         _draw(part.subplots(), bars, unit, start)
     left_out = f"{len(panels) - len(shown)} more ranks are not drawn" if len(panels) > len(shown) else ""
-    notes = [left_out, f"not compared, in one run only: rank {rows[0]['excluded_ranks']}" if rows[0]["excluded_ranks"] else ""]
+    notes = [left_out, f"not compared, as in one run only: rank {rows[0]['excluded_ranks']}" if rows[0]["excluded_ranks"] else ""]
     frame.legend(figure, {"longer": LONGER, "shorter": SHORTER, "step": TOTAL} if rows[0]["change_ns"] is not None
                  else {"a larger share": LONGER, "a smaller share": SHORTER}, "; ".join(filter(None, notes)))
     return frame.settle(figure)

@@ -28,7 +28,7 @@ def top_kernels(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
         _draw(part.subplots(), members)
     used = {row["family"] for members in panels.values() for row in members}
     frame.legend(figure, {name: colour for name, colour in palette.FAMILIES.items() if name in used},
-                 "durations summed over all launches and ranks; kernels that ran at the same time count each for itself")
+                 "durations summed over all launches and ranks; concurrent kernels each count in full")
     return frame.settle(figure)
 
 

@@ -98,16 +98,16 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
 def _diagnostics(dump: _Dump, entries: Sequence[_Entry], tally: Mapping[str, int]) -> Iterator[Batch]:
     untimed = sum(entry.state == "completed" and _duration(entry) is None for entry in entries)
     for severity, code, count, message in (
-            ("warning", "entries_damaged", tally["entries_damaged"], "entries are no records, or have impossible numbers; "
+            ("warning", "entries_damaged", tally["entries_damaged"], "entries that are not records, or have impossible numbers; "
              "they are left out"),
             ("warning", "untested_version", int(not _TESTED.fullmatch(dump.version or "")), f"written in version "
-             f"{dump.version} of the format; read as far as it is like version 2"),
-            ("warning", "no_collectives", int(not entries), "the recorder knows of no collective: set TORCH_FR_BUFFER_SIZE=2000 "
+             f"{dump.version} of the format; read as far as it matches version 2"),
+            ("warning", "no_collectives", int(not entries), "the recorder has no collective: set TORCH_FR_BUFFER_SIZE=2000 "
              "(TORCH_NCCL_TRACE_BUFFER_SIZE before PyTorch 2.9)"),
-            ("warning", "no_durations", untimed, "completed collectives have no duration, so that nobody can be called late: set "
+            ("warning", "no_durations", untimed, "completed collectives have no duration, so no rank can be found late: set "
              "TORCH_NCCL_ENABLE_TIMING=1"),
-            ("info", "point_to_point", tally["point_to_point"], "sends and receives are not read: they have no counterpart of "
-             "the same number")):
+            ("info", "point_to_point", tally["point_to_point"], "sends and receives are not read: their numbers match no "
+             "counterpart")):
         if count:
             yield diagnostic(severity, code, message, count)
 

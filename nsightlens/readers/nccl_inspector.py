@@ -285,20 +285,20 @@ class _Log:
         guessed = sum(process.rank_source == "content:largest communicator" for process in self.processes.values())
         several = sum(process.drives_several for process in self.processes.values())
         for severity, code, count, message in (
-                ("warning", "lines_damaged", self.tally["lines_damaged"], "lines are cut, are no records, or name no "
+                ("warning", "lines_damaged", self.tally["lines_damaged"], "lines that are cut, are not records, or name no "
                  "communicator; they are left out"),
                 ("warning", "records_dropped", self.tally["records_dropped"], "collectives were overwritten before the "
                  "Inspector wrote them: raise NCCL_INSPECTOR_DUMP_COLL_RING_SIZE, or dump more often"),
-                ("warning", "records_missing", self.tally["records_missing"], "collectives are announced, and not there: the "
-                 "file was cut or filtered"),
+                ("warning", "records_missing", self.tally["records_missing"], "collectives are announced but missing: the file "
+                 "was cut or filtered"),
                 ("warning", "truncated", int(self.is_cut), "the file ends within a line or within its compressed data"),
                 ("warning", "untested_version", int(self.tally["other_version"] > 0), f"written in format {self.version}; read "
-                 "as far as it is like format 4"),
+                 "as far as it matches format 4"),
                 ("info", "untimed", self.tally["untimed"], "collectives have no time; their duration_ns is NULL"),
-                ("info", "point_to_point", self.tally["point_to_point"], "sends and receives are not read: they have no "
-                 "counterpart of the same number"),
-                ("info", "rank_of_communicator", guessed, "the rank of the process is that in its largest communicator: the "
-                 "Inspector does not say which of them has all ranks; a sidecar or --rank-pattern says it"),
+                ("info", "point_to_point", self.tally["point_to_point"], "sends and receives are not read: their numbers "
+                 "match no counterpart"),
+                ("info", "rank_of_communicator", guessed, "the rank of the process is its rank in its largest communicator, as "
+                 "the Inspector does not say which communicator has all ranks; a sidecar or --rank-pattern does"),
                 ("info", "several_ranks", several, "processes have several ranks of one communicator (a GPU each); their "
                  "rank is NULL"),
         ):

@@ -15,7 +15,8 @@ class Asking(ABC):
     def view(self, name: str, **parameters: object) -> pa.Table:
         """Return a view, by its name or by what another tool calls it, as an Arrow table.
 
-        Raises UsageError for an unknown view or parameter.
+        Raises UsageError for an unknown view or parameter, for a filter on a run, rank, step, tool or family that the store does
+        not have, and for one on a name that the view does not have.
 
         Warns (BalanceWarning) where the view states books (`@balance`) that its rows do not keep.
         """

@@ -50,10 +50,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much of the GPU work is attributed: per process, the share of it that has a launching call, a range around
-        that call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the
-        sum of their durations, not busy time. Kernels that a tool hid inside a graph are not among them. Without ncu,
-        which records no calls.
+        """How much of the GPU work is attributed: per process, the share with a launching call, a range around that
+        call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of
+        their durations, not busy time. Kernels that a tool hid inside a graph are not included, nor is ncu, which
+        records no calls.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -121,10 +121,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no
-        part and why. What is not matched counts as communication everywhere, but does not show who waited for whom:
-        point-to-point calls, sends and receives that do not end together on all ranks, calls whose counterparts were
-        not captured or whose order is not certain. The row with rank NULL holds the kernels of processes of unknown
-        rank.
+        part and why. Unmatched kernels count as communication everywhere, but do not show which rank waited for
+        which: point-to-point calls, sends and receives that do not end together on all ranks, calls whose
+        counterparts were not captured or whose order is uncertain. The row with rank NULL holds the kernels of
+        processes of unknown rank.
 
         Columns:
             run: Run.
@@ -154,11 +154,11 @@ class Asking:
     ) -> pa.Table:
         """Each collective across its ranks: when each rank arrived, which was last, how long the others waited, how long
         the transfer took. A row is one collective on one rank of one execution. Only ranks with known numbers take
-        part; point-to-point calls (send, recv) are no collectives, but sends and receives that nothing names and that
-        end together on all ranks are: an all-to-all. collective_coverage says what could not be matched. Times of
-        different ranks are compared on the clock of the lowest rank (see rank_clock); ranks that name no two hosts
-        and whose clocks agree within the uncertainty share a clock. The last rank is named only where it came later
-        than the second last by more than the clocks can be wrong; else last_rank is NULL: cannot tell.
+        part. Point-to-point calls (send, recv) are not collectives, but unnamed sends and receives that end together
+        on all ranks count as an all-to-all. collective_coverage shows what could not be matched. Times of different
+        ranks are compared on the clock of the lowest rank (see rank_clock); ranks that name no two hosts and whose
+        clocks agree within the uncertainty share a clock. last_rank is known only if that rank came later than the
+        second last by more than the clocks' error; else it is NULL: cannot tell.
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -202,13 +202,12 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels
-        count, not the host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, waiting for
-        other ranks included; transfer is the part in which data moved: that of the fastest rank for the same call
-        (NULL where the calls of the ranks cannot be matched; _collective_matches says how). Both are sums over calls
-        that may overlap; *_union_ns are the unions that the plugin shows. Bandwidth is that of transfer_ns where
-        known, else of latency, over the calls whose bytes are known; bus bandwidth has the factors of nccl-tests: 2
-        (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather,
-        else 1.
+        count, not the host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, including
+        waits for other ranks. Transfer is the part in which data moved: the time of the fastest rank for the same
+        call (NULL where the calls of the ranks cannot be matched; _collective_matches says how). Both are sums over
+        calls that may overlap; *_union_ns are the unions that the plugin shows. Bandwidth uses transfer_ns where
+        known, else latency, over the calls of known bytes; bus bandwidth has the factors of nccl-tests: 2 (n - 1) / n
+        for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather, else 1.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -277,12 +276,12 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Each communicator's transfer times against those of its peers: which process group has a slow link. A row is
-        one communicator (process group) with one operation and payload. Transfer is collective_match's: from the
-        start of the last rank to the end, so it excludes waiting for late ranks, except for ranks that were not
+        """Each communicator's transfer times compared with those of its peers: which process group has a slow link. A
+        row is one communicator (process group) with one operation and payload. Transfer is collective_match's: from
+        the start of the last rank to the end, so it excludes waiting for late ranks, except for ranks that were not
         captured. Peers are the other communicators of the same execution, tool, operation, payload and size. A
-        communicator is slow where its median is at least 1.5 times that of its peers (the median of their medians),
-        and above it by more than the clocks can be wrong.
+        communicator is slow if its median is at least 1.5 times that of its peers (the median of their medians), and
+        above it by more than the clocks' error.
 
         Columns:
             run: Run.
@@ -363,10 +362,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Functions in the CPU samples, per process and thread: first those sampled most often while the GPU of the
-        process idled. What the host did instead of launching work. A row is a function, wherever it was called from.
-        Its samples are those in the function itself, its total those in the functions within it too; a function that
-        calls itself counts once.
+        """Functions in the CPU samples, per process and thread, those sampled most often while the GPU of the process
+        idled first: what the host did instead of launching work. A row is a function, wherever it was called from.
+        Its samples are those in the function itself; its total includes those in the functions that it called; a
+        function that calls itself counts once.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -395,10 +394,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Functions from the outermost to the innermost, per process and thread, with the samples of the CPU that nsys
-        took in each: all samples, and those while the GPU of the process idled. What `nsightlens export flamegraph
-        --weight cpu_samples` draws. All samples of a function from one place of the stack are one row; samples
-        without a stack have a row per thread.
+        """Functions from the outermost to the innermost, per process and thread, with nsys's CPU samples in each: all
+        samples, and those while the GPU of the process idled. `nsightlens export flamegraph --weight cpu_samples`
+        draws them. All samples of a function with the same callers are one row; samples without a stack have a row
+        per thread.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -431,15 +430,14 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The chain of work that determined how long a process took: what to shorten, and what would wait anyway. Walked
-        backwards from the last end, each time to what came last: work on the GPU began when the work before it in its
-        stream had ended (queue), when its call had launched it (launch), or when work in another stream had ended
-        that its launching thread had made it wait for (synchronisation); a call that waits for the GPU returned when
-        the last work that it awaits had ended; a thread went on with what it did before, or began when another
-        thread's operator had ended. The segments follow each other without gap or overlap, so that they sum to the
-        path. HTA's critical path, but in elapsed time: HTA gives time between operators the weight 0. ncu has no
-        timeline, so no rows. Within a step or range, the path goes from its start to the later of its end and the
-        last end of the work launched in it.
+        """The chain of work that determined how long a process took: what to shorten, and what would wait anyway. The
+        path is walked backwards from the last end, each time to the latest predecessor. GPU work starts after the
+        previous work in its stream (queue), after its launch (launch), or after work in another stream that the
+        launching thread made it wait for (synchronisation). A call that waits for the GPU returns after the last work
+        that it awaits. A thread continues what it did before, or starts after another thread's operator. The segments
+        follow each other without gap or overlap, so they sum to the path. HTA's critical path, but in elapsed time:
+        HTA gives time between operators the weight 0. ncu has no timeline, so no rows. Within a step or range, the
+        path goes from its start to the later of its end and the last end of the work launched in it.
 
         Parameters:
             which_step: Only this training step; NULL: the whole window.
@@ -749,12 +747,12 @@ class Asking:
         run are pooled. Calls wait for work in the same list, so totals are not wall time.
 
         Parameters:
-            with_calls: Whether API calls are in the list, and in what the shares are of.
+            with_calls: Whether the list and the shares include API calls.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: Profiler: nsys or kineto. Never add them up: they saw the same work.
-            time_pct: Share of the summed time of all that is in the list of this run and tool, to one decimal.
+            time_pct: Share of the summed time of this run and tool's list, to one decimal.
             total_ns: Sum of duration_ns.
             instances: Calls, kernels or memory operations.
             avg_ns: Mean duration, to one decimal.
@@ -809,8 +807,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """What was wrong, missing, dropped or guessed: the diagnostics by run, tool, severity and code, worst first. Two
-        of them follow from the kernels of a run: more than a tenth of their time in kernels whose names say nothing
-        (unclassified_time), and kernels that last longer than their stream allows (impossible_durations).
+        of them come from the kernels of a run: more than a tenth of their time is in kernels of unknown kind
+        (unclassified_time), or kernels last longer than their stream allows (impossible_durations).
 
         Columns:
             run: Run; NULL for files that belong to none.
@@ -834,13 +832,13 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The Distributed View of the TensorBoard plugin, per process and step: computation that nothing overlaps,
-        computation and communication at once, communication alone, and the rest; they sum to the step. Communication
-        is the union of the kernels that communicate and of the host side of communication operators, as in the plugin
-        (which links fewer kernels: step_breakdown has which). Without any kernel that computes the operators stand
-        for computation. Then the time in collective kernels that began in the step, split into data transfer (as long
-        as the fastest process needed for the same collective) and synchronising (waiting for the others); NULL where
-        the processes' collectives cannot be matched.
+        """The Distributed View of the TensorBoard plugin, per process and step: computation alone, computation
+        overlapped with communication, communication alone, and the rest; they sum to the step. Communication is the
+        union of communication kernels and of the host side of communication operators, as in the plugin (which links
+        fewer kernels: see step_breakdown). Without compute kernels, operators count as computation. Then the time in
+        collective kernels that began in the step, split into data transfer (as long as the fastest process needed for
+        the same collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot
+        be matched.
 
         Parameters:
             communication_pattern: Regex of the kernel names that communicate; NULL: family `collective`.
@@ -973,29 +971,29 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What deserves attention, and why: a row per process and rule that fires; in each run stragglers first, then
-        the largest share. Time is that of execution_summary: exclusive categories that sum to the steps (without
-        steps, to what was captured), so that each moment has one cause, and a GPU that is busy with copies is busy.
-        Rules, each with its limit as a share of that time: straggler (5 %): a rank that the others wait for in
-        collectives, by straggler; share of the time of all ranks; and what it does for longer than they do. slow_link
-        (2 %): a process group whose collectives take longer than those of its peers, by communicator_summary;
-        likewise. pipeline (10 %): the stages of pipelines wait for one another, by pipeline_bubbles; likewise.
-        communication (10 %): collectives that no other work hides, and host calls of NCCL or MPI while the GPU idles,
-        without what the rank waited for stragglers and in its pipeline. copies (10 %): copies that no kernel hides.
-        data_loader (5 %): the GPU idles while the host waits for input. api_call (10 %): the GPU idles during calls
-        of one function. tiny_kernels (10 %): it idles until the next launch, of a kernel shorter than the at most 0.1
-        ms from launch to launch. host (20 %): the GPU idles, and none of these explains it. Of kernels, at most their
-        time on the critical path to the last GPU work: fusion (15 %): elementwise, normalization and reduction
-        kernels that follow one another in a stream, without the longest of each chain. tensor_cores (10 %): products
-        and convolutions on CUDA cores, less what tensor cores of the GPU would take by the datasheet. headroom (5 %):
-        kernels below half of their roof, by headroom. Of the capture: warm_up (5 %): first steps of 1.5 times the
-        median or more, of at least four. clock (2 %): at least 80 % of a rank's kernels take longer than on the
-        median rank of three or more, or in the last third of its capture than in the first, by 5 % or more. profiler
-        (5 %): it held up threads (profiler_share), or steps take longer under it (profiler_overhead). capture: what
-        was lost, or ranks that are missing, so that shares and absences are not certain. memory, ddp_without_nccl and
-        data_parallel are the TensorBoard plugin's, from recommendations, which has its other rules as they are; they
-        and capture come last. A run in which no rule fires has one row, nothing. A process without GPU work on record
-        has none: whether its GPU was idle is not known.
+        """What deserves attention, and why: a row per process and rule that fires, in each run stragglers first, then
+        the largest share. Times are those of execution_summary: exclusive categories that sum to the steps (without
+        steps, to the capture), so each moment has one cause, and a GPU busy with copies is busy. Rules, each with its
+        limit as a share of that time: straggler (5 %): a rank that the others wait for in collectives (straggler), as
+        a share of the time of all ranks, and what it does longer than they do. slow_link (2 %): a process group whose
+        collectives take longer than those of its peers (communicator_summary); likewise. pipeline (10 %): pipeline
+        stages wait for one another (pipeline_bubbles); likewise. communication (10 %): collectives not hidden by
+        other work, and host calls of NCCL or MPI while the GPU idles, without waits for stragglers and pipeline
+        stages. copies (10 %): copies not hidden by kernels. data_loader (5 %): the GPU idles while the host waits for
+        input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): the GPU idles until
+        the launch of a kernel that is shorter than the time between launches (at most 0.1 ms). host (20 %): the GPU
+        idles, and no other rule explains it. Rules of kernels count at most their time on the critical path to the
+        last GPU work. fusion (15 %): elementwise, normalization and reduction kernels that follow one another in a
+        stream, without the longest of each chain. tensor_cores (10 %): products and convolutions on CUDA cores, less
+        the time that the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of their
+        roof, by headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at
+        least four. clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or
+        more, or in the last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up
+        threads (profiler_share), or steps take longer under it (profiler_overhead). capture: lost events or missing
+        ranks, which make shares and absences uncertain. memory, ddp_without_nccl and data_parallel are the
+        TensorBoard plugin's rules, from recommendations, which has its other rules unchanged; they and capture come
+        last. A run in which no rule fires has one row, nothing. A process without recorded GPU work has no row:
+        whether its GPU idled is unknown.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1007,13 +1005,14 @@ class Asking:
             window_index: Capture window of the process, as above.
             who: The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a
                 whole.
-            what: What was seen: the cause.
-            why: What it comes from, and what can be done.
+            what: What was seen.
+            why: The likely cause, and what can be done.
             total_ns: How long; NULL where the rule is not about time.
-            of_ns: Time that it is a share of: the steps or the capture of the process, or of all ranks.
+            of_ns: The whole for share_pct: the steps or the capture of the process, or of all ranks.
             share_pct: total_ns as a share of of_ns, to one decimal; for rules of the plugin their own figure.
             limit_pct: Share above which the rule fires.
-            confidence: high, medium or low: whether the time itself was seen, or what would become of it is guessed.
+            confidence: high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool
+                adds to it.
             against: What speaks against it.
             more: The command that shows more.
         """
@@ -1031,11 +1030,11 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Sequences of kernels and memory operations that operators launch again and again, most frequent first:
-        candidates for fusion or a CUDA graph. HTA's frequent kernel sequences. An occurrence is an operator (or NVTX
-        range) whose name contains range_text and that lies in no other such range of its thread; its sequence is what
-        was launched inside it on that thread, in order of start. The suffix that PyTorch's NVTX appends to a name (",
-        seq = 12") is cut off. An empty range_text takes the outermost ranges.
+        """Sequences of kernels and memory operations that operators launch repeatedly, most frequent first: candidates
+        for fusion or a CUDA graph. HTA's frequent kernel sequences. An occurrence is an operator (or NVTX range)
+        whose name contains range_text and that lies in no other such range of its thread; its sequence is what was
+        launched inside it on that thread, in order of start. The suffix that PyTorch's NVTX appends to a name (", seq
+        = 12") is cut off. An empty range_text takes the outermost ranges.
 
         Parameters:
             range_text: Text that the operator's name contains, such as 'aten::' or 'attention'; '' takes every
@@ -1103,12 +1102,12 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The GPU Summary of the TensorBoard plugin, per GPU of a process and capture window: what it is and how well it
-        was used between the first step's start and the last step's end, without steps over the whole capture of the
-        process. As in the plugin, utilization counts kernels (collectives too) and no memory operations: busy_pct is
-        the figure with them. Estimated SM efficiency sums the blocks per SM of what runs at once, at most 1, over all
-        time, idle included. Occupancy is the mean over kernel time within the steps. Tensor cores: the share of all
-        kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names ends
-        with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
+        was used from the first step's start to the last step's end, or without steps over the whole capture of the
+        process. As in the plugin, utilization counts kernels (also collectives) but not memory operations; busy_pct
+        includes them. Estimated SM efficiency sums the blocks per SM of concurrent kernels, at most 1, over all time,
+        including idle time. Occupancy is the mean over kernel time within the steps. Tensor cores have two shares: of
+        all kernel time, and of the time of kernels with a known operator, as in the plugin (whose table of names ends
+        with Ampere). Figures that the tool did not record are NULL. busy_time combines the processes of a GPU.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1212,11 +1211,11 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was
-        captured, in a trace of the capture (of its own, as SGLang and vLLM write them, or the same trace), set beside
-        the work of its replays, one by one. A row is a node of a graph; graphs are distinguished by the kinds and
-        names of their nodes. A capture fits where it made as many kernels, copies and sets in the same order. Several
-        may fit (captures for several batch sizes): columns on which they disagree are NULL. Work of graphs that no
+        """Which operator each kernel of a replayed CUDA graph came from. The calls recorded while the graph was captured
+        are paired with the work of its replays, one by one. They may be in a separate trace, as SGLang and vLLM write
+        it, or in the same one. A row is a node of a graph; graphs are distinguished by the kinds and names of their
+        nodes. A capture fits if it made the same number of kernels, copies and sets in the same order. Several may
+        fit (captures for several batch sizes): columns on which they disagree are NULL. Work of graphs that no
         capture fits has rows without an operator.
 
         Columns:
@@ -1250,17 +1249,17 @@ class Asking:
     ) -> pa.Table:
         """How much faster the GPU work could be: time minus time at its roof, per kernel, operator, module, family,
         phase or step. The roof of a launch is the longer of its operations at the GPU's peak for their precision and
-        its bytes at the bandwidth of its memory, by the datasheet. Work and bytes are what ncu counted of the same
-        kernel, grid and block, else what the shapes of its operator give (shape_work), carried from Kineto to nsys by
-        launch, else by configuration where all launches agree. A call whose kernels do its work together has a roof
-        as a whole: per operator, module, phase and step its kernels share it by their times. Of products,
-        convolutions and attention both must be known; of other kernels the bytes are enough. Collectives, memory
-        operations and graphs of unknown kernels have no roof here. max_gain_ns is what a faster kernel can shorten
-        the process by at most: the headroom of each launch as far as the launch is on the critical path
-        (critical_path). Times are those of the undisturbed tool: nsys, else Kineto; durations add up, also where
-        kernels run at once. Where no launch of a row has a known roof, its gain, headroom and time at the roof are
-        NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Rows: the largest gain first within each run and
-        tool, then the largest headroom; those that are unknown last.
+        its bytes at the bandwidth of its memory, by the datasheet. Work and bytes come from ncu's counters of the
+        same kernel, grid and block, else from the shapes of its operator (shape_work), carried from Kineto to nsys by
+        launch, else by configuration if all launches agree. If several kernels share the work of a call, the call has
+        a roof as a whole: per operator, module, phase and step its kernels share it by their times. Products,
+        convolutions and attention need both operations and bytes; for other kernels the bytes are enough.
+        Collectives, memory operations and graphs of unknown kernels have no roof here. max_gain_ns is the most by
+        which a faster kernel can shorten the process: the headroom of each launch, as far as the launch is on the
+        critical path (critical_path). Times come from the undisturbed tool: nsys, else Kineto; durations of
+        concurrent kernels add up. If no launch of a row has a known roof, its gain, headroom and time at the roof are
+        NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Within each run and tool, the largest gain comes
+        first, then the largest headroom, and unknown ones last.
 
         Parameters:
             by: kernel (key and launch configuration), key, family, op, module, phase or step.
@@ -1298,8 +1297,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Host functions that streams ran in order, per run: what comes after one in its stream waits until it returns.
-        How long GPUs idled for them is in idle_causes (cause host_function).
+        """Host functions that streams ran in order, per run: later work in the stream waits until the function returns.
+        idle_causes shows how long GPUs idled for them (cause host_function).
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1330,10 +1329,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Why streams (or GPUs, or processes) were idle, per capture window: HTA's idle time breakdown, exact to the ns.
-        A gap is host wait where the next work was launched only after the gap had begun (the CPU was late), kernel
-        wait where it was launched in time and the gap is short, other where it is long (waiting for events of other
-        streams, mostly), unlinked where the launching call was not recorded. A gap ends with the next work of the
-        stream, device or process; work that overlaps leaves no gap. ncu has no timeline, so no rows.
+        A gap is host wait if the next work was launched only after the gap began: the CPU was late. If it was
+        launched in time, a short gap is kernel wait and a long one is other (mostly waits for events of other
+        streams). A gap is unlinked if the launching call was not recorded. A gap ends with the next work of the
+        stream, device or process; overlapping work leaves no gap. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'stream', 'device' or 'process': whose gaps.
@@ -1372,16 +1371,17 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Why each GPU idled, by what the thread did that launched the work after each gap: a row per cause and
-        function. Each instant of a gap has one cause. While the stream of that work ran a function of the host
-        (cudaLaunchHostFunc, a host node of a CUDA graph): host_function, whatever the thread did, for the work could
-        not begin; before and after it, as in gaps of their own: Until that call began: synchronisation (its thread
-        waited for the GPU in a function), call (it was in another function of the API), cpu (in none). From then on:
-        launch (the call, and the way of the work to the GPU). Of work that had been launched before the gap began:
-        event (its stream had to wait for an event) or queue (the GPU's delay). unlinked: the launching call was not
-        recorded. A thread that waits for the GPU cannot keep it busy: began_in names the function in which it waited,
-        or copied, when the gap began, so that all rows with the same began_in are what that function costs.
-        off_cpu_ns is the part in which that thread ran on no CPU, by its scheduling: a thread that waits gives its
-        CPU away, unless it spins; one that should launch, and could not, was blocked or had to let others run.
+        function. Each instant of a gap has one cause. If the next work was launched after the gap began: until its
+        launching call began, synchronisation (the thread waited for the GPU in a function), call (it was in another
+        API function) or cpu (in none); from then on launch (the call, and the delay until the work starts). If the
+        work was launched before the gap began: event (its stream had to wait for an event) or queue (the GPU's
+        delay). unlinked: the launching call was not recorded. While the stream of that work ran a host function
+        (cudaLaunchHostFunc, a host node of a CUDA graph), the cause is host_function, whatever the thread did; the
+        time before and after it counts as separate gaps. A thread that waits for the GPU cannot keep it busy:
+        began_in names the function in which it waited, or copied, when the gap began, so all rows with the same
+        began_in are what that function costs. off_cpu_ns is the part in which the thread ran on no CPU. A waiting
+        thread gives up its CPU, unless it spins; a thread that should launch but was off the CPU was blocked or
+        preempted.
 
         Parameters:
             per: 'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
@@ -1561,8 +1561,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Kernels by the call that launched them, per process, thread and device: the rows of `nsys stats
-        cuda_kern_exec_sum`, plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that
-        were not recorded are missing, so the kernel totals can be below those of kernel_summary.
+        cuda_kern_exec_sum`, plus percentiles of the whole. kernel_launch_trace explains each time. Launches that were
+        not recorded are missing, so the kernel totals can be below those of kernel_summary.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1572,7 +1572,7 @@ class Asking:
             thread: OS thread id of the caller.
             device: Device ordinal within the process.
             instances: Kernels.
-            queued: Kernels that began after the call had ended; what the queue times are of.
+            queued: Kernels that began after the call had ended; the queue times are theirs.
             total_avg_ns: Mean of the whole: call, queue and kernel; to one decimal, as all means.
             total_median_ns: Median of the whole.
             total_min_ns: Shortest.
@@ -1637,10 +1637,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Kernels whose duration cannot be true: a stream runs one kernel after the other, and these still run when the
-        second kernel after them begins (kernels.overrun_ns). Some drivers end a kernel late, or never, where the GPU
+        """Kernels whose duration cannot be true: a stream runs one kernel after the other, but these still run when the
+        second kernel after them begins (kernels.overrun_ns). Some drivers record a late end, or none, if the GPU
         stalls (seen on AMD's MI355): sums of durations then count the time of other kernels twice. Busy time, steps
-        and shares end such a kernel where the next one begins; totals of kernels are shown both ways (clipped_ns). A
+        and shares end such a kernel where the next one begins; kernel totals are shown both ways (clipped_ns). A
         trace without such kernels has no row.
 
         Columns:
@@ -1777,11 +1777,11 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about
-        it, and how certain that is. Never add up the three durations: they come from different executions. What the
-        launch's own row says comes first; what it lacks comes from Kineto and ncu. Where the very launch is matched,
-        operator and shapes are Kineto's: NVTX ranges may show an outer operator. A launch that no other tool recorded
-        keeps its row. metrics repeats the counters of a configuration in each of its launches: leave the column out
-        for long runs.
+        it, and how certain that is. Never add up the three durations: they come from different executions. Values of
+        the launch's own row come first; missing ones come from Kineto and ncu. If the launch itself is matched,
+        operator and shapes are Kineto's, as NVTX ranges may show an outer operator. A launch that no other tool
+        recorded keeps its row. metrics repeats the counters of a configuration in each of its launches: leave the
+        column out for long runs.
 
         Columns:
             run: Run.
@@ -1840,11 +1840,10 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The cost of launches, per process: three rows, for the duration of the launch calls, the duration of the work
-        they launched, and the delay from the end of the call to the start of the work (0 where it began earlier).
-        HTA's launch statistics: calls longer than the cutoff, work shorter than its own call, long delays. A graph
-        launch is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline, so no
-        rows.
+        """The cost of launches, per process: three rows, for the duration of the launch calls, that of the work they
+        launched, and the delay from the end of the call to the start of the work (0 if it began earlier). HTA's
+        launch statistics: calls longer than the cutoff, work shorter than its own call, long delays. A graph launch
+        is one launch. Calls that launched nothing that was recorded are left out. ncu has no timeline, so no rows.
 
         Parameters:
             long_call_ns: A call longer than this, in ns, is an outlier.
@@ -1879,9 +1878,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much of what one tool recorded is known to another tool of the same run, by grade, and why the rest is not
-        matched. A row is one grade and reason for one pair of tools and rank; the launches and times of a tool, other
-        tool and rank sum to all of its launches. Grades and reasons as in tool_match.
+        """How much of one tool's launches could be matched with those of another tool in the same run, by grade, and why
+        the rest is unmatched. A row is one grade and reason for one pair of tools and rank; the launches and times of
+        a tool, other tool and rank sum to all of its launches. Grades and reasons as in tool_match.
 
         Columns:
             run: Run.
@@ -1977,8 +1976,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Memory by operator, per process and device: what each operator allocated and by how much it grew the memory.
-        Self counts the allocations and releases inside the operator and in none of the operators inside it, total
-        those too. A release counts for the operator in which it happened, which need not be the one that allocated.
+        Self counts the allocations and releases in the operator but not in its inner operators; total includes these.
+        A release counts for the operator in which it happened, which may not be the one that allocated.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2130,8 +2129,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Peak memory per process and device: the greatest total that the allocator recorded, when, and in which
-        operator; as a share of the device's memory where that is known. NULL where the trace holds no totals (before
+        """Peak memory per process and device: the highest total that the allocator recorded, when, and in which
+        operator, and its share of the device's memory where known. NULL where the trace holds no totals (before
         PyTorch 1.10).
 
         Columns:
@@ -2191,10 +2190,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU
-        of each nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too.
-        GPU time is a sum of kernel durations (concurrent ones count separately), backward kernels included: they
-        belong to the module whose forward operators they stem from; backward_total_ns and backward_self_ns are their
-        part. A call inside several modules counts for each of these names once.
+        of each nn.Module. Self excludes the modules inside a module; total includes them. GPU time is a sum of kernel
+        durations (concurrent ones count separately), including backward kernels, which belong to the module of their
+        forward operators; backward_total_ns and backward_self_ns are their part. A call inside several modules counts
+        once for each of these names.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2424,21 +2423,20 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which launches of a run are worth counting with ncu: one per kernel and configuration, up to a share of the
-        GPU time. A row is one start of the program under ncu: a filter that finds one kernel, how many launches that
-        it finds are passed over, and how many are measured. Per run the process of the lowest rank is planned for.
-        Collectives are left out: ncu replays a launch alone, and a collective waits for the others. The warm-up is
-        passed over: the first recorded step, or without steps the first fifth of the launches; a configuration that
-        comes in it only is measured there. Launches of one kernel that lie near each other are measured in one start
-        where that is cheaper than another start. An nsys capture is taken to begin with the program. A Kineto trace
-        begins later, so that as many launches are passed over as the steps before it had if they were like its own,
-        and a whole step of the kernel is measured. The same launches recur only if the program repeats the same work.
-        The estimate is rough, and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30
-        (detailed), 42 (full); a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a
-        start 30 s and the time until its last launch.
+        GPU time. A row is one start of the program under ncu: a filter that matches one kernel, the number of
+        matching launches to skip, and the number to measure. The plan is for the process of the lowest rank of each
+        run. Collectives are left out: ncu replays a launch alone, and a collective would wait for the others. The
+        warm-up is skipped: the first recorded step, or without steps the first fifth of the launches; a configuration
+        that occurs only there is measured there. Nearby launches of one kernel are measured in one start if that is
+        cheaper than two. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the plan
+        skips as many launches as the steps before it would have had if they were like its own, and measures a whole
+        step of the kernel. The same launches recur only if the program repeats the same work. The estimate is rough,
+        and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed), 42 (full); a pass
+        takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
+        last launch.
 
         Parameters:
-            cover: Share of the GPU time of what can be measured, in percent, that the chosen configurations have
-                together.
+            cover: Share of the measurable GPU time, in percent, that the chosen configurations cover together.
             which_run: Only this run.
             which_rank: The rank to plan for; NULL: the lowest.
             metric_set: Set of counters: minimal, basic, roofline, detailed or full.
@@ -2450,12 +2448,12 @@ class Asking:
             tool: Tool whose timeline is planned from: nsys or kineto.
             rank: Rank to measure; NULL where unknown.
             kernel: What ncu is to find: a base name, or regex:EXPRESSION found in the demangled name.
-            name_base: What that is compared with: function (base names) or demangled.
-            launch_skip: Launches that it finds and that are passed over.
+            name_base: What the filter is compared with: function (base names) or demangled.
+            launch_skip: Matching launches to skip.
             launch_count: Launches that are measured.
             configurations: Launch configurations that these stand for.
             total_ns: GPU time of these configurations in the run's process.
-            time_pct: Its share of the time of what can be measured, to one decimal.
+            time_pct: Its share of the measurable GPU time, to one decimal.
             passes: Passes per launch, estimated.
             estimated_s: Seconds that the start takes, estimated.
             fits: Whether it is within the budget.
@@ -2552,10 +2550,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Kernels by the NVTX ranges that they were launched in: the numbers of `nsys stats nvtx_kern_sum`, plus run and
-        rank. A kernel is in every range of the launching thread that its call lies within, the whole stack and
-        start/end ranges alike: the totals of ranges that contain each other count a kernel several times. Names of
-        ranges are without the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts. Kernels in no range
-        form a row without a name, as in nsys.
+        rank. A kernel counts for every range of the launching thread around its call, push/pop and start/end alike,
+        so totals of nested ranges count a kernel several times. Names of ranges are without the numbers (op_id, seq,
+        sizes) that PyTorch writes into NVTX texts. Kernels in no range form a row without a name, as in nsys.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2688,8 +2685,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator
-        with one stack of Python frames, per process. Self times add up; total times hold those of the operators
-        inside, which have rows of their own.
+        with one stack of Python frames, per process. Self times add up; total times include the operators inside,
+        which have rows of their own.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2759,13 +2756,13 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor
-        cores, by operator; with by_shapes by operator and input shapes. Total counts what an operator contains, self
-        what it did itself: GPU time is a sum of durations of kernels and memory operations (concurrent ones count
-        separately); host self time is without the operators inside and without calls of the CUDA or HIP API. Totals
-        of one name contain each other where an operator calls itself. Left out, as in the plugin:
-        DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL
-        where no GPU work of the process has a known operator. Eligible for tensor cores: by the plugin's list and
-        newer operators (attention, scaled products), because an operator inside is, or because it used them.
+        cores, by operator; with by_shapes by operator and input shapes. Total includes the operators inside an
+        operator; self excludes them. GPU time is a sum of durations of kernels and memory operations (concurrent ones
+        count separately); host self time also excludes CUDA or HIP API calls. If an operator calls itself, its total
+        counts the inner call twice. Left out, as in the plugin: DataParallel.forward,
+        DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if no GPU work of the
+        process has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
+        (attention, scaled products) include it, an operator inside it is eligible, or it used them.
 
         Parameters:
             by_shapes: Group by input shapes too.
@@ -2825,8 +2822,8 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Time that the profiler took from threads, and CUDA for loading, compiling and waiting for space, per run. It
-        has no row in api_calls; a call during which it occurred is longer by that much.
+        """Time that the profiler took from threads, and that CUDA took for loading, compiling and waiting for space, per
+        run. api_calls has no row for it; it lengthens the call during which it occurred.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2856,8 +2853,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Pipeline parallelism by stage: how long each stage sends to and waits for its neighbours while its GPU does
-        nothing else. A row is a process (and capture window) whose trace says that one of its process groups is a
-        pipeline; of several, the largest counts.
+        nothing else. A row is a process (and capture window) with a process group named as a pipeline in the trace;
+        of several, the largest counts.
 
         Columns:
             run: Run.
@@ -2926,12 +2923,12 @@ class Asking:
     ) -> pa.Table:
         """How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and which number
         to quote for which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against
-        nsys), launch_gap (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution
-        under a profiler against one under none, by the workload's own clock; rows only where rankNNNN.steps.json was
-        ingested), and held_up (what the tool recorded of its own: the time of all processes, against the part of it
-        in which the profiler held up none of their threads). Grade launch compares the very launches; grade
-        configuration the medians of each kernel key, grid and block over all ranks (ncu: only where these launches
-        take about the same time, so that it does not matter which of them ncu measured).
+        nsys), launch_gap (Kineto against nsys, between matched neighbours of a stream), step_time (an execution with
+        a profiler against one without, by the workload's own clock; only with rankNNNN.steps.json) and held_up
+        (overhead that the tool recorded itself: the time of all processes against its part in which the profiler held
+        up none of their threads). Grade launch compares the same launches; grade configuration compares medians of
+        each kernel key, grid and block over all ranks (with ncu only if these launches take about the same time, so
+        it does not matter which of them ncu measured).
 
         Columns:
             run: Run.
@@ -2963,9 +2960,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """How much of a capture is profiler overhead: the time in which it held up a thread of the process, and CUDA for
-        loading and compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead
-        has that, from two executions.
+        """How much of a capture is overhead: time in which the profiler held up a thread of the process, and CUDA's time
+        for loading and compiling. It excludes time that the profiler adds to calls and kernels themselves:
+        profiler_overhead has that, from two executions.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -2993,9 +2990,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """How many launches waited in each stream: HTA's queue length summary, and the mean over time, per capture
-        window. HTA's figures (point_*) weigh each change alike, however long it lasted. Rules of counting:
-        queue_length_series. A sweep over the launches and starts; how often and how long each length lasted is all
-        that the figures need.
+        window. HTA's figures (point_*) weigh each change equally, however long it lasted. queue_length_series has the
+        rules of counting.
 
         Parameters:
             full_length: Launches that fill the queue: from then on a launch call may block.
@@ -3035,9 +3031,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """How many launches wait in each stream over time: a row where the number changes, and it holds until the next
-        row. A launch call adds one when it begins; the start of the first work that it launched there takes one away,
-        so that a graph launch counts once. Below 0 where a tool saw work begin before its call. Work whose call was
-        not recorded is left out.
+        row. A launch call adds one when it begins; the start of the first work that it launched there subtracts one,
+        so a graph launch counts once. It falls below 0 where a tool saw work begin before its call. Work whose call
+        was not recorded is left out.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3067,10 +3063,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The pace of repeating ranges: each range, its number among those of its name in the process, and the time
-        since the last one began. With projected=true the same of their projections on the GPU, as
-        nvtx_gpu_projection_trace has them; ranges without GPU work are not there then. `only_name=step` shows one
-        name. Each process has its own count: the same number is the same iteration on every rank where all of them
-        run the same code.
+        since the last one began. projected=true uses their projections on the GPU instead, as in
+        nvtx_gpu_projection_trace, without ranges that have no GPU work. `only_name=step` shows one name. Each process
+        counts for itself: the same number is the same iteration on every rank if all ranks run the same code.
 
         Parameters:
             projected: Whether starts and durations are those of the projections on the GPU.
@@ -3104,8 +3099,8 @@ class Asking:
         """How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a
         run. A row is one family, operator or step under one tool; the largest possible gain comes first. Durations
         are compared, never start times, so clocks do not matter. A rank without the item does not count as zero:
-        ranks is how many have it. The time of communication includes waiting: the rank with most of it waited
-        longest, and is not the slow one (see straggler); communication_pct says how much of an item is communication.
+        ranks is the number that have it. Communication time includes waits: the rank with the most waited longest,
+        and is not the slow one (see straggler); communication_pct is the share of communication in an item.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3136,13 +3131,13 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """The offset of each rank's clock from the lowest rank's, fitted from the ends of matched collectives. All ranks
-        leave a collective together; so the difference of their ends is the difference of their clocks, whatever their
-        starts. Offset and drift are medians (Theil-Sen), so outliers do not matter; the uncertainty is two robust
-        standard deviations of the ends around the line and does not shrink with more calls, since ranks may leave in
-        a fixed order; for up to ten calls it reaches to the farthest end (for three of them, three times as far), and
-        it is never below the resolution of the times (1 µs in older PyTorch traces). Ranks that share no communicator
-        with the lowest rank are tied to it over others, and the uncertainties add up. A rank with fewer than three
-        matched calls has no row.
+        leave a collective together, so the difference of their ends is the difference of their clocks, whenever they
+        started. Offset and drift are medians (Theil-Sen), so outliers do not matter. The uncertainty is two robust
+        standard deviations of the ends around the line; it does not shrink with more calls, since ranks may leave in
+        a fixed order. For up to ten calls it covers the farthest end (for three of them, three times that distance),
+        and it is never below the resolution of the times (1 µs in older PyTorch traces). Ranks that share no
+        communicator with the lowest rank are linked to it through others, and the uncertainties add up. A rank with
+        fewer than three matched calls has no row.
 
         Columns:
             run: Run.
@@ -3176,12 +3171,12 @@ class Asking:
     ) -> pa.Table:
         """Per training step and rank: how late it came to the collectives, how long it waited, and how long the others
         waited for it. A row is one rank in one step of one execution; step is NULL for collectives outside of steps.
-        A late rank is named only where its lag is beyond the uncertainty of the clocks (see collective_match); the
-        row with rank NULL holds the collectives whose last rank is unknown. Waiting is the time between a rank's own
-        start and the last rank's start of the same call. It is counted once: for the rank that came last, or for
-        those that had held that one up, in the step in which they did. The wait_ns of all ranks exceeds
-        others_wait_ns by the waits without a known cause (the last rank is unknown, slow transfers or several ranks
-        at once delayed it, or it is undecided what did).
+        A rank counts as late only if its lag exceeds the uncertainty of the clocks (see collective_match); the row
+        with rank NULL holds the collectives whose last rank is unknown. A wait lasts from a rank's own start to the
+        last rank's start of the same call. It is charged once: to the rank that came last, or to the ranks that had
+        held it up, in the step in which they did. The wait_ns of all ranks exceeds others_wait_ns by the waits of
+        unknown cause (the last rank is unknown, slow transfers or several ranks at once delayed it, or the cause is
+        undecided).
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -3195,8 +3190,8 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
-                may have.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what was or may be
+                inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
             others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
@@ -3223,10 +3218,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which ranks of a large job are worth tracing, from the records that NCCL and PyTorch write on all of them. A
-        row is a process with such records, those worth tracing first: who never issued a collective that the others
-        wait in, the stragglers, and the rank on time that waited longest, to compare them with. All ranks leave a
-        collective together, so that the rank on which it took the shortest came last (_record_matches): no clock is
-        needed, and none is compared.
+        row is a process with such records, those worth tracing first: ranks that never issued a collective in which
+        the others wait, stragglers, and for comparison the punctual rank that waited longest. All ranks leave a
+        collective together, so the rank with the shortest time came last (_record_matches): no clocks are compared.
 
         Parameters:
             least_lag_ns: Lag in ns above which the last rank of a collective is named.
@@ -3243,7 +3237,7 @@ class Asking:
             verdict: missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot
                 tell.
             traced: Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
-            collectives: Its collectives of which another rank's time is known, too.
+            collectives: Its collectives that have a known time on another rank, too.
             unmatched: Its other records: of no known time, or of no other rank.
             times_last: Collectives in which the other ranks waited for it.
             caused_delay_ns: How much earlier these would have ended without it: its lags behind the second last.
@@ -3265,14 +3259,14 @@ class Asking:
     ) -> pa.Table:
         """The rules of the TensorBoard plugin and the expert rules of nsys, per process: a row per rule that fires, with
         its value and its limit. They do not look for causes (a GPU that copies counts as unused); findings does, and
-        summary shows those. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used
-        for less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses,
+        summary shows it. Time in the data loader above 5 % of the steps; in communication above 10 %; a GPU used for
+        less than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses,
         while operators that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on
-        several GPUs. Communication counts wherever its kernels are recognised, and tensor cores by newer names than
-        the plugin's: step_breakdown, gpu_summary. The rules of nsys are about the time from the first to the last GPU
-        work of the process: calls of asynchronous copies of pageable memory, of synchronous copies and of sets of
-        host memory (1 % each, summed over threads), synchronising calls while no work ran on the GPU (1 %), gaps of
-        500 ms or more, chunks of a 30th in which a GPU works less than half of the time (10 %).
+        several GPUs. More kernels count as communication, and more names as tensor cores, than in the plugin: see
+        step_breakdown, gpu_summary. The rules of nsys cover the time from the first to the last GPU work of the
+        process. Four fire at 1 % of it: calls for asynchronous copies of pageable memory, for synchronous copies and
+        for sets of host memory (summed over threads), and synchronising calls while no work ran on the GPU. Two more
+        are gaps of 500 ms or more, and chunks of a 30th in which a GPU works less than half of the time (10 %).
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3301,9 +3295,9 @@ class Asking:
     ) -> pa.Table:
         """The recordings of each run: which profiles belong to one execution under one tool. Runs are compared by their
         recordings; the steps of one recording do not show how executions vary. Profiles whose sidecars name an
-        execution belong to it. The others are distinguished by time: a profile that begins over a second after all
-        before it have ended, and of whose ranks one was there already (an unknown rank counts as one), is of another
-        execution. Unknown times distinguish nothing.
+        execution belong to it. The others are distinguished by time: a profile that begins more than a second after
+        all earlier ones ended, and repeats one of their ranks (an unknown rank counts as one), belongs to another
+        execution. Unknown times do not distinguish profiles.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3423,19 +3417,18 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """What changed between two runs of one workload: per kernel (or family, operator, module, phase, step), with its
-        uncertainty. Runs are judged by their recordings: an item's time in a recording is the mean over its steps, of
-        the mean over the ranks that have the step (a step in which it was not launched counts as 0). The step itself
-        (by=step) lasts as in step_breakdown, GPU work included. Runs without steps are cut into ten blocks of
-        consecutive launches each, and the mean duration of a launch is compared (unit says). Differences are of the
-        means over recordings, and the interval is that of Welch's test (of Student's, where a run has one recording).
-        An item is called slower or faster where the interval excludes 0, the change is beyond the threshold, and the
-        false-discovery rate over all items allows it; the step time is the one planned test and stands alone. No
-        change means that the whole interval lies within the threshold. All else is undecided, and so is every item
-        with one recording of each run: the steps of one recording are not replicates of its run. `needed` says how
-        many recordings would suffice. With one recording of each run, in_recordings says how far these two differ,
-        judged by their steps (five or more of each): true of the recordings, and of the runs only where runs vary
-        less than that. Times that belong to no operator, module or phase are the item NULL. Both runs are compared
-        under the same tool: nsys where both have it, else Kineto.
+        uncertainty. The verdict rests on recordings. An item's time in a recording is the mean over its steps of the
+        mean over the ranks that have the step (a step without a launch counts as 0). The step itself (by=step) lasts
+        as in step_breakdown, GPU work included. Runs without steps are cut into ten blocks of consecutive launches
+        each, and the mean durations of launches are compared (see unit). Differences are between means over
+        recordings; the interval is that of Welch's test (of Student's, if a run has one recording). An item is slower
+        or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate over all
+        items allows it; the step time is one planned test of its own. No change means that the whole interval lies
+        within the threshold. Everything else is undecided, as is every item with one recording of each run: the steps
+        of a recording are not replicates of its run. `needed` is the number of recordings that would suffice. With
+        one recording of each run, in_recordings compares these two by their steps (five or more of each): it holds
+        for the recordings, and for the runs only if runs vary less than that. Times outside any operator, module or
+        phase are the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
 
         Parameters:
             base: Baseline run; NULL: the first of the store's two runs.
@@ -3443,7 +3436,7 @@ class Asking:
             by: kernel (key and launch configuration), key, family, op, module, phase or step (the step time).
             fdr: False-discovery rate: the largest share of false positives among the changes named (by=step: none, 5
                 %).
-            threshold_pct: Smallest change of an item's own time that is named, in percent.
+            threshold_pct: Smallest change of an item's own time to report, in percent.
             skip_steps: Steps at the start of each recording that are left out (warm-up).
             time: Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
 
@@ -3494,10 +3487,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which launch of one run is which launch of another run of the same workload: the pairs that are certain, one
-        to one. For captures of different tools that lie in different runs (nsys in one, ncu in another), or of one
-        tool before and after a change. As in matches: the same kernel key, grid and block, registers and shared
-        memory where both have them, and a certain place in the order of launches. Runs that were ingested as one
-        (`ingest --run NAME`) have all of this in matches and in the views on it. Uncertain pairs are left out:
+        to one. Use it for captures of different tools in different runs (nsys in one, ncu in another), or of one tool
+        before and after a change. As in matches: the same kernel key, grid and block, registers and shared memory
+        where both have them, and a certain place in the order of launches. Captures ingested as one run (`ingest
+        --run NAME`) have all of this in matches and the views built on it. Uncertain pairs are left out:
         run_difference compares kinds of launches instead.
 
         Parameters:
@@ -3533,23 +3526,21 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Where the change of the step time between two runs comes from: exclusive time per item, which sums to the step
-        exactly. Each moment of a step belongs to one item, the first of: a kernel that computes (CUDA graphs whose
-        kernels are unknown after the known ones); a memory operation; a kernel that communicates; and where the GPU
-        idles, what the host did: a communication call, a call of the runtime, the data loader, an operator, nothing
-        that was recorded. So a collective that a kernel hides is not there. Of two concurrent items of one kind, the
-        one that began first has the time until it ends. A step is that of step_breakdown: from the end of the step
-        before it (the first: from its range's start) to the end of its range and of the GPU work that was launched in
-        it. The host's range alone would hold the GPU work of the step before. Times are the mean of a rank's steps in
-        a recording, of that the mean over its ranks, and of that the mean over the recordings: exact fractions,
-        rounded so that the items still sum to the rounded step (largest remainder). Ranks are those that both runs
-        have; where world sizes differ, or no rank is known, all processes of each run. A process that drives several
-        GPUs counts as one. Runs that lack steps are compared by share alone, which is not judged: base_ns and
-        other_ns are then time in the captured slices (from the first operator on, and after the GPU work that was
-        launched before it; the work itself is left out), and nothing is said of step time. Both runs are taken under
-        one tool: nsys where both have it, else Kineto; where there is none in common, they are refused. low_ns,
-        high_ns and verdict are those of run_difference: runs are judged by their recordings, and with one of each
-        nothing is said but how the two recordings differ (in_recordings: over the steps; no interval where the ranks'
-        numbers of steps differ).
+        exactly. Each moment of a step belongs to one item, the first of: a compute kernel (CUDA graphs of unknown
+        kernels come after known ones); a memory operation; a communication kernel; and if the GPU idles, the host's
+        activity: a communication call, a runtime call, the data loader, an operator, nothing recorded. Collectives
+        hidden by kernels therefore do not appear. Of two concurrent items of one kind, the earlier one has the time
+        until it ends. A step is that of step_breakdown: from the end of the previous step (the first: from its
+        range's start) to the end of its range and of the GPU work launched in it. The host range alone would include
+        GPU work of the previous step. Times are means over a rank's steps in a recording, then over its ranks, then
+        over the recordings: exact fractions, rounded so that the items still sum to the rounded step (largest
+        remainder). Ranks are those that both runs have; if world sizes differ, or no rank is known, all processes of
+        each run. A process that drives several GPUs counts as one. Runs without steps are compared by share only,
+        without a verdict: base_ns and other_ns are then time in the captured slices (from the first operator on, and
+        after the GPU work launched before it), not step times. Both runs are compared under one tool: nsys where both
+        have it, else Kineto; without a common tool, they are refused. low_ns, high_ns and verdict are those of
+        run_difference: they rest on recordings. With one recording of each run there is only in_recordings, which
+        compares the two over their steps (no interval if the ranks' step counts differ).
 
         Parameters:
             base: Baseline run; NULL: the first of the store's two runs.
@@ -3560,7 +3551,7 @@ class Asking:
             time: Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
             skip_steps: Steps at the start of each process of a recording that are left out (warm-up).
             fdr: False-discovery rate: the largest share of false positives among the changes named.
-            threshold_pct: Smallest change of an item's own time that is named, in percent.
+            threshold_pct: Smallest change of an item's own time to report, in percent.
 
         Columns:
             base_run: Run that is the measure.
@@ -3605,9 +3596,9 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Every step of an inference server: what it computed (prefill, decode or both), for how many requests and
-        tokens, and how long it took on the host and on the GPU. Steps are ranges that vLLM, SGLang and TensorRT-LLM
-        name so. GPU work belongs to the step that was open in its process when it was launched, on any thread; a step
-        inside another one is a part of that.
+        tokens, and how long it took on the host and on the GPU. Steps are ranges with the names that vLLM, SGLang and
+        TensorRT-LLM give them. GPU work belongs to the step that was open in its process when it was launched, on any
+        thread; a step inside another one is a part of that.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3675,11 +3666,11 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Work from shapes against ncu's counters: operations and bytes of each kernel and configuration that has both.
-        A row per configuration that ncu measured and whose operator has a formula in Kineto (or nsys). Of its
-        launches there, only those that certainly are ncu's (matches) count where there are any, else all of the same
-        kernel, grid and block in the run, which must agree. Operations: for products, convolutions and attention of
-        the precision that does most of them, else all. Ratios are the counted figure over the one from shapes. The
-        verdicts claim no more than names and numbers show.
+        A row per configuration that ncu measured and whose operator has a formula in Kineto (or nsys). If matches
+        identify ncu's launches among them, only these count, else all launches of the same kernel, grid and block in
+        the run, which must agree. For products, convolutions and attention, operations are those of the precision
+        with the most, else all. Ratios are the counted figure over the one from shapes. The verdicts claim no more
+        than names and numbers show.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3714,16 +3705,16 @@ class Asking:
     ) -> pa.Table:
         """Operations and minimum bytes of each kernel launch, from the shapes of its operator: for kernels without
         counters. Kineto with record_shapes, and nsys with PyTorch's emit_nvtx(record_shapes=True). Every launch of a
-        profile that recorded shapes has a row; where the work is not certain it is NULL, and `reason` says why.
-        Rules: Of products, convolutions and attention the innermost operator counts, so that linear, which calls
-        addmm, never counts twice; its work goes to the one kernel of that kind among all that it launched,
-        transposes, split-K sums and other helpers set aside. A backward convolution has two products of equal work:
-        each of two kernels has one. Every other operator counts where it launched exactly one kernel itself. A
-        multiply-add is 2 operations, as in torch.utils.flop_counter (backward grouped convolutions: without its
-        factor of groups; causal attention: only the pairs on and below the diagonal, about half of its count).
-        Convolutions count as the direct algorithm: Winograd and FFT kernels do fewer. minimal_bytes: every operand
-        once, the result once. Both are of the operator, not of what the kernel did: padding of tiles, split-K and
-        repeated reads make it more, caches make the traffic less.
+        profile that recorded shapes has a row; where the work is not certain it is NULL, and `reason` says why. Of
+        nested products, convolutions and attention the innermost operator counts, so linear, which calls addmm, never
+        counts twice. Its work goes to its one kernel of that kind; transposes, split-K sums and other helpers get
+        none. A backward convolution has two products of equal work: two kernels get one each. Every other operator
+        counts if it launched exactly one kernel itself. A multiply-add is 2 operations, as in
+        torch.utils.flop_counter (backward grouped convolutions: without its factor of groups; causal attention: only
+        the pairs on and below the diagonal, about half of its count). Convolutions count as the direct algorithm:
+        Winograd and FFT kernels do fewer. minimal_bytes: every operand once, the result once. Both describe the
+        operator, not what the kernel did: tile padding, split-K and repeated reads add to it, caches reduce the
+        traffic.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3761,8 +3752,8 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """GPU and host time by Python frame, per process: which functions launched the GPU work. A row is a function, a
-        module or a built-in, wherever it was called from. Self counts what it launched or took itself, total also
-        what the frames within it did; a function that calls itself counts once. Two more rows per process hold the
+        module or a built-in, wherever it was called from. Self counts what the frame launched or took itself; total
+        includes the frames within it. A function that calls itself counts once. Two more rows per process hold the
         GPU work that belongs to no frame. GPU time is a sum of durations of kernels and memory operations: concurrent
         ones count separately.
 
@@ -3800,9 +3791,9 @@ class Asking:
     ) -> pa.Table:
         """Python frames from the outermost to the innermost, per process and thread, with the time that each took on the
         host and the GPU time that it launched: what `nsightlens export flamegraph` draws. All calls of a function
-        from one place of the stack are one row. GPU time is a sum of durations of kernels and memory operations:
-        concurrent ones count separately. Two rows more per process hold the GPU work that belongs to no frame, so
-        that self times sum to all GPU work.
+        from the same stack are one row. GPU time is a sum of durations of kernels and memory operations: concurrent
+        ones count separately. Two more rows per process hold the GPU work that belongs to no frame, so self times sum
+        to all GPU work.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -3843,15 +3834,15 @@ class Asking:
     ) -> pa.Table:
         """Where each training step went: exclusive categories in the priority order of the TensorBoard plugin (Kernel,
         Memcpy, Memset, Communication, Runtime, DataLoader, CPU Exec, Other), exact to the ns; they sum to the step.
-        Time that several categories share counts for the first of them only. A step lasts from its range's start, or
+        Time shared by several categories counts only for the first of them. A step lasts from its range's start, or
         the end of the step before it, to the end of its range and of the GPU work launched in it. A process without
-        steps has one row: its whole capture (operators, API calls and GPU work). Three differences from the plugin:
-        that row, which it gives the span of the operators; kernels that communicate count as communication where
-        recognised (the plugin links them through External id to five nccl and gloo operators and counts all others as
-        Kernel: all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown); data-loader
-        ranges count whether operator or annotation (the plugin sees operators only). No step is dropped; the plugin
-        drops a last step whose GPU work is missing. Where the capture holds no GPU work of the process at all, or no
-        API call, those figures are NULL.
+        steps has one row: its whole capture (operators, API calls and GPU work). It differs from the plugin in four
+        points. That row spans only the operators there. Here all recognised communication kernels count as
+        communication; the plugin links them through External id to five nccl and gloo operators and counts all others
+        as Kernel (all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown). Data-
+        loader ranges count here whether operator or annotation; the plugin sees only operators. No step is dropped
+        here; the plugin drops a last step whose GPU work is missing. If the capture holds no GPU work of the process
+        at all, or no API call, those figures are NULL.
 
         Parameters:
             communication_pattern: Regex of the kernel names that communicate; NULL: family `collective`.
@@ -3966,10 +3957,10 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """Which rank the others wait for: per rank of an execution, in how many collectives, for how long, and a
-        verdict. The same figures as rank_skew, over the whole execution: each wait is counted once, for the rank that
-        caused it, or for nobody. A straggler is the rank whose caused_delay_ns is the largest, and every other rank
-        that has at least twice its even share of all delay; always beyond the uncertainty of the clocks. The row with
-        rank NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
+        verdict. The same figures as rank_skew, over the whole execution: each wait is charged once, to the rank that
+        caused it, or to none. The rank with the largest caused_delay_ns is a straggler, as is every other rank with
+        at least twice its even share of all delay, always beyond the uncertainty of the clocks. The row with rank
+        NULL counts the collectives whose last rank is unknown, with the uncertainty that hides it.
 
         Parameters:
             clock: 'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -3982,8 +3973,8 @@ class Asking:
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
-            caused_delay_ns: How much earlier these would have begun without it: its lags, less what it inherited or
-                may have.
+            caused_delay_ns: How much earlier these would have begun without it: its lags, less what was or may be
+                inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
             others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
@@ -4009,9 +4000,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Waits for the GPU by what each was for and by the call that waited, per run. The time of a wait is a part of
-        the time of its call. A stream_wait_event takes the host no longer than the call: it is the stream that waits,
-        and how long is not recorded.
+        """Waits for the GPU by what each was for and by the waiting call, per run. The time of a wait is part of the
+        time of its call. In a stream_wait_event the stream waits, not the host, and how long it waits is not
+        recorded.
 
         Columns:
             run: Run (one workload in one configuration).

@@ -112,7 +112,7 @@ def _why(error: Exception) -> str:
         return f"Another program has it open for writing: close it there, or copy the store ({said})"
     if "newer version" in said or "storage version" in said:
         return f"It was written by a newer DuckDB: update duckdb ({said})"
-    return f"It is damaged, or no DuckDB file: ingest the captures again into a new store ({said})"
+    return f"It is damaged, or not a DuckDB file: ingest the captures again into a new store ({said})"
 
 
 def keep_files_only(connection: duckdb.DuckDBPyConnection) -> None:

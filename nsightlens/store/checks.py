@@ -60,8 +60,8 @@ SELECT run, tool, arg_max(profile_id, time) AS profile_id, arg_max(path, time) A
     || string_agg(regexp_extract(path, '[^/]*$') || ' (' || strftime(make_timestamp(first_ns // 1000), '%Y-%m-%d %H:%M:%S')
         || ' UTC)', ', ' ORDER BY time) FILTER (time < 4)
     || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
-    || '. If they are not one job, ingest each from a folder of its own or with --run; if they are executions of one workload, '
-    || 'say so with sidecars (docs/formats.md)' AS message
+    || '. If they are starts of one workload, all is well: each start is a recording of the run (nsightlens show recordings). '
+    || 'If they are different workloads, ingest each with a --run NAME of its own' AS message
 FROM named GROUP BY run, tool
 """
 

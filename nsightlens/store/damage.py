@@ -31,7 +31,7 @@ def of_catalog(catalog: Path, error: Exception) -> str | None:
     said = str(error).splitlines()[0]
     if not _BROKEN_CATALOG.search(said):
         return None
-    return f"{catalog}: damaged, what it holds is not what was written ({said}). {_REMEDY}"
+    return f"{catalog}: damaged: its content is not what was written ({said}). {_REMEDY}"
 
 
 def of_part(store: Path, error: Exception) -> Path | None:
@@ -46,4 +46,4 @@ def of_part(store: Path, error: Exception) -> Path | None:
 
 def state_of(part: Path) -> str:
     """Return whether a part that is not whole is missing or damaged, in words."""
-    return "damaged (it was cut, or never reached the disk)" if part.exists() else "missing"
+    return "damaged (cut, or never fully written)" if part.exists() else "missing"

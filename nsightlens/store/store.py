@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -24,7 +25,7 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, kept_rows, part_files, remote, rules
+from nsightlens.store import answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
@@ -93,6 +94,7 @@ class Store(Asking):
         self._folder_of_views = views
         self.older_schema: int | None = None
         self._own = folder.load(views)
+        self._values: dict[str, list[Any]] = {}
         self._connect(_AT_FIRST)
         self._fence()
 
@@ -141,7 +143,7 @@ class Store(Asking):
         try:
             found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
         except duckdb.Error as exc:
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not a store of nsightlens",
+            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not an nsightlens store",
                              self.path) from exc
         version = found[0] if found else 0
         if version > SCHEMA_VERSION:
@@ -153,6 +155,12 @@ class Store(Asking):
     def views(self) -> dict[str, View]:
         """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
+
+    def values_of(self, column: str) -> list[Any]:
+        """Return the values that the store has of run, rank, step, tool, family or kernel (short names)."""
+        if column not in self._values:
+            self._values[column] = filter_values.values(self.sql, column)
+        return self._values[column]
 
     def kept(self, view: str) -> tuple[int, int, float] | None:
         """Return for how many profiles a view's rows at default parameters were computed at ingest, how many they are, and the
@@ -173,7 +181,10 @@ class Store(Asking):
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         began = time.monotonic()
+        filter_values.confirm_of(self, view, asked)
         table = self._answer(view, asked)
+        if not table.num_rows:
+            filter_values.confirm_in(self, view, given, parameters)
         _LOG.info("view %s %s: %d rows in %.3f s", view.name, asked or "", table.num_rows, time.monotonic() - began)
         self._check_books(view, asked, table)
         return table
@@ -205,11 +216,14 @@ class Store(Asking):
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
         if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
+            filter_values.confirm_of(self, view, asked)
             with Store(self.path, self._folder_of_views, _STREAMED) as other:
                 query, values = registry.query(view, asked, None)
                 found = other._stream(query, values)
                 first = next(found, None)
                 if first is not None:
+                    if not first.num_rows:
+                        filter_values.confirm_in(self, view, given, parameters)
                     yield first
                     yield from found
                     return
@@ -310,7 +324,7 @@ class Store(Asking):
             if self.older_schema is not None:
                 raise self._files_only() from exc
             if isinstance(exc, duckdb.OutOfMemoryException):
-                raise UsageError(f"this question takes more memory than there is here ({str(exc).partition(chr(10))[0]}). Ask "
+                raise UsageError(f"this query needs more memory than is available ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
 
@@ -320,7 +334,7 @@ class Store(Asking):
 
     def _lift_the_bound(self) -> None:
         """Let DuckDB take what it takes by itself: its settings are locked, so that takes another connection."""
-        _LOG.info("a question needs more than %s", _AT_FIRST)
+        _LOG.info("a query needs more than %s", _AT_FIRST)
         fenced = self._fenced
         self._connection.close()
         self._connect(None)
@@ -341,7 +355,7 @@ class Store(Asking):
         name = view.name
         if view.sql:
             return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
-        return (f"{name} is computed in Python, where SQL cannot ask for it: nsightlens show {name} --output {name}.parquet "
+        return (f"{name} is computed in Python, out of reach of SQL: nsightlens show {name} --output {name}.parquet "
                 f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
 
     def _broken_part(self, error: Exception) -> str | None:
@@ -350,7 +364,7 @@ class Store(Asking):
         if part is None:
             return None
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:
-            return f"{part}: gone, for the store was rewritten since it was opened. Open it again"
+            return f"{part}: gone, because the store was rewritten since it was opened. Open it again"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]

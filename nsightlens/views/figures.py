@@ -50,6 +50,20 @@ def number(count: int | None) -> str:
     return MISSING if count is None else f"{count:,}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return a count and what is counted: '1 step', '2,160 kernels', '2 processes'."""
+    return f"{count:,} {what if count == 1 else _plural(what)}"
+
+
+def counted_both(one: int, other: int, what: str) -> str:
+    """Return the counts of two sides: '3 and 1 recordings', '1 step each'."""
+    return f"1 {what} each" if one == other == 1 else f"{one:,} and {other:,} {_plural(what)}"
+
+
+def _plural(what: str) -> str:
+    return f"{what}es" if what.endswith("s") else f"{what}s"
+
+
 def spans(values: Iterable[str], most: int = 8) -> str:
     """Return numbers as people write them: '0', '0-7', '0, 2-5'."""
     found: list[list[int]] = []

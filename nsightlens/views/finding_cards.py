@@ -105,7 +105,7 @@ def _late(late: Sequence[Card], cause: Card | None) -> str:
 def _sentence(card: Card) -> str:
     amount = ", ".join(card.figures[:2] if card.row["total_ns"] is not None else ())
     if card.rule == "nothing":
-        return f"{card.what[0].upper()}{card.what[1:]}; outside of computing kernels: {amount}."
+        return f"{card.what[0].upper()}{card.what[1:]}; outside compute kernels: {amount}."
     parts = [card.who, card.what, amount]
     sentence = f"{': '.join(filter(None, parts))}."
     return f"{sentence[0].upper()}{sentence[1:]}"

@@ -7,6 +7,7 @@ from typing import Any
 from nsightlens.views.figures import MISSING, duration
 
 Row = dict[str, Any]
+ONE_MORE = "To add one, capture the run again: nsightlens ingest AGAIN --run NAME."
 
 
 def sentences(row: Row, threshold_pct: float) -> list[str]:
@@ -21,8 +22,8 @@ def sentences(row: Row, threshold_pct: float) -> list[str]:
 def _of_runs(row: Row, threshold_pct: float) -> str:
     """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
     if row["low_ns"] is None:
-        return ("undecided. One recording of each shows nothing of how the runs vary, so no change can be told from "
-                f"that, however large. It takes at least {row['needed']} recordings of each run.")
+        return ("undecided. One recording of each run does not show how the runs vary, so no change is certain, however large. "
+                f"It takes at least {row['needed']} recordings of each run. {ONE_MORE}")
     within = f"95 % interval {interval(row)}"
     if row["verdict"] != "undecided":
         bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
@@ -37,11 +38,11 @@ def _of_recordings(row: Row, threshold_pct: float) -> list[str]:
     if not alone(row):
         return []
     if row["recordings_low_ns"] is None:
-        return ["These two recordings: no interval, with fewer than five steps in one."]
-    said = {"longer": "the steps of the other are longer", "shorter": "the steps of the other are shorter"}.get(
+        return ["These two recordings: no interval, as one has fewer than five steps."]
+    said = {"longer": "the other's steps are longer", "shorter": "the other's steps are shorter"}.get(
         row["in_recordings"], f"no clear difference beyond {threshold_pct:g} %")
     return [f"These two recordings: {said}, 95 % interval {interval(row, 'recordings_')} over steps. Two recordings of one "
-            "setting can differ like that as well."]
+            "setting can differ as much."]
 
 
 def alone(row: Row) -> bool:

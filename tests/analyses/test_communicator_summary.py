@@ -1,4 +1,4 @@
-"""Process groups beside their peers: what makes one slow, and what does not."""
+"""Process groups compared with their peers: what makes one slow, and what does not."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ import pytest
 
 from nsightlens.analyses._finding import Process
 from nsightlens.analyses._group_rules import Groups, slow_links
-from nsightlens.analyses.collective_match import _SCHEMA
-from nsightlens.analyses.communicator_summary import _members, summary
+from nsightlens.analyses.communicator_summary import _members, beside_peers
 
 Row = dict[str, Any]
 
 
-def group(name: str, transfer: int | None, ranks: tuple[int, ...] = (0, 1), calls: int = 4, **given: Any) -> list[Row]:
-    """Return rows of collective_match: the calls of a process group, each of which takes `transfer` ns."""
-    usual = {"run": "r", "tool": "kineto", "group_name": name, "group_size": 2, "method": "name and number",
-             "lag_threshold_ns": 20, "collective": "allreduce", "message_bytes": 64, "transfer_ns": transfer, "ranks": len(ranks)}
-    return [usual | {"call_index": call, "rank": rank} | given for call in range(calls) for rank in ranks]
+def group(name: str, transfer: int | None, ranks: tuple[int, ...] = (0, 1), calls: int = 4, **given: Any) -> Row:
+    """Return a process group that is not compared yet: its calls take `transfer` ns."""
+    return {"run": "r", "tool": "kineto", "execution_id": None, "group_name": name, "group_size": 2, "method": "name and number",
+            "uncertainty_ns": 20, "collective": "allreduce", "message_bytes": 64, "transfer_ns": transfer, "ranks": len(ranks),
+            "members": _members(ranks), "calls": calls, "peers": 0, "peers_ns": None, "excess_ns": None,
+            "verdict": "cannot tell"} | given
 
 
-def verdicts(*groups: list[Row]) -> dict[str, tuple[Any, ...]]:
-    table = pa.Table.from_pylist([row for rows in groups for row in rows], schema=_SCHEMA)
+def verdicts(*groups: Row) -> dict[str, tuple[Any, ...]]:
     return {row["group_name"]: (row["verdict"], row["peers"], row["peers_ns"], row["excess_ns"])
-            for row in summary(table).to_pylist()}
+            for row in beside_peers([*groups])}
 
 
 @pytest.mark.parametrize(("transfer", "verdict"), [(1500, "slow"), (1499, "as its peers"), (400, "as its peers")])
@@ -38,8 +37,8 @@ def test_a_group_is_slow_from_one_and_a_half_times_its_peers(transfer: int, verd
 def test_what_is_said_of_groups_that_cannot_be_compared() -> None:
     usual = [group(name, 1000) for name in "bcd"]
     assert verdicts(group("a", 3000), group("b", 1000))["a"] == ("cannot tell", 1, None, None), "one peer"
-    assert verdicts(group("a", 3000, lag_threshold_ns=2000), *usual)["a"][0] == "as its peers", "the clocks may be as far off"
-    assert verdicts(group("a", 3000, lag_threshold_ns=None), *usual)["a"][0] == "cannot tell", "no clocks"
+    assert verdicts(group("a", 3000, uncertainty_ns=2000), *usual)["a"][0] == "as its peers", "the clocks may be as far off"
+    assert verdicts(group("a", 3000, uncertainty_ns=None), *usual)["a"][0] == "cannot tell", "no clocks"
     assert verdicts(group("a", None), *usual)["a"] == ("cannot tell", 0, None, None)
     for other in ({"message_bytes": 128}, {"collective": "broadcast"}, {"group_size": 4}, {"tool": "nsys"}, {"run": "s"}):
         assert verdicts(group("a", 3000, **other), *usual)["a"] == ("cannot tell", 0, None, None)
@@ -58,9 +57,8 @@ def test_a_group_may_wait_for_a_rank_that_was_not_captured() -> None:
 @pytest.mark.parametrize(("ranks", "said"), [((0, 1), "waits for 2 of its ranks"), ((0, 1, 2, 3), None)])
 def test_the_finding_counts_the_ranks_that_were_not_captured(ranks: tuple[int, ...], said: str | None) -> None:
     groups = [group("a", 3000, ranks, group_size=4), *(group(name, 1000, group_size=4) for name in "bcd")]
-    table = pa.Table.from_pylist([row for rows in groups for row in rows], schema=_SCHEMA)
     process = Process({"run": "r", "tool": "kineto"}, 20_000, {})
-    (found,) = slow_links(table, [process], Groups(lambda query, values: pa.table({"run": []})))
+    (found,) = slow_links(beside_peers(groups), [process], Groups(lambda query, values: pa.table({"run": []})))
     assert "takes 3.0 times as long as that of the 3 other groups of its size" in found["what"]
     assert ("not captured" in found["what"]) == (said is not None) and (said or "") in found["what"]
 
@@ -69,9 +67,8 @@ def test_the_finding_counts_the_ranks_that_were_not_captured(ranks: tuple[int, .
 def test_a_slow_group_that_costs_two_hundredths_of_the_run_is_no_finding(length: int, fires: bool) -> None:
     """Four calls of 3000 ns for 1000 cost two ranks 16,000 ns."""
     groups = [group("a", 3000), *(group(name, 1000) for name in "bcd")]
-    table = pa.Table.from_pylist([row for rows in groups for row in rows], schema=_SCHEMA)
     process = Process({"run": "r", "tool": "kineto"}, length, {})
-    found = list(slow_links(table, [process], Groups(lambda query, values: pa.table({"run": []}))))
+    found = list(slow_links(beside_peers(groups), [process], Groups(lambda query, values: pa.table({"run": []}))))
     assert [row["total_ns"] for row in found] == [16_000] * fires
 
 

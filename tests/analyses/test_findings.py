@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 import pytest
 
 import nsightlens as nl
@@ -14,6 +15,7 @@ from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.cli.findings_page import sentences
+from nsightlens.columns.arrays import MISSING
 from tests.captures import kineto
 from tests.catalogs import asking, catalog
 from tests.places import ROOT
@@ -84,7 +86,7 @@ def test_a_rule_fires_above_its_limit_and_not_on_it(rule: str, total: int, piece
 def test_what_the_gpus_work_hides_is_no_finding(hidden: Piece) -> None:
     (row,) = found(("compute", 0, 1000), hidden)
     assert (row["rule"], row["rank"], row["total_ns"], row["of_ns"], row["who"]) == ("nothing", None, 0, 1000, "all")
-    assert row["what"].startswith("nothing is worth doing")
+    assert row["what"].startswith("nothing stands out")
 
 
 def test_copies_that_keep_the_gpu_busy_are_no_wait_for_the_host() -> None:
@@ -98,7 +100,7 @@ def test_the_function_is_named_whose_calls_the_gpu_waits_for() -> None:
     """The call in another call is part of it; what lies beside a kernel is not waited for."""
     (row,) = found(("cudaMalloc", 0, 300), ("cuMemAlloc", 10, 290), ("compute", 250, 1000), ("cudaMalloc", 400, 500))
     assert (row["rule"], row["total_ns"]) == ("api_call", 250)
-    assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest of 0.3 µs)" and "reuse it" in row["why"]
+    assert row["what"] == "the GPU idles during cudaMalloc (2 calls, the longest 0.3 µs)" and "reuse it" in row["why"]
 
 
 def test_a_call_that_waits_for_the_gpu_says_for_what() -> None:
@@ -202,12 +204,21 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
 
 def test_a_late_rank_is_named_in_its_process_group() -> None:
     """Of two groups, rank 1 comes late to the one by itself, if not as often; of one group nothing needs to be said."""
-    rows = [{"run": "r", "tool": "nsys", "group_name": group, "rank": rank, "last_rank": last, "lag_ns": 90, "inherited_ns": had,
-             "undecided_ns": 10 * (group == "dp")}
-            for group, last, had in (("tp", 1, 70), ("tp", 1, 90), *3 * [("dp", 1, 75)], ("dp", None, None)) for rank in range(2)]
+    calls = [("tp", 1, 70), ("tp", 1, 90), *3 * [("dp", 1, 75)], ("dp", MISSING, MISSING)]
+
+    def compared(some: list[tuple[str, int, int]]) -> Any:
+        """Return calls whose last rank is late by 90: (group, last rank, what it inherited of that); in dp, 10 are undecided."""
+        groups = [*dict.fromkeys(group for group, *_ in some)]
+        last, had = (np.array([call[place] for call in some]) for place in (1, 2))
+        return SimpleNamespace(
+            execution=SimpleNamespace(run="r", tool="nsys", matched=[SimpleNamespace(group=group) for group in groups]),
+            arrivals=SimpleNamespace(lag=np.full(len(some), 90), is_named=last != MISSING), last_rank=last, inherited=had,
+            group=np.array([groups.index(group) for group, *_ in some]),
+            undecided=np.array([10 * (group == "dp") for group, *_ in some]))
+
     named = Groups(asking(catalog()))
-    assert _groups(pa.Table.from_pylist(rows), named) == {("r", "nsys", 1): ", 2 times in process group tp"}
-    assert _groups(pa.Table.from_pylist(rows[:4]), named) == {}
+    assert _groups([compared(calls)], named) == {("r", "nsys", 1): ", 2 times in process group tp"}
+    assert _groups([compared(calls[:2])], named) == {}
 
 
 def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
@@ -241,16 +252,33 @@ def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_dis
                            "less. Why.")
 
 
+def test_the_longest_range_in_which_no_work_ran_is_named() -> None:
+    """Time outside calls and operators has the name that the code gives it: MPI_Init is no communication."""
+    elsewhere = "the GPU idles while the host is busy elsewhere, mostly in code outside API calls and operators"
+    rows = tables([("compute", 600, 1000)])
+    assert [row["what"] for row in of(**rows)] == [elsewhere]
+    ranges = [("main", 0, 1000), ("solve", 500, 601), ("set up", 250, 499), ("MPI_Init", 0, 250), ("read", 300, 549),
+              ("short", 0, 119)]
+    for number, (name, start, end) in enumerate(ranges, 10):
+        rows["ranges"].append(WHERE | {"range_id": number, "kind": "nvtx_push_pop", "name": name, "thread": 1, "start_ns": start,
+                                       "domain": "MPI" if name == "MPI_Init" else None, "duration_ns": end - start})
+    (row,) = of(**rows)
+    assert (row["rule"], row["total_ns"]) == ("host", 600)
+    assert row["what"] == f"{elsewhere}; nothing ran on the GPU during MPI_Init (0.2 µs)"
+    rows["ranges"] = [row for row in rows["ranges"] if row["name"] not in ("set up", "MPI_Init", "read")]
+    assert [row["what"] for row in of(**rows)] == [elsewhere], "short ranges explain little, and in the others something ran"
+
+
 @pytest.mark.captures
 @pytest.mark.parametrize(("path", "rule", "rank", "total", "words"), [
     ("nsys/RajaATAli__SC23_Programming-Your-GPU-with-OpenMP_Tutorial__report3.sqlite", "copies", 0, 26_207_455_433, "pageable"),
     ("nsys/hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite", "api_call", 0, 240_447_988,
-     "cudaMalloc (76 calls, the longest of 234.3 ms"),
-    ("kineto/astra-sim__astra-sim__megatron-tp8", "straggler", 0, 1_533_247_000, "the last in 32 of 84"),
+     "cudaMalloc (76 calls, the longest 234.3 ms"),
+    ("kineto/astra-sim__astra-sim__megatron-tp8", "straggler", 0, 1_533_247_000, "it arrived last in 32 of 84"),
     ("kineto/pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz", "data_loader", None,
      355_559_041, "data loader"),
     ("kineto/facebookresearch__param__dlrm8", "straggler", 7, 35_552_000, "its host is late"),
-    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing is worth doing"),
+    ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing stands out"),
 ])
 def test_real_captures_name_their_cause(path: str, rule: str, rank: int | None, total: int | None, words: str,
                                         tmp_path: Path) -> None:

@@ -45,10 +45,10 @@ def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, 
 
 def test_a_gpu_without_peaks_and_a_slice_of_one_have_no_roof() -> None:
     assert roof(products(1, 1), None, True, no_peaks("Some GPU")).reason == (
-        "no datasheet peaks of Some GPU: assume_gpu with force_gpu=true takes those of another, by its name in gpu_peaks")
+        "no datasheet peaks of Some GPU: assume_gpu with force_gpu=true uses those of another GPU, by its name in gpu_peaks")
     assert no_peaks(None).startswith("the GPU is not named in the capture")
     assert roof(products(1, 1), Peak({"tensor_bf16": 1e12}, None), True).reason == (
-        "a slice of a GPU: the bandwidth that it has is unknown")
+        "a slice of a GPU: its bandwidth is unknown")
 
 
 SHAPES = ("[[1024, 1024], [1024, 1024]]", '["c10::BFloat16", "c10::BFloat16"]')

@@ -72,7 +72,7 @@ def test_kernels_that_follow_one_another_are_worth_fusing() -> None:
     row = rules(queued(("add", "elementwise", 100), ("norm", "normalization", 300), ("mul", "elementwise", 200),
                        ("mm", "gemm", 100), ("relu", "elementwise", 50), ("sum", "reduction", 60)))["fusion"]
     assert (row["total_ns"], row["of_ns"], row["confidence"]) == (350, 810, "low")
-    assert row["what"].startswith("3 kernels") and "most of all mul" in row["what"]
+    assert row["what"].startswith("3 memory-bound kernels") and "mostly mul" in row["what"]
 
 
 @pytest.mark.parametrize("kernels", [

@@ -8,7 +8,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens import analyses
-from nsightlens.analyses import Ask, collective_match
+from nsightlens.analyses import Ask, _executions, collective_match
 
 
 def test_an_open_store_is_asked_once_and_another_one_again(bundled_store: Path) -> None:
@@ -26,15 +26,20 @@ def test_an_open_store_is_asked_once_and_another_one_again(bundled_store: Path) 
 
 def test_views_of_collectives_match_them_once(bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matched = []
+    executions, compared = _executions._executions, collective_match._compared
 
-    def counted(ask: Ask) -> list[collective_match.Execution]:
-        matched.append(1)
-        return [collective_match._execution(*key, rows) for key, rows in
-                collective_match._by_execution(ask(collective_match._CALLS, []))]
+    def counted(ask: Ask) -> list[_executions.Execution]:
+        matched.append("matched")
+        return executions(ask)
 
-    monkeypatch.setattr(collective_match, "_executions", counted)
+    def also_counted(ask: Ask) -> list[collective_match.Compared]:
+        matched.append("compared")
+        return compared(ask)
+
+    monkeypatch.setattr(_executions, "_executions", counted)
+    monkeypatch.setattr(collective_match, "_compared", also_counted)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # nothing is kept from another test
     with nl.open(bundled_store) as store:
         for view in ("straggler", "collective_coverage", "communicator_summary", "rank_clock", "findings"):
             assert store.view(view).num_rows, view
-    assert matched == [1]
+    assert matched == ["compared", "matched"]

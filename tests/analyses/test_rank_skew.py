@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +19,10 @@ def kernel(rank: int, number: int, start: int, end: int, **given: object) -> Row
             "message_bytes": 64, "step": 1, **given}
 
 
-def of_ranks(kernels: list[Row], epochs: dict[int, int | None]) -> Ask:
-    profiles = [{"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "origin_epoch_ns": at} for rank, at in epochs.items()]
+def of_ranks(kernels: list[Row], epochs: dict[int, int | None], others: Sequence[Row] = ()) -> Ask:
+    """Return what answers for kernels of ranks whose files have these epochs, and for `others`, more rows of profiles."""
+    profiles = [*others, *({"run": "r", "tool": "kineto", "profile_id": f"p{rank}", "origin_epoch_ns": at}
+                           for rank, at in epochs.items())]
     connection = catalog(kernels=kernels, profiles=profiles)
     return asking(connection)
 

@@ -85,7 +85,7 @@ def test_other_operators_count_where_they_launched_one_kernel() -> None:
     rows = worked(calls, [(1, "add", "elementwise"), (2, "relu", "elementwise"), (2, "more", "elementwise")],
                   ranges={1: {"concrete_inputs": '["", "", "1"]'}})
     assert rows[0] == ("aten::add", 4, 48, None)
-    assert [row[3] for row in rows[1:]] == ["2 kernels do the work of one call together"] * 2
+    assert [row[3] for row in rows[1:]] == ["2 kernels share the work of one call"] * 2
 
 
 def test_a_copy_inside_a_product_is_not_its_work() -> None:

@@ -118,7 +118,7 @@ def test_the_late_rank_has_what_all_groups_wait_and_the_slow_link_nothing(shared
     assert abs(rows[JOB.late]["others_wait_ns"] - (12 * 6 * 250_000 + alone + later)) < 12 * 28 * 3_000
     assert sum(row["propagated_wait_ns"] for rank, row in rows.items() if rank != JOB.late) < 0.001 * later
     assert (first["rule"], first["rank"], first["total_ns"]) == ("straggler", JOB.late, rows[JOB.late]["others_wait_ns"])
-    assert "12 times in tensor group 3;" in first["what"] and "ms of the waiting in later collectives" in first["what"]
+    assert "12 times in tensor group 3;" in first["what"] and "ms of that wait is knock-on delay" in first["what"]
 
 
 def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> None:

@@ -23,6 +23,6 @@ def test_of_many_ranks_the_outliers_come_first(visit: Opened, tmp_path: Path) ->
     assert heat.locator("text").first.text_content() == f"rank {LATE}"
     assert heat.locator("rect[role=button], rect").count() >= SHOWN
     said = seen.page.locator("#ranks").inner_text()
-    assert f"the {SHOWN} ranks furthest from the median, {RANKS - SHOWN} more are alike" in said
+    assert f"the {SHOWN} ranks furthest from the median, {RANKS - SHOWN} others are left out" in said
     assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert visit(path, "tab=timeline").page.evaluate("nsightlensTimeline.processes.length") == SHOWN

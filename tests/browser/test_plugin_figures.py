@@ -36,7 +36,7 @@ FIGURES: dict[str, tuple[list[Click], str, list[str]]] = {
         "name", "tensor cores", "calls", "total", "max", "min", "blocks per sm"]),
     "kernels: by name and operator": ([("tab", "Kernels"), ("Group by", "operator")], "Kernels", ["name", "op", "calls"]),
     "memory: statistics": ([("tab", "Memory")], "Memory by operator", ["name", "calls", "self increase bytes"]),
-    "memory: events": ([("tab", "Memory")], "Allocations and releases there", ["name", "bytes", "allocated at", "released at"]),
+    "memory: events": ([("tab", "Memory")], "Allocations in this range", ["name", "bytes", "allocated at", "released at"]),
     "modules": ([("tab", "Modules")], "Modules", ["module", "calls"]),
     "distributed: computation and communication": ([("tab", "Ranks")], "Computation and communication of each step", [
         "rank", "step", "computation", "overlapping", "communication", "other", "synchronizing", "transfer"]),

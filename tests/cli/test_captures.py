@@ -77,7 +77,7 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
     timeline = kineto(tmp_path / "a run" / "trace.json")
     counters = ncu(tmp_path / "ncu.csv", {"gpu__time_duration.sum": ("ns", "9")})
     of_timeline, of_counters = (" ".join(run("summary", path).stderr.split()) for path in (timeline, counters))
-    assert f"More: first nsightlens ingest '{timeline}', as these commands ask a store; then nsightlens views" in of_timeline
+    assert f"More: first nsightlens ingest '{timeline}', as these commands need a store; then nsightlens views" in of_timeline
     assert f"More: first nsightlens ingest {counters}, as these" in of_counters
     of_both = (
         "show headroom",
@@ -97,5 +97,5 @@ def test_that_a_capture_is_cut_stands_before_the_verdict(tmp_path: Path, cut: bo
     if cut:
         trace.write_text(trace.read_text()[: trace.stat().st_size // 2])
     first = run("summary", trace).stdout.split("\nCaptured")[0]
-    assert bool(re.search(r"═+\nWarning: trace\.json is cut, and every figure lacks what is lost", first)) == cut
+    assert bool(re.search(r"═+\nWarning: trace\.json is cut short, and every figure lacks what was lost", first)) == cut
     assert json.loads(run("summary", trace, "-f", "json").stdout)["tables"]["profile_overview"][0]["truncated"] == cut

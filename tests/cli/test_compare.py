@@ -91,10 +91,10 @@ def test_who_waits_longest_is_not_called_slowest(tmp_path: Path) -> None:
     nl.ingest(DLRM, store=tmp_path / "store").close()
     page = compared(tmp_path / "store", 120).stdout
     _, _, balance = page.partition("Most imbalanced GPU time")
-    rows, said, _ = balance.partition("Communication, waiting included")
+    rows, said, _ = balance.partition("Communication, including waits")
     assert "slowest rank" in rows and "elementwise" in rows
     assert "collective" not in rows and "record_param_comms" not in rows
-    assert said and "1.746 ms to 11.34 ms, the most on rank 1. The rank that spends most time in it waits" in " ".join(
+    assert said and "1.746 ms to 11.34 ms, the most on rank 1. The rank with the most communication time waits" in " ".join(
         balance.split())
 
 
@@ -126,7 +126,7 @@ def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing
         exchange(tmp_path / "run" / f"{number}.json", number % 2, pid=70 + number)
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
-    assert "It is not known who was late: no collective could be matched across the ranks." in done.stdout
+    assert "Cannot tell who was late: no collective could be matched across the ranks." in done.stdout
     assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
     assert "24 communication kernels, 100.0 % of communication time, could not be matched." in done.stdout
 
@@ -161,6 +161,22 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     assert "Whether the runs differ is undecided: one recording of each" in done.stdout
 
 
+def test_one_recording_of_each_the_page_says_how_to_add_another(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    for number, run in enumerate(("before", "after")):
+        kineto(tmp_path / run / "rank0.json", [("gemm", 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=number)
+    kineto(tmp_path / "again" / "rank0.json", [("gemm", 60e6 + 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=2)
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=store, jobs=1).close()
+
+    def said() -> str:
+        done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(store)], env={"COLUMNS": "100"})
+        return " ".join(done.stdout.split())
+
+    assert f"To add one, capture the run again: nsightlens ingest --store {store} AGAIN --run NAME." in said()
+    nl.ingest(tmp_path / "again", store=store, run="before", jobs=1).close()
+    assert "2 and 1 recordings" in said() and "To add one" not in said()
+
+
 def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> None:
     for run, duration in (("be fore", 10.0), ("after", 12.0), ("third", 13.0)):
         launches = [(f"kernel_{i}", 1000.0 * (20 * k + i), duration) for k in range(40) for i in range(14)]
@@ -188,7 +204,7 @@ def test_two_runs_as_data(two: Path) -> None:
 
 def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two)], env={"COLUMNS": "100"})
-    assert "Shares of the captured time, by family" in done.stdout and "no step time" in " ".join(done.stdout.split())
+    assert "Shares of the captured time, by family" in done.stdout and "not step times" in " ".join(done.stdout.split())
     assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
     assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line
@@ -253,7 +269,7 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]
     change = tables["waterfall"][0]["change_ns"]
     assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
-    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 and 1 recordings, 7 and 7 steps" in page
+    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 recording each, 7 and 7 steps" in page
     assert tables["step"][0]["difference_ns"] == change
     ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
     assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks

@@ -161,7 +161,7 @@ def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None
     (run / "torch" / "broken.json").write_text("")
     found = list(fitness.capture_findings(run))
     assert [f.found for f in found if f.state == NOTE] == ["torch.profiler: 3 files, ranks 0-1, 3 of 5; missing: 2, 4"]
-    assert [f.found for f in found if f.state == BAD] == ["torch/broken.json: there is nothing in it"]
+    assert [f.found for f in found if f.state == BAD] == ["torch/broken.json: it is empty"]
 
 
 @pytest.mark.parametrize("columns", ["80", "100", "300", "20", ""])

@@ -90,6 +90,11 @@ def test_a_step_that_no_run_has_is_refused_however_it_is_asked_for(bundled_store
     assert done.returncode == 2 and "--step 77: the store has 0-4" in done.stderr
 
 
+def test_the_examples_of_help_filters_run(bundled_store: Path) -> None:
+    lines = [line for line in run("help", "filters").stdout.splitlines() if line.startswith("nsightlens ")]
+    assert lines and all(run(*line.split()[1:], "--store", bundled_store).returncode == 0 for line in lines)
+
+
 def test_of_several_steps_one_suffices(bundled_store: Path) -> None:
     done = run("show", "step_breakdown", "--step", "3-9", "--store", bundled_store, "-f", "csv")
     assert done.returncode == 0 and len(done.stdout.splitlines()) > 1

@@ -27,6 +27,16 @@ def test_quiet_leaves_data_and_errors(bundled_store: Path) -> None:
     assert "did you mean kernel_overruns" in run("--quiet", "show", "kernel_overrun", "--store", bundled_store).stderr
 
 
+@pytest.mark.parametrize("asked", [["show", "-q", "kernel_overruns"], ["-q", "show", "kernel_overruns", "--quiet"]])
+def test_options_of_the_command_line_may_stand_behind_the_command(
+    bundled_store: Path, tmp_path: Path, asked: list[str | Path],
+) -> None:
+    assert not run(*asked, "--store", bundled_store).stderr
+    assert "there is no view x" in run("show", "x", "-q", "--store", bundled_store).stderr
+    done = run("compare", "ranks", "-v", "--log-file", tmp_path / "log", "--store", bundled_store)
+    assert "view straggler" in done.stderr and "view straggler" in (tmp_path / "log").read_text()
+
+
 def test_a_quiet_ingest_names_what_is_refused(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "a.json")
     (tmp_path / "run" / "b.json").write_text("{")
@@ -115,4 +125,4 @@ def test_topics_fit_the_width(monkeypatch: pytest.MonkeyPatch, topic: str, width
     monkeypatch.setenv("COLUMNS", "160")
     assert text.split() == run("help", topic).stdout.split()
     if topic == "filters":
-        assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-3 --tool nsys" in examples
+        assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-1 --tool nsys" in examples

@@ -37,7 +37,7 @@ def test_open_shows_it_in_the_browser(bundled_store: Path, tmp_path: Path, monke
 
 def test_what_it_refuses(bundled_store: Path, tmp_path: Path) -> None:
     for arguments, said in ((["--run", "nope"], "no run nope"), (["--base", "simulated_resnet18_ddp"], "two runs"),
-                            ([tmp_path], "RUN_DIR or --store"), (["--max-mb", "0"], "max-mb")):
+                            ([tmp_path], "captures or --store"), (["--max-mb", "0"], "max-mb")):
         done = run("report", "--store", bundled_store, "-o", tmp_path / "r.html", *arguments)
         assert done.returncode == 2 and said in done.stderr, arguments
     assert not (tmp_path / "r.html").exists()

@@ -97,6 +97,13 @@ def test_how_a_name_was_understood_is_said(store: Path) -> None:
     assert "ncu profiled no kernel like 'zonk'" in refused(store, "--kernel", "zonk")
 
 
+@pytest.mark.parametrize("asked", [["zonk"], ["^zonk", "--regex"], ["zonk", "--time", "kineto"]])
+def test_a_kernel_that_is_not_there_is_a_usage_error_that_names_those_that_are(store: Path, asked: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"similar names: .*copy_kernel") as caught:
+        ask(store, "--kernel", *asked)
+    assert caught.value.subject == "kernel" and "copy_kernel" in caught.value.choices
+
+
 def test_longest_kernels_come_first_and_kernels_without_operations_have_a_share(tmp_path: Path) -> None:
     none = {name: (unit, "0" if "op_f" in name and "peak" not in name else value) for name, (unit, value) in COUNTERS.items()}
     for number, (name, us, counters) in enumerate((("a", "5.00", COUNTERS), ("b", "20.00", none), ("c", "10.00", COUNTERS))):
@@ -313,7 +320,7 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
     assert [float(row[name]) for name in ("duration_us", "p5_us", "p95_us", "gflop_per_s", "ncu_gflop_per_s")] == [
         TIMED, TIMED, TIMED, pytest.approx(5e6 / TIMED / 1e3), 500.0]
     assert row["roof_clock"] == "1 GHz, under ncu"
-    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is not known" in done.stderr
+    assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is unknown" in done.stderr
 
 
 def test_without_counters_the_shapes_are_offered(tmp_path: Path) -> None:

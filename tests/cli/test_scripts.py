@@ -76,6 +76,11 @@ def test_rows_have_the_versions_beside_them(bundled_store: Path, where: str) -> 
     assert found == {**VERSIONS, "rows": [{"a": 1, "b": [1, 2]}] * (2 if where == "TRUE" else 0)}
 
 
+def test_the_case_of_an_extension_does_not_matter(bundled_store: Path, tmp_path: Path) -> None:
+    assert run("show", "busy_time", "--store", bundled_store, "-o", tmp_path / "X.CSV").returncode == 0
+    assert (tmp_path / "X.CSV").read_text().startswith("run,tool,")
+
+
 @pytest.mark.parametrize(("asked", "told"), [
     (["show", "busy_time"], ".csv, .json, .parquet or .txt"), (["summary"], ".csv, .json, .parquet or .txt"),
     (["plot", "busy_time"], "there is no plot busy_time"), (["plot", "step_breakdown"], "use .png, .svg or .pdf"),

@@ -177,7 +177,7 @@ def test_captures_are_read_without_a_store_and_nothing_is_left_behind(
     done = CliRunner().invoke(command, [str(trace)], catch_exceptions=False, env={"COLUMNS": "100"})
     assert done.exit_code == 0 and "Top kernels · kineto" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"base", "temporary"} and not [*(tmp_path / "temporary").iterdir()]
-    with pytest.raises(UsageError, match="RUN_DIR or --store"):
+    with pytest.raises(UsageError, match="captures or --store"):
         ask(tmp_path / "store", str(trace))
 
 
@@ -213,3 +213,23 @@ def test_the_name_of_one_gpu_does_not_stand_for_unnamed_ones(tmp_path: Path) -> 
     second.write_text(json.dumps(trace | {"deviceProperties": []}))
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     assert re.search(r"NVIDIA A100, unknown\b", ask(tmp_path / "store", width=160).stdout)
+
+
+@pytest.mark.parametrize(("gpu", "cores"), [("AMD Instinct MI300X", "matrix cores"), ("NVIDIA A100", "tensor cores")])
+def test_cores_for_matrices_have_their_maker_s_name(tmp_path: Path, gpu: str, cores: str) -> None:
+    trace = kineto(tmp_path / "run" / "a.json")
+    trace.write_text(trace.read_text().replace("NVIDIA A100", gpu))
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
+    (line,) = [line for line in ask(tmp_path / "store", width=160).stdout.splitlines() if "  SM efficiency  " in line]
+    assert line.endswith(cores)
+
+
+def test_one_step_is_no_mean(tmp_path: Path) -> None:
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 77, "tid": 77, "ts": 900.0, "dur": 200.0}
+    trace = kineto(tmp_path / "run" / "a.json")
+    content = json.loads(trace.read_text())
+    content["traceEvents"].append(step)
+    trace.write_text(json.dumps(content))
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
+    page_ = ask(tmp_path / "store").stdout
+    assert "Where a step went · kineto, 1 step: " in page_ and "mean of 1" not in page_

@@ -35,7 +35,7 @@ def plain(shared: Shared) -> Path:
     (["memory_curve"], "no allocations were recorded: record with the PyTorch profiler and profile_memory=True"),
     (["roofline"], "roofline is empty: no counters were captured: record with ncu"),
     (["straggler"], "straggler is empty: only one rank is known"),
-    (["kernel_overruns"], "nothing in these captures is what it lists. Kernels whose duration cannot be true"),
+    (["kernel_overruns"], "these captures hold nothing that it lists. Kernels whose duration cannot be true"),
 ])
 def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
     done = run("show", *asked, "--store", plain)
@@ -44,7 +44,7 @@ def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
 
 @pytest.mark.parametrize(("view", "tables", "why"), [
     ("module_summary", {"frames": [{"run": "r", "tool": "kineto", "frame_id": 0, "name": "a.py(1): f"}]},
-     "the trace has Python stacks, but no modules: PyTorch of that version wrote none, or no nn.Module ran"),
+     "the trace has Python stacks, but no modules: that version of PyTorch wrote none, or no nn.Module ran"),
     ("mpi_call_summary", {"ranges": [{"run": "r", "tool": "nsys", "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send"}]},
      "calls of MPI were recorded as NVTX ranges: nsightlens show nvtx_summary"),
 ])
@@ -57,7 +57,8 @@ def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, 
 
 
 @pytest.mark.parametrize(("asked", "why"), [
-    (["cuda_gpu_trace", "only_name=nothing"], f"{RUN} has name Memcpy DtoH ("),
+    (["diagnostic_summary", "only_severity=error"], f"{RUN} has severity info, warning, not error"),
+    (["true_roofline", "only_work_source=shape"], f"{RUN} has work_source counters, shapes, not shape"),
     (["kernel_by_rank", "--family", "memory", "--tool", "ncu"], "no row with tool ncu, family memory together"),
     (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
 ])
@@ -66,13 +67,24 @@ def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why
     assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("asked", "why"), [
+    (["cuda_gpu_trace", "only_name=nothing"], "only_name nothing: cuda_gpu_trace has "),
+    (["top_kernels", "only_name=nothing", "--tool", "nsys"], "only_name nothing: top_kernels has "),
+    (["gpu_summary", "only_device=7"], "only_device 7: gpu_summary has 0"),
+    (["operator_summary", "only_name=aten::cudnn_convolutoin"], "operator_summary has aten::cudnn_convolution, "),
+])
+def test_a_name_that_is_nowhere_is_refused_and_the_closest_come_first(bundled_store: Path, asked: list[str], why: str) -> None:
+    done = run("show", *asked, "--store", bundled_store)
+    assert done.returncode == 2 and why in done.stderr and not done.stdout
+
+
 def test_of_long_and_many_values_enough_is_said(tmp_path: Path) -> None:
     kernels = [(f"void kernel_{number:02}<{'int, ' * 40}int>()", 1000.0 + 20 * number, 10.0) for number in range(14)]
     kineto(tmp_path / "base" / "trace.json", kernels)
     nl.ingest(tmp_path / "base", store=tmp_path / "store", jobs=1).close()
-    said = run("show", "top_kernels", "only_name=nomatch", "--store", tmp_path / "store").stderr
-    assert "kernel_00" in said and "kernel_09" in said and "kernel_10" not in said
-    assert " and 4 more, not nomatch" in said and len(said) < 10 * 64 + 60
+    done = run("show", "top_kernels", "only_name=kernel_12", "--store", tmp_path / "store")
+    assert done.returncode == 2 and "only_name kernel_12: top_kernels has void kernel_12<" in done.stderr
+    assert " and 4 more" in done.stderr and len(done.stderr) < 10 * 64 + 60
 
 
 def test_no_rows_were_asked_for(plain: Path) -> None:

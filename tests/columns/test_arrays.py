@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nsightlens.columns.arrays import MISSING, distinct, medians, numbered, split, sums
+from nsightlens.columns.arrays import MISSING, distinct, medians, narrow, numbered, split, sums, wide
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -21,6 +21,28 @@ def test_medians_are_those_of_python(seed: int) -> None:
         mine = [value for value in values[group == number].tolist() if value != MISSING]
         expected.append(round(statistics.median(mine)) if mine else MISSING)
     assert medians(values, group, 8).tolist() == expected
+
+
+@pytest.mark.parametrize("low", [-3, 2**62])
+def test_medians_of_many_values_are_those_of_python(low: int) -> None:
+    """An odd number of values in one group, even numbers in two, none in the last; a half goes to the even side."""
+    rng = np.random.default_rng(1)
+    values = low + rng.integers(0, 1_000_000, 8_001)
+    group = np.repeat(np.arange(3), [2_001, 3_000, 3_000])
+    values[4_999] = MISSING
+    expected = []
+    for number in range(3):
+        mine = sorted(value for value in values[group == number].tolist() if value != MISSING)
+        twice = mine[(len(mine) - 1) // 2] + mine[len(mine) // 2]
+        expected.append(twice // 2 + (twice % 2 and twice // 2 % 2))
+    assert medians(values, group, 4).tolist() == [*expected, MISSING]
+
+
+@pytest.mark.parametrize(("values", "bits"), [
+    ([0, -5, 2**31 - 1], 32), ([MISSING, 7], 32), ([2**31], 64), ([-(2**31)], 64), ([MISSING, -(2**31)], 64), ([], 32)])
+def test_narrow_integers_are_what_they_were(values: list[int], bits: int) -> None:
+    found = narrow(np.array(values, dtype=np.int64))
+    assert (found.dtype.itemsize * 8, wide(found).tolist()) == (bits, values)
 
 
 def test_values_have_numbers_and_null_has_none() -> None:

@@ -17,9 +17,9 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import collective_match
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import Int, Places
 from nsightlens.matching import collectives
-from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, Calls, Matched, fit
+from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, Calls, Kinds, Matched, fit
 from nsightlens.store.store import Store
 from tests.catalogs import catalog
 from tests.fixtures.simulated_run import FIXTURES, truth
@@ -62,15 +62,20 @@ def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
     def column(value: Callable[[Call], int]) -> Int:
         return np.array([value(call) for _, call in every], dtype=np.int64)
 
+    def of_kind(value: Callable[[Call], int]) -> Places:
+        return column(value).astype(np.int32)
+
+    kinds = Kinds(
+        rank=np.array([rank for rank, _ in every], dtype=np.int32),
+        token=of_kind(lambda call: tokens.setdefault(call.token, len(tokens))),
+        stream=of_kind(lambda call: streams.setdefault(call.stream, len(streams))),
+        group=of_kind(lambda call: -1 if call.group is None else groups.index(call.group)),
+        group_size=of_kind(lambda call: call.group_size or 0), resolution=of_kind(lambda call: call.resolution),
+        paired=column(lambda call: call.paired).astype(bool), takes_part=np.ones(len(every), dtype=bool))
     return Calls(
-        rank=np.array([rank for rank, _ in every], dtype=np.int64), start=column(lambda call: call.start),
-        end=column(lambda call: call.end), token=column(lambda call: tokens.setdefault(call.token, len(tokens))),
-        stream=column(lambda call: streams.setdefault(call.stream, len(streams))),
-        group=column(lambda call: -1 if call.group is None else groups.index(call.group)),
-        group_size=column(lambda call: call.group_size or 0),
+        kind=np.arange(len(every), dtype=np.int32), start=column(lambda call: call.start), end=column(lambda call: call.end),
         number=column(lambda call: -1 if call.number is None else call.number),
-        resolution=column(lambda call: call.resolution), paired=column(lambda call: call.paired).astype(bool),
-        is_possible=column(lambda call: call.is_possible).astype(bool), groups=groups)
+        is_possible=column(lambda call: call.is_possible).astype(bool), kinds=kinds, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def match(ranks: Mapping[int, Sequence[Call]]) -> list[Found]:
     for matched in collectives.match(made):
         together: list[dict[int, Call]] = [{} for _ in range(matched.calls)]
         for call, place in zip(matched.call.tolist(), matched.place.tolist(), strict=True):
-            together[call][int(made.rank[place])] = every[place]
+            together[call][int(made.kinds.rank[place])] = every[place]
         found.append(Found(matched.group, matched.method, list(matched.ranks), together))
     return found
 

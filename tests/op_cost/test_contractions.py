@@ -159,7 +159,7 @@ def test_a_backward_convolution_without_arguments_tells_what_each_gradient_costs
     shapes = json.dumps([*(list(dims) for dims in (BACKWARD[1], BACKWARD[0], BACKWARD[2])), [], []])
     found = work("aten::cudnn_convolution_backward", shapes, '["float", "float", "float", "Int", "GenericList"]', None)
     assert found.flop is None and [part.flop for part in found.parts] == [2 * RESULT * 3 * 49] * 2
-    assert found.reason == "which gradients were asked for was not recorded"
+    assert found.reason == "the gradients requested were not recorded"
 
 
 def test_a_backward_convolution_of_one_dimension() -> None:

@@ -149,7 +149,7 @@ def test_a_file_that_comes_back_is_read_again(tmp_path: Path, store: Path) -> No
 def test_the_command_line_says_which_run_keeps_its_rows(job: Path, store: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "nsightlens", "ingest", str(job), "--run", "after", "--store", str(store)],
                           capture_output=True, text=True, check=True)
-    assert "run before keeps its rows of 1 capture recorded over since (a.json)" in done.stderr
+    assert "run before keeps its rows of 1 capture overwritten since (a.json)" in done.stderr
 
 
 def test_refresh_reads_what_each_run_holds_and_keeps_the_rest(

@@ -152,7 +152,7 @@ def test_without_any_roof_there_is_no_picture() -> None:
     with pytest.raises(NsightlensError, match="no roof is known for any of these kernels: the report does not name its GPU"):
         draw(row(gpu=None, datasheet_gpu=None) | dict.fromkeys(ROOFS))
     figure = draw(row(0), row(1, gpu="Some GPU", datasheet_gpu=None) | dict.fromkeys(ROOFS))
-    assert len(figure.axes) == 1 and "1 points left out, of whose GPU no roof is known" in texts(figure)
+    assert len(figure.axes) == 1 and "1 points left out: no roof is known for their GPU" in texts(figure)
 
 
 def test_a_caution_stands_in_the_picture() -> None:
@@ -254,7 +254,7 @@ def test_rows_that_are_not_placed_are_counted_not_drawn() -> None:
 def test_nothing_to_place_says_why() -> None:
     with pytest.raises(NsightlensError, match="collect more"):
         draw(row(plottable=False, not_plottable_reason="collect more"))
-    with pytest.raises(NsightlensError, match="there are no rows"):
+    with pytest.raises(NsightlensError, match="there are no rows; where ncu counted nothing, true_roofline"):
         plots.roofline(pa.Table.from_pylist([row()]).slice(0, 0))
 
 
@@ -371,7 +371,7 @@ def test_a_true_roofline_says_what_its_marks_and_roofs_are() -> None:
     shown = texts(draw(true_row(), true_row(1, time_grade="configuration")))
     for words in ("over the median duration of the launches in nsys (bars: 5th to 95th percentile)",
                   "Small pale marks with an arrow: the same over the duration under ncu", "by grade: launch, configuration",
-                  "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is not known)",
+                  "Roofs of ncu's report at 1.10 GHz, the locked clock of ncu (the clock during the launches is unknown)",
                   "DRAM, dram__bytes"):
         assert words in shown.replace("\n", " ")
     assert "median" not in texts(draw(row()))

@@ -412,8 +412,9 @@ def test_a_post_processed_trace_without_markers_is_not_truncated(path: Path) -> 
     ('{"schema": "1.0.2-chakra.0.0.4", "pid": 1, "nodes": [{"id": 1}]}', "Chakra"),
     ('{"traceEvents": [{}, {"ph": "X", "args": {"BeginNs": "1"}}]}', "rocprof JSON"),
     ('{"rocprofiler-sdk-tool": [{"metadata": {}}]}', "rocprofv3"),
-    ('{"a": 1}', "no Kineto trace"), ("[1, 2, 3]", "no Kineto trace"), ("hello", "no Kineto trace"), ("{", "no Kineto trace"),
-    ("\x00\x05\x16\x07\x00", "AppleDouble"), ("(\udcb5/\udcfd", "compressed file"), ('{"traceEvents": {}}', "no Kineto trace"),
+    ('{"a": 1}', "not a Kineto trace"), ("[1, 2, 3]", "not a Kineto trace"), ("hello", "not a Kineto trace"),
+    ("{", "not a Kineto trace"),
+    ("\x00\x05\x16\x07\x00", "AppleDouble"), ("(\udcb5/\udcfd", "compressed file"), ('{"traceEvents": {}}', "not a Kineto trace"),
 ])
 def test_other_json_is_named(path: Path, content: str, what: str) -> None:
     with pytest.raises(UnknownFormatError, match=what) as refused:

@@ -148,7 +148,7 @@ def test_why_there_are_no_kernels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("returned", "kernels", "said"), [
     ([701, 701, 0], True, {"launches_failed": "2 of 3 launches failed: cudaLaunchKernel returned 701 (out of resources) 2 "}),
     ([209], False, {"launches_failed": "returned 209 (no kernel image for the device) 1", "no_kernels": "all launches failed"}),
-    ([12345, 0], False, {"launches_failed": "returned 12345 1 times", "no_kernels": "of 1 launches that succeeded none was"}),
+    ([12345, 0], False, {"launches_failed": "returned 12345 1 times", "no_kernels": "none of 1 successful launches was"}),
     ([None, 0], True, {}),
 ])
 def test_launches_that_failed(tmp_path: Path, returned: list[int | None], kernels: bool, said: dict[str, str]) -> None:

@@ -47,6 +47,10 @@ def test_filters_and_parameters_reach_what_is_streamed(bundled_store: Path) -> N
         assert found.num_rows > 100 and set(found["tool"].to_pylist()) == {"kineto"} and set(found["rank"].to_pylist()) == {1}
         with pytest.raises(UsageError, match="only_colour"):
             next(opened.batches("timeline_kernels", only_colour="red"))
+        with pytest.raises(UsageError, match="only_rank 77: the store has 0-1"):
+            next(opened.batches("cuda_gpu_trace", only_rank=77))
+        with pytest.raises(UsageError, match="only_name nothing: cuda_gpu_trace has"):
+            next(opened.batches("cuda_gpu_trace", only_name="nothing"))
 
 
 @pytest.mark.usefixtures("streaming")
@@ -60,7 +64,7 @@ def test_where_memory_is_too_little_all_rows_come_from_the_view(bundled_store: P
 
 
 @pytest.mark.usefixtures("streaming")
-@pytest.mark.parametrize("filters", [[], ["only_name=nothing"]])
+@pytest.mark.parametrize("filters", [[], ["--tool", "ncu"]])
 def test_a_stream_is_written_as_one_table(bundled_store: Path, tmp_path: Path, filters: list[str]) -> None:
     written = {}
     for form in ("csv", "json", "parquet"):

@@ -85,6 +85,6 @@ def test_no_progress_bar_stands_among_the_rows(store: Store, tmp_path: Path) -> 
 
 
 def test_a_question_that_takes_too_much_memory_says_so(store: Store) -> None:
-    with Store(store.path, memory="20MB") as small, pytest.raises(UsageError, match="more memory than there is here") as caught:
+    with Store(store.path, memory="20MB") as small, pytest.raises(UsageError, match="more memory than is available") as caught:
         small.sql("SELECT list(a ORDER BY a DESC) FROM range(20000000) AS t(a)")
     assert "Ask for less" in str(caught.value) and "\n" not in str(caught.value)

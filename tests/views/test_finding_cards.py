@@ -12,7 +12,7 @@ LATE: dict[str, Any] = {
     "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.", "more": "nsightlens compare ranks"}
 HOST = LATE | {"rule": "host", "what": "the GPU idles while the host is busy elsewhere", "why": "Work comes slowly.",
                "total_ns": 200_000_000, "of_ns": 600_000_000, "share_pct": 33.3}
-COPIES = LATE | {"rule": "copies", "rank": 0, "what": "copies that no kernel hides", "why": "Keep it there."}
+COPIES = LATE | {"rule": "copies", "rank": 0, "what": "copies not hidden by kernels", "why": "Keep it there."}
 
 
 def _verdict(*rows: dict[str, Any]) -> list[str]:
@@ -24,9 +24,9 @@ def test_one_late_rank() -> None:
 
 
 def test_how_long_the_others_wait_stands_before_the_cause() -> None:
-    late = LATE | {"what": "the other ranks wait for it: it is the last in 5 of 8; its host is late"}
+    late = LATE | {"what": "the other ranks wait for it: it arrived last in 5 of 8; its host is late"}
     assert _verdict(late) == [
-        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s of all ranks, 30.0 %; it is the last in 5 of 8; its host is "
+        "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s of all ranks, 30.0 %; it arrived last in 5 of 8; its host is "
         "late."]
 
 
@@ -36,7 +36,7 @@ def test_late_ranks_and_what_their_hosts_do() -> None:
     assert said == [
         "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.000 s of 5.000 s of all ranks, "
         "20.0 %; their hosts are late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
-        "Rank 0: copies that no kernel hides: 1.500 s of 5.000 s, 30.0 %."]
+        "Rank 0: copies not hidden by kernels: 1.500 s of 5.000 s, 30.0 %."]
 
 
 def test_a_host_of_other_ranks_is_not_their_cause() -> None:
@@ -54,11 +54,11 @@ def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
 
 
 def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
-    nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing is worth doing", "limit_pct": None, "share_pct": 1.0,
+    nothing = LATE | {"rule": "nothing", "rank": None, "what": "nothing stands out", "limit_pct": None, "share_pct": 1.0,
                       "total_ns": 4_000_000, "of_ns": 400_000_000}
     whole = nothing | {"who": "all ranks"}
-    assert _verdict(whole) == ["Nothing is worth doing; outside of computing kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
-    assert _verdict(nothing) == ["Nothing is worth doing; outside of computing kernels: 4.000 ms of 400.0 ms, 1.0 %."]
+    assert _verdict(whole) == ["Nothing stands out; outside compute kernels: 4.000 ms of 400.0 ms of all ranks, 1.0 %."]
+    assert _verdict(nothing) == ["Nothing stands out; outside compute kernels: 4.000 ms of 400.0 ms, 1.0 %."]
 
 
 def test_kernels_far_below_their_roof_are_cards_of_their_own() -> None:

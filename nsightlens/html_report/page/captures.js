@@ -9,8 +9,8 @@ async function dataTab(place) {
     place.append(el("h3", {}, "Left out of this file"), el("ul", {},
       FACTS.left_out.map((text) => el("li", {}, clean(text)))));
   }
-  for (const [name, title] of [["profile_overview", "Captures"], ["attribution_coverage", "How much is attributed"],
-    ["match_report", "What the tools know of each other"], ["diagnostic_summary", "Diagnostics"]]) {
+  for (const [name, title] of [["profile_overview", "Captures"], ["attribution_coverage", "How much was attributed"],
+    ["match_report", "Launches matched between the tools"], ["diagnostic_summary", "Diagnostics"]]) {
     if (!isThere(name)) continue;
     const table = await load(name);
     const rows = Array.from({ length: table.rows }, (_, row) => table.row(row)).filter((row) => !state.run
@@ -18,7 +18,7 @@ async function dataTab(place) {
     const columns = table.names.filter((column) => column !== "process_id" && rows.some((row) => row[column] !== null));
     place.append(new Grid({ name, title, rows, columns, command: commandOf(name), docs: FACTS.tables[name].docs }).element);
   }
-  place.append(el("h3", {}, "Ask the store yourself"), SNIPPETS.reduce((list, text) => {
+  place.append(el("h3", {}, "Query the store yourself"), SNIPPETS.reduce((list, text) => {
     list.append(el("li", {}, el("code", {}, `nsightlens sql "${text}"`)));
     return list;
   }, el("ul", {})));

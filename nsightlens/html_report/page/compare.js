@@ -11,7 +11,7 @@ async function compareTab(place) {
   for (const [name, title, first] of [["run_difference", "What changed",
     ["item", "verdict", "difference_ns", "low_ns", "high_ns", "change_pct", "base_ns", "other_ns"]],
     ["run_waterfall", "Where the step time went", ["item", "kind", "verdict", "base_ns", "other_ns", "difference_ns"]],
-    ["comparability", "What differs in how they were made", ["property", "base_value", "other_value", "same"]]]) {
+    ["comparability", "Differences in how they were recorded", ["property", "base_value", "other_value", "same"]]]) {
     if (isThere(name)) place.append(await gridOf(name, title, { first }) ?? "");
   }
 }

@@ -4,9 +4,9 @@ const HOST = [["memory_op_summary", "Copies and sets", ["kind", "direction", "so
   "operations", "total_ns", "total_bytes"]],
   ["cuda_api_summary", "API calls", ["name", "calls", "total_ns", "time_pct", "median_ns", "max_ns"]],
   ["synchronization_summary", "Waits for the GPU", ["name", "kind", "waits", "total_ns", "time_pct"]],
-  ["nvtx_gpu_projection", "Ranges, projected on the GPU", ["name", "kind"]],
+  ["nvtx_gpu_projection", "Ranges projected onto the GPU", ["name", "kind"]],
   ["nvtx_summary", "Ranges on the host", ["name", "kind"]],
-  ["os_call_summary", "Calls of the system's libraries", ["name"]]];
+  ["os_call_summary", "OS runtime calls", ["name"]]];
 
 async function hostTab(place) {
   for (const [name, title, first] of HOST) {

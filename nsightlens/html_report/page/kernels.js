@@ -17,7 +17,7 @@ async function kernelsTab(place) {
   const grid = await gridOf(asked, "Kernels", { first: first[asked] ?? ["name", "rank", "family", "instances", "total_ns",
     "time_pct", "median_ns"],
     sort: asked === "headroom" ? "-max_gain_ns" : "-total_ns", onRow: (row) => change({ kernel: row[label] }) });
-  place.append(grid ?? el("p", { class: "note" }, "No kernel is left by the filters."));
+  place.append(grid ?? el("p", { class: "note" }, "No kernel matches the filters."));
   if (state.kernel) place.append(await kernelDetail(state.kernel));
 }
 

@@ -56,7 +56,7 @@ function memoryCurve(rows, events) {
       svg("path", { d: line, fill: "none", stroke: FACTS.slices.gemm, "stroke-width": 1.4 }));
   drawn.addEventListener("pointerdown", (event) => brushFrom(event, drawn, brush, { x, low, high, left, width }));
   return [el("h3", {}, column === "net_bytes" ? "Memory over time, since the capture began" : "Allocated memory over time"),
-    el("p", { class: "note" }, "drag over a stretch to see its allocations; time since the first of them"), drawn,
+    el("p", { class: "note" }, "drag over a range to see its allocations; time since the first allocation"), drawn,
       tools(drawn, "memory", commandOf("memory_curve")),
     state.from ? button("Whole time", () => change({ from: "", to: "" })) : null,
       allocations(events, low, from, to)].filter(Boolean);
@@ -70,7 +70,7 @@ function allocations(events, low, from, to) {
     .map((row) => ({ ...row, allocated_at_ns: since(row.allocated_at_ns), released_at_ns: since(row.released_at_ns) }));
   if (!rows.length) return null;
   const columns = ["name", "bytes", "allocated_at_ns", "released_at_ns", "held_ns"];
-  return new Grid({ name: "memory_events", title: "Allocations and releases there", rows,
+  return new Grid({ name: "memory_events", title: "Allocations in this range", rows,
     columns: columns.filter((name) => rows.some((row) => row[name] !== null)), command: commandOf("memory_events"),
     docs: FACTS.tables.memory_events.docs, sort: "-bytes" }).element;
 }

@@ -17,9 +17,9 @@ async function ranksTab(place) {
   }
   const stragglers = await gridOf("straggler", "Who the others wait for", { sort: "-others_wait_ns",
     first: ["rank", "verdict", "others_wait_ns", "times_last", "collectives", "wait_ns", "caused_delay_ns"] });
-  const clocks = await gridOf("rank_clock", "How far each rank's clock is off",
+  const clocks = await gridOf("rank_clock", "Clock offset of each rank",
     { first: ["rank", "offset_ns", "uncertainty_ns"] });
-  const groups = await gridOf("communicator_summary", "Process groups beside their peers",
+  const groups = await gridOf("communicator_summary", "Process groups compared with their peers",
     { first: ["group_name", "members", "verdict", "collective", "message_bytes", "calls", "transfer_ns", "peers_ns",
       "excess_ns"] });
   const shares = await gridOf("distributed_overview", "Computation and communication of each step", { first: ["rank", "step",
@@ -55,7 +55,7 @@ function heatMap(rows, [table, column, text]) {
   const drawn = figure(`${text} by rank and step`, left + steps.length * each + 20, 30 + shown.length * 18, labels, cells);
   const left_out = ranks.length - shown.length;
   const note = `${rows[0].tool}; pale ${duration(low)}, dark ${duration(high)}, median ${duration(middle)}` +
-    (left_out ? `; the ${shown.length} ranks furthest from the median, ${left_out} more are alike` : "");
+    (left_out ? `; the ${shown.length} ranks furthest from the median, ${left_out} others are left out` : "");
   return [el("h3", {}, `${text[0].toUpperCase()}${text.slice(1)}, by rank and step`), el("p", { class: "note" }, note),
     el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": text }, drawn),
       tools(drawn, "ranks", commandOf(table))];

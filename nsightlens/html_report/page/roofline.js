@@ -18,7 +18,7 @@ async function rooflineTab(place) {
   const fits = (row) => row.level === level && (state.precision ? row.precision === state.precision : row.is_main || !hasMain);
   const rows = all.filter(fits);
   if (rows.length) place.append(...rooflineChart(rows, isTrue, name));
-  else place.append(el("p", { class: "note" }, "No kernel has a point there."));
+  else place.append(el("p", { class: "note" }, "No kernel has such a point."));
   const grid = await gridOf(name, "Kernels", { keep: fits, sort: "-duration_ns",
     first: ["name", "precision", "roof_pct", "datasheet_roof_pct", "duration_ns", "launches", "arithmetic_intensity",
       "achieved_flop_per_s"] });
@@ -44,7 +44,7 @@ function rooflineChart(rows, isTrue, name) {
     xAxis(x, decades(lowX / 3, highX * 4), 10, bottom, (value) => String(Number(value.toPrecision(2)))), lines, marks,
     words("operations per byte", (left + width) / 2, height - 8, { "text-anchor": "middle" }));
   const ncus = isTrue ? "; a thin line leads from ncu's own point" : "";
-  const note = `area: time of all launches; pointer or focus: figures${ncus}`;
+  const note = `area: time of all launches; point at or focus one for figures${ncus}`;
   const families = [...new Set(rows.map((row) => row.family ?? "other"))];
   return [el("p", { class: "note" }, note), ...roofNotes(rows), legend(FACTS.slices, families), drawn,
     tools(drawn, "roofline", commandOf(name))];

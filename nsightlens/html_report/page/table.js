@@ -40,7 +40,7 @@ class Grid {
     const numeric = new Set(this.columns.filter((name) => this.isNumeric(name)));
     this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row, numeric)));
     this.count.textContent = `${number(found.length)} of ${number(this.rows.length)} rows`;
-    this.more.textContent = `Show more of ${number(found.length - this.shown)} further rows`;
+    this.more.textContent = `Show more (${number(found.length - this.shown)} rows left)`;
     this.more.hidden = found.length <= this.shown;
   }
 

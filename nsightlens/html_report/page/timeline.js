@@ -9,7 +9,7 @@ async function timelineTab(place) {
   const offered = [...new Set(steps.map((step) => step.step))].sort((a, b) => a - b);
   const middle = steps.find((step) => step.role === "middle") ?? steps[0];
   if (!middle) {
-    place.append(el("p", { class: "note" }, "No step of the timeline is left by the filters."));
+    place.append(el("p", { class: "note" }, "No step of the timeline matches the filters."));
     return;
   }
   const wanted = offered.includes(Number(state.step)) ? Number(state.step) : middle.step;
@@ -77,7 +77,7 @@ function controls(offered, wanted, timeline, results, clock) {
     search("Find", state.find ?? "", (text) => { change({ find: text }); findSlices(text, timeline, results); }),
     button("−", () => timeline.zoom(1.5), { "aria-label": "Zoom out" }),
       button("+", () => timeline.zoom(0.6), { "aria-label": "Zoom in" }),
-    button("All of it", () => timeline.show(0, timeline.lanes.length)),
+    button("Show all", () => timeline.show(0, timeline.lanes.length)),
     el("span", { class: "note" }, "drag to move, Ctrl and wheel to zoom, a click on a rank opens its threads"));
 }
 
@@ -107,7 +107,7 @@ const isFound = (table, row, words) => ["name", "op"].map((name) => table.column
 
 function describe(place, chosen, timeline) {
   if (!chosen) {
-    place.replaceChildren(el("p", { class: "note" }, "Nothing is recorded there."));
+    place.replaceChildren(el("p", { class: "note" }, "Nothing was recorded there."));
     return;
   }
   const { table, row, process } = chosen;

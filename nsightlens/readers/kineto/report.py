@@ -105,7 +105,7 @@ class Trace:
         tally = self.tally
         if self.cut_at is not None:
             missing = "no event is missing" if self.closed or tally.ended else "the number of missing events is unknown"
-            yield diagnostic("warning", "truncated", f"The trace ends before its end; {missing}. If the original is complete, "
+            yield diagnostic("warning", "truncated", f"The trace is cut short; {missing}. If the original is complete, "
                                                      "copy it again.",
                              byte_offset=self.cut_at)
         for problem in self.problems:
@@ -119,29 +119,29 @@ class Trace:
             yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
         if tally.replaced.count:
-            yield diagnostic("warning", "text_replaced", "Bytes of the trace are no UTF-8: texts with them are stored with "
-                             "U+FFFD in their place, everything else as it is.", tally.replaced.count, tally.replaced.first)
+            yield diagnostic("warning", "text_replaced", "Bytes of the trace are not UTF-8: they are stored as U+FFFD, "
+                             "everything else as it is.", tally.replaced.count, tally.replaced.first)
 
     def _about_the_events(self) -> Iterator[Batch]:
         tally = self.tally
         if self._listed_devices().keys() != self.header.devices.keys():
-            yield diagnostic("info", "device_assumed", "The trace lists one device under another number than that of its events: "
-                             "it was taken for the device that they ran on.")
+            yield diagnostic("info", "device_assumed", "The trace lists its one device under another number than its events do: "
+                             "it was taken as the device of the events.")
         if not (tally.complete or tally.passed or tally.samples) and "[memory]" not in tally.marks and self.cut_at is None:
             yield diagnostic("warning", "no_events", "The trace has no events: the profiler ran, but recorded nothing.")
         if tally.impossible:
-            yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are left out (NULL); "
-                             "the events are kept.", tally.impossible)
+            yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are NULL; the events are "
+                             "kept.", tally.impossible)
         if tally.untimed:
-            yield diagnostic("warning", "missing_time", "Events without a readable start or duration have NULL there.",
+            yield diagnostic("warning", "missing_time", "Unreadable starts and durations of events are NULL.",
                              tally.untimed)
         if tally.odd_stacks:
-            yield diagnostic("warning", "odd_stacks", "Stacks of operators are left out that have no frame, or more than "
+            yield diagnostic("warning", "odd_stacks", "Operator stacks are left out that have no frame, or more than "
                              f"{categories.MOST_FRAMES:,} frames or {categories.LONGEST_STACK:,} characters.", tally.odd_stacks)
         if len(tally.pids) > 1 and tally.gpu_rows:
             yield diagnostic("warning", "several_processes", "The trace holds several processes, and its GPU work does not name "
-                             "its process: it is assigned to the one that calls the GPU API first. Where several processes have "
-                             "calls with its correlation id, its call and operator are unknown.", len(tally.pids))
+                             "its process: the work is assigned to the process that calls the GPU API first. If several "
+                             "processes have calls with its correlation id, its call and operator are unknown.", len(tally.pids))
         if tally.shared_devices:
             yield diagnostic("warning", "shared_devices", "Kernels on one device ordinal have several process ids: the trace "
                              "seems to be merged from several processes, whose devices count as one here. Ingest the original "
@@ -149,7 +149,7 @@ class Trace:
         unknown = Counter({cat: count for cat, count in tally.unstored.items() if cat not in categories.IDLE_CATEGORIES})
         if unknown and not tally.gpu_rows:
             yield diagnostic("warning", "no_gpu_work", "The trace has no GPU work in known categories. If these events "
-                             f"are accelerator work, they are in no table and no sum: {_listed(unknown)}.",
+                             f"are accelerator work, no table or sum includes them: {_listed(unknown)}.",
                              unknown.total())
         if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
             yield diagnostic("info", "no_epoch", "The trace has no epoch time: its times are relative only.")

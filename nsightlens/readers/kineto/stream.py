@@ -180,17 +180,17 @@ class Source:
                 self._truncated()
                 return
             if data[:8] != member.trailer():
-                message = "the checksum of the gzip data does not fit the content: the file was damaged; all of it was kept"
+                message = "the gzip checksum does not match the content: the file is damaged; all of it was kept"
                 self.problems.append(Problem("checksum_mismatch", message))
             data = data[8:].lstrip(b"\0") or _more(self.file, _COMPRESSED).lstrip(b"\0")
             if not data:
                 return
             if not data.startswith(GZIP):
-                self.problems.append(Problem("trailing_bytes", "bytes behind the gzip data were not read"))
+                self.problems.append(Problem("trailing_bytes", "bytes after the gzip data were not read"))
                 return
 
     def _truncated(self) -> None:
-        message = "the gzip data ends before its end (the copy or upload was stopped); what is there is kept"
+        message = "the gzip data is cut short (the copy or upload was stopped); what is there is kept"
         self.problems.append(Problem("truncated", message))
 
     @staticmethod

@@ -30,21 +30,21 @@ _CHROME = re.compile(rb'"traceEvents"\s*:\s*\[|\A\s*\[\s*\{')
 def refusal(path: Path, head: bytes) -> ReadError:
     """Return why a file whose (decompressed) content begins with `head` cannot be read as a Kineto trace."""
     if not head.strip():
-        return ReadError(path, "there is nothing in it", "Record or copy it again", "empty_file")
+        return ReadError(path, "it is empty", "Record or copy it again", "empty_file")
     for pattern, what, to_do in _KINDS:
         if pattern.search(head, 0, _HEAD_BYTES):
             return UnknownFormatError(path, what, to_do)
     if _CHROME.search(head):
         what = "another program's Chrome trace: none of its events has a category or key of the PyTorch profiler"
         return UnknownFormatError(path, what, "Leave it out, or export the trace with torch.profiler's export_chrome_trace")
-    what = "no Kineto trace: there is no list of traceEvents in it"
+    what = "not a Kineto trace: it has no list of traceEvents"
     return UnknownFormatError(path, what, "Leave it out, or export the trace with torch.profiler's export_chrome_trace")
 
 
 def merged(path: Path, labels: set[str]) -> ReadError:
     """Return why a trace whose processes bear these labels cannot be read: ids and devices mean something in one process."""
     named = " and ".join(repr(label[:40]) for label in sorted(labels))
-    what = f"trace of several processes, merged by another program: it labels their ids, with {named} among others"
+    what = f"trace of several processes, merged by another program, which labels their ids: {named} among others"
     return UnknownFormatError(path, what, "Read the traces that it was merged from, one of each process")
 
 

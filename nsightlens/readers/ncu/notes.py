@@ -12,28 +12,28 @@ CODES: dict[str, tuple[str, str]] = {
         "info", "launches found in several files of one report: each becomes one row with the metrics of all files ({detail})",
     ),
     "pages_beside_report": (
-        "info", "launches of CSV pages that the report beside them holds: the values are those of the report, which are exact "
+        "info", "launches of CSV pages that the report beside them also holds: the report's values are used, which are exact "
         "({detail})",
     ),
     "pages_beyond_report": (
-        "warning", "launches of CSV pages that the report beside them does not hold: they are kept as the pages print them",
+        "warning", "launches of CSV pages that the report beside them lacks: they are kept as printed",
     ),
     "report_damaged": (
         "warning", "the report is cut or damaged: {detail}; launches before that are read",
     ),
     "launch_damaged": ("warning", "launches of the report that are damaged and cannot be read: {detail}"),
     "launch_inconsistent": (
-        "warning", "launches whose configuration is not what their counters say: the report may be damaged ({detail})",
+        "warning", "launches whose configuration contradicts their counters: the report may be damaged ({detail})",
     ),
     "session_damaged": ("info", "damaged parts of the session: version, settings or process may be missing ({detail})"),
-    "metric_unnamed": ("warning", "metric values whose names the report does not hold; dropped"),
-    "untested_version": ("info", "the report is of a version that was never tested ({detail}); it is read as the ones before it"),
+    "metric_unnamed": ("warning", "metric values whose names the report lacks; dropped"),
+    "untested_version": ("info", "the report has an untested version ({detail}); it is read like earlier ones"),
     "range_results": (
         "warning", "results of ranges, which are not read. `--replay-mode kernel` or `application` measures launches",
     ),
     "settings_by_default": (
         "info", "launches for which ncu's command line does not state all of --clock-control, --cache-control and --replay-mode: "
-        "what it leaves out is taken to be ncu's default (base, all, kernel), but a configuration file may have said otherwise",
+        "ncu's defaults are assumed (base, all, kernel), but a configuration file may have changed them",
     ),
     "page_unreadable": ("error", "files of this report that could not be read; the others were: {detail}"),
     "metric_conflict": (
@@ -45,26 +45,25 @@ CODES: dict[str, tuple[str, str]] = {
         "kept in unmapped_metrics ({detail})",
     ),
     "label_unmapped": (
-        "info", "rows of the details page whose label maps to no raw metric with certainty; kept in unmapped_metrics "
+        "info", "rows of the details page whose label maps to no certain raw metric; kept in unmapped_metrics "
         "({detail}). `--page raw` or `--print-metric-name name` prints raw names",
     ),
     "metric_not_available": (
-        "info", "cells that are n/a or empty: metrics that this GPU or this ncu does not have, or that were not collected; NULL",
+        "info", "cells that are n/a or empty: metrics that this GPU or this ncu lacks, or that were not collected; NULL",
     ),
     "metric_not_finite": (
-        "warning", "metric values such as {detail} that are no finite number: not collected, or damaged; NULL",
+        "warning", "metric values such as {detail} that are not finite: not collected, or damaged; NULL",
     ),
     "metric_flagged": ("warning", "metric values that ncu marked with (!) as unreliable ({detail}); kept"),
-    "instances_dropped": ("info", "metrics printed with their instances: the aggregate is kept, they are not ({detail})"),
+    "instances_dropped": ("info", "metrics printed with their instances: only the aggregate is kept ({detail})"),
     "unknown_unit": ("warning", "values in an unknown unit ({detail}); kept as printed, not scaled"),
     "no_units": (
-        "warning", "launches of a table without the row of units that ncu prints below its header: values are kept as printed, "
+        "warning", "launches of a table that lacks ncu's row of units below its header: values are kept as printed, "
         "not scaled ({detail}, ...), and durations are NULL. Ingest the report itself (.ncu-rep)",
     ),
     "number_locale_guessed": (
         "warning", "it is ambiguous whether the separator in {detail} marks thousands or decimals. The reading that fits the "
-                   "units "
-        "is used: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where units do not decide, "
+        "units is used: counts and ns have no decimals, scaled values (us, Mbyte) no thousands; where units do not decide, "
         "a comma marks thousands and a point decimals. Print with LC_ALL=C to avoid this",
     ),
     "number_locale_conflict": (
@@ -74,19 +73,19 @@ CODES: dict[str, tuple[str, str]] = {
         "info", "integers that ncu printed rounded ({detail}): byte counts are NULL, durations are to the nearest ns. "
         "`--print-units base` prints them in full",
     ),
-    "repeated_header": ("info", "repeated headers: the file holds several outputs, and all of them are read"),
+    "repeated_header": ("info", "repeated headers: the file holds several outputs; all of them are read"),
     "log_lines": ("info", "lines that are not rows: ncu messages or application output; dropped"),
     "rows_lost": ("warning", "rows that are damaged and cannot be read: {detail}"),
     "truncated": ("warning", "the file ends inside a row, which is dropped: {detail}"),
     "endless": (
-        "warning", "the file goes on without rows of ncu beyond what is read of it ({detail}): rows behind that are missing. "
-        "If it holds the output of an application, keep the lines of ncu only: grep '^\"' FILE > rows.csv",
+        "warning", "the file goes on without ncu rows beyond the part that is read ({detail}): any rows after that are missing. "
+        "If it holds an application's output, keep only ncu's lines: grep '^\"' FILE > rows.csv",
     ),
     "text_replaced": ("warning", "bytes that are not valid text in the encoding of the file ({detail}); replaced"),
     "nul_bytes": ("warning", "NUL bytes in the text; removed"),
     "tool_message": ("warning", "messages of ncu: {detail}"),
     "summary_only": (
-        "info", "rows of --print-summary: kept in metric_summaries; there are no single launches",
+        "info", "rows of --print-summary: kept in metric_summaries, without single launches",
     ),
 }
 

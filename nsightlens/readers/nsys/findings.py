@@ -15,26 +15,25 @@ from nsightlens.readers.nsys.versions import untested
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
     ("no_start", "error", "rows without a start time were left out: the file is damaged"),
-    ("impossible_duration", "warning", "events end before they start, or above 100 days later: their duration is NULL"),
+    ("impossible_duration", "warning", "events end before they start, or more than 100 days later: their duration is NULL"),
     ("impossible_start", "warning", "events have an impossible start time: their start and duration are NULL"),
     ("out_of_range", "warning", "values too large for their column: NULL"),
-    ("missing_name", "warning", "the report refers to names whose text is missing: NULL"),
+    ("missing_name", "warning", "names that the report refers to but does not contain: NULL"),
     ("unclosed_range", "info", "NVTX ranges were never closed: their duration is NULL"),
     ("duplicate_calls", "info", "records that repeat a CUDA call for its backtrace, or have no event class, were left out"),
     ("unknown_nvtx", "info", "NVTX events of unknown type were left out"),
-    ("unnamed_metric", "warning", "samples of GPU metrics have a metric whose name is missing: it is named by its number"),
-    ("unplaced_sample", "info", "samples are of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
+    ("unnamed_metric", "warning", "samples of GPU metrics whose metric has no name: it is named by its number"),
+    ("unplaced_sample", "info", "samples of GPUs that no process used and that have no CUDA ordinal: their device is NULL"),
     ("foreign_samples", "info", "CPU samples of no thread, or of processes without other events in the report, were left out"),
-    ("samples_thinned", "warning", "CPU samples are more than are kept: these were left out, by chance and of all threads "
-     "alike"),
+    ("samples_thinned", "warning", "CPU samples beyond the limit were left out, at random over all threads"),
     ("foreign_threads", "info", "scheduling events of no thread, or of processes without other events in the report, were left "
      "out"),
-    ("scheduling_left_out", "warning", "scheduling events are more than are kept: all those of some threads were left out, "
+    ("scheduling_left_out", "warning", "scheduling events beyond the limit: all events of some threads were left out, "
      "first of threads that do not call CUDA"),
-    ("split_stacks", "warning", "call stacks of CPU samples do not stand together in their table: their first part was taken"),
+    ("split_stacks", "warning", "call stacks of CPU samples are split over their table: only their first part was kept"),
     ("cut_stacks", "info", "call stacks of CPU samples are too deep or too many: the innermost frames were kept"),
-    ("bad_payload", "warning", "payloads of NVTX ranges are shorter than they say: left out"),
-    ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in a domain without a name: taken as NCCL's"),
+    ("bad_payload", "warning", "payloads of NVTX ranges shorter than their stated size: left out"),
+    ("inferred_domain", "info", "NVTX ranges named like NCCL functions are in an unnamed domain: taken as NCCL's"),
 )
 _ERRORS = {
     1: "invalid value", 2: "out of memory", 9: "invalid configuration", 35: "driver too old", 98: "invalid device function",
@@ -102,8 +101,8 @@ def _damage(source: Source) -> Iterator[Finding]:
         yield Finding("error", "damaged", f"table {table} is damaged: rows are missing or wrong, and its totals may be too low. "
                       "Copy the file again, or export the report again", places)
     for name in source.stand_ins:
-        yield Finding("warning", "view_not_read", f"{name} is a view (or a table of an extension), and those are not read: none "
-                      f"of its rows is here. Make it a table: CREATE TABLE copy AS SELECT * FROM {name}, then rename the copy")
+        yield Finding("warning", "view_not_read", f"{name} is a view (or a table of an extension), which is not read: its rows "
+                      f"are missing. Make it a table: CREATE TABLE copy AS SELECT * FROM {name}, then rename the copy")
     for suffix in source.leftovers():
         yield Finding("warning", "unfinished_export", f"a {suffix} file beside the report has changes that are not in the report "
                       "and were not read. Let the program that writes it finish, or export the report again")
@@ -122,7 +121,7 @@ def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
         yield Finding(severity, "graphs_unrecorded", "CUDA graphs were launched, but neither they nor their kernels are in the "
                       f"report. {_NODE_MODE}", graphs)
     if seen.rows["kernels"] or hidden:
-        yield from (Finding("warning", "tool_message", f"nsys said: {text}") for is_warning, text in messages if is_warning)
+        yield from (Finding("warning", "tool_message", f"nsys reports: {text}") for is_warning, text in messages if is_warning)
     else:
         said = f" Messages in the report: {'; '.join(text for _, text in messages)}" if messages else ""
         yield _no_kernels(seen, said)
@@ -151,10 +150,10 @@ def _no_kernels(seen: Seen, said: str) -> Finding:
                        f"GPU work in a process that nsys did not follow, or nsys ran without --trace=cuda.{said}")
     if calls and not launches:
         return Finding("warning", "no_launches", f"the report has {held} but no kernel, and none was launched while nsys "
-                       f"recorded: the program runs none, or ended or failed before it did.{said}", calls + copies)
+                       f"recorded: the program launches none, or ended or failed before it did.{said}", calls + copies)
     if launches and not ran:
         return Finding("warning", "no_kernels", f"the report has {held} but no kernel: all launches failed.{said}", calls)
-    launched = f": of {ran:,} launches that succeeded none was recorded" if launches else ""
+    launched = f": none of {ran:,} successful launches was recorded" if launches else ""
     return Finding("warning", "no_kernels", f"the report has {held} but no kernel{launched}. nsys could not collect them (the "
                    "program ended before the buffers were flushed, a driver or container without permission, an unsupported "
                    f"GPU, WSL).{said} Record again with --trace=cuda and let the program end normally", calls + copies)
@@ -176,7 +175,7 @@ def _values(source: Source, seen: Seen) -> Iterator[Finding]:
             yield Finding(severity, code, message, seen.tally[code])
     for table, count in sorted(source.bad_values.items()):
         if count:
-            yield Finding("warning", "bad_value", f"table {table} has values that should be integers and are not: NULL",
+            yield Finding("warning", "bad_value", f"table {table} has non-integer values in integer columns: NULL",
                           count)
 
 
@@ -185,7 +184,7 @@ def _clock(report: Report) -> Iterator[Finding]:
         yield Finding("info", "no_epoch", "the report lacks the start time of its session: its times cannot be aligned "
                       "with those of other reports")
     elif report.shift_ns:
-        yield Finding("info", "times_shifted", f"the export shifted all times by {report.shift_ns} ns: reverted here")
+        yield Finding("info", "times_shifted", f"the export shifted all times by {report.shift_ns} ns; the shift is undone here")
 
 
 def _devices(seen: Seen) -> Iterator[Finding]:
@@ -194,4 +193,4 @@ def _devices(seen: Seen) -> Iterator[Finding]:
                       seen.devices_unknown)
     if seen.devices_assumed:
         yield Finding("info", "device_assumed", "the report does not map a process's device ordinals to its GPUs: the ordinal "
-                      "was taken as the GPU's CUDA ordinal on the node, or the GPU as the only one listed", seen.devices_assumed)
+                      "was taken as the GPU's CUDA ordinal on the node, or as the only GPU listed", seen.devices_assumed)

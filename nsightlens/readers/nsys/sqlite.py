@@ -242,4 +242,4 @@ def _foreign(path: Path, names: set[str]) -> UnknownFormatError:
                                   "The export may have been interrupted: run nsys export --type sqlite again", "empty_database")
     listed = ", ".join(sorted(name for name in names if name.isidentifier())[:4])
     return UnknownFormatError(path, f"an SQLite database without the tables of an nsys export (it has {listed or 'others'})",
-                              "Nothing to do if it belongs to another program", "foreign_database")
+                              "Ignore this if it belongs to another program", "foreign_database")

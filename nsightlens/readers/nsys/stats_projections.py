@@ -110,8 +110,8 @@ def _named(printed: str, table: Table, *, domains_told: bool) -> tuple[str | Non
 def _notes(table: Table) -> Iterator[Batch]:
     """Yield what is to be said of ranges, beyond what holds for every table."""
     for code, message in (
-            ("domain_unknown", "names have a colon, and this version of nsys does not say whether a domain stands before it: "
+            ("domain_unknown", "names with a colon, before which this version of nsys may have put a domain: "
              "they are kept as printed, without a domain"),
-            ("outside_of_ranges", "rows are of GPU work outside of all ranges: they are in range_projections without a range")):
+            ("outside_of_ranges", "rows of GPU work outside all ranges: they are in range_projections without a range")):
         if table.tally[code]:
             yield diagnostic("info", code, message, table.tally[code])

@@ -98,13 +98,13 @@ class Table:
     def diagnostics(self) -> Iterator[Batch]:
         """Yield what is to be said of the rows that were read."""
         for code, message in (
-                ("rows_damaged", "lines have not the cells of the header, or no time; they are left out"),
-                ("bad_values", "cells are no number, or an impossible one; they are NULL"),
+                ("rows_damaged", "lines that do not match the header, or have no time; they are left out"),
+                ("bad_values", "cells with no number, or an impossible one; they are NULL"),
                 ("more_tables", "other tables follow in the file; they are not read: print each to a file of its own")):
             if self.tally[code]:
                 yield diagnostic("warning", code, message, self.tally[code])
         if self._locale.is_assumed:
-            yield diagnostic("warning", "decimal_assumed", f"nothing says which sign is the decimal one: taken to be "
+            yield diagnostic("warning", "decimal_assumed", f"the decimal separator is ambiguous: taken to be "
                              f"{self._locale.decimal!r}; print times in ns (nsys stats --timeunit nsec)")
         for what, unit in (("times", "ns"), ("sizes", "bytes")):
             if self.steps[what] > 1:

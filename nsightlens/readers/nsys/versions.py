@@ -20,7 +20,7 @@ def untested(version: str | None) -> str | None:
         return None
     found, newest = _numbers(version), _numbers(TESTED[-1])
     if found is None:
-        return f"its schema has a version that is none ({version[:40]!r}): whether it is read in full is not known"
+        return f"its schema version is invalid ({version[:40]!r}): it may not be read in full"
     if newest is None or found <= newest:
         return None
     return (f"its schema {version[:40]} is newer than what was tested ({TESTED[0]} to {TESTED[-1]}): tables and columns are read "

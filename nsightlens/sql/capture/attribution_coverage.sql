@@ -1,6 +1,6 @@
--- How much of the GPU work is attributed: per process, the share of it that has a launching call, a range around that
--- call, an operator, a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of their
--- durations, not busy time. Kernels that a tool hid inside a graph are not among them. Without ncu, which records no calls.
+-- How much of the GPU work is attributed: per process, the share with a launching call, a range around that call, an operator,
+-- a module, a phase, a step. GPU work: kernels and memory operations; its time is the sum of their durations, not busy time.
+-- Kernels that a tool hid inside a graph are not included, nor is ncu, which records no calls.
 -- @scope profile
 -- @needs timeline
 -- @requires _bounded_kernels

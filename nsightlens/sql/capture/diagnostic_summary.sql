@@ -1,9 +1,9 @@
--- What was wrong, missing, dropped or guessed: the diagnostics by run, tool, severity and code, worst first. Two of them follow
--- from the kernels of a run: more than a tenth of their time in kernels whose names say nothing (unclassified_time), and kernels
--- that last longer than their stream allows (impossible_durations).
+-- What was wrong, missing, dropped or guessed: the diagnostics by run, tool, severity and code, worst first. Two of them come
+-- from the kernels of a run: more than a tenth of their time is in kernels of unknown kind (unclassified_time), or kernels
+-- last longer than their stream allows (impossible_durations).
 -- @scope run
 -- @requires kernels, kernel_overruns
--- @assumes An empty answer proves nothing: only what a tool said, or what a reader could notice in the files, is listed.
+-- @assumes An empty list proves nothing: it has only what a tool reported, or what a reader noticed in the files.
 -- @column run       Run; NULL for files that belong to none.
 -- @column tool      Profiler; NULL where no reader took the file.
 -- @column severity  error, warning or info.

@@ -1,8 +1,8 @@
--- Time that the profiler took from threads, and CUDA for loading, compiling and waiting for space, per run.
--- It has no row in api_calls; a call during which it occurred is longer by that much.
+-- Time that the profiler took from threads, and that CUDA took for loading, compiling and waiting for space, per run.
+-- api_calls has no row for it; it lengthens the call during which it occurred.
 -- @scope run
 -- @needs overheads
--- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
+-- @assumes The tool recorded its overhead: an old report may hold only a part of it, a PyTorch trace has what CUPTI reports.
 -- @assumes Threads are delayed in parallel: the totals are not wall time.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys or kineto.

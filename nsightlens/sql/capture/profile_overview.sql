@@ -1,6 +1,6 @@
 -- What was captured: one row per profile, with its tool, ranks, GPUs, rows, span and problems.
 -- @scope run
--- @assumes Rows are what could be read: events_lost counts what is known to be lost and is NULL where that cannot be known.
+-- @assumes Rows are what could be read: events_lost counts known losses, and is NULL where losses cannot be known.
 -- @first tool, ranks, kernels, kernel_ns, gpu_span_ns, memory_ops, errors, warnings
 -- @column run              Run (one workload in one configuration).
 -- @column tool             Profiler: nsys, ncu or kineto; steps for step times that the workload wrote down itself.

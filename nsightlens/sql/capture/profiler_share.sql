@@ -1,9 +1,10 @@
--- How much of a capture is profiler overhead: the time in which it held up a thread of the process, and CUDA for loading and
--- compiling. Without time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two executions.
+-- How much of a capture is overhead: time in which the profiler held up a thread of the process, and CUDA's time for loading
+-- and compiling. It excludes time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two
+-- executions.
 -- @scope profile
 -- @needs overheads
 -- @requires overheads, api_calls, processes
--- @assumes The tool recorded its overhead: an old report may hold a part of it only, a PyTorch trace has what CUPTI says.
+-- @assumes The tool recorded its overhead: an old report may hold only a part of it, a PyTorch trace has what CUPTI reports.
 -- @column run                Run (one workload in one configuration).
 -- @column tool               nsys or kineto.
 -- @column rank               Rank of the process; NULL where unknown.

@@ -1,9 +1,10 @@
--- The GPU Summary of the TensorBoard plugin, per GPU of a process and capture window: what it is and how well it was used
--- between the first step's start and the last step's end, without steps over the whole capture of the process. As in the plugin, utilization counts kernels (collectives too)
--- and no memory operations: busy_pct is the figure with them. Estimated SM efficiency sums the blocks per SM of what runs
--- at once, at most 1, over all time, idle included. Occupancy is the mean over kernel time within the steps. Tensor cores:
--- the share of all kernel time, and that of the kernels whose operator is known, which is the plugin's (its table of names
--- ends with Ampere). Figures that the tool did not record are NULL. busy_time unites the processes of a GPU.
+-- The GPU Summary of the TensorBoard plugin, per GPU of a process and capture window: what it is and how well it was used from
+-- the first step's start to the last step's end, or without steps over the whole capture of the process. As in the plugin,
+-- utilization counts kernels (also collectives) but not memory operations; busy_pct includes them. Estimated SM efficiency
+-- sums the blocks per SM of concurrent kernels, at most 1, over all time, including idle time. Occupancy is the mean over
+-- kernel time within the steps. Tensor cores have two shares: of all kernel time, and of the time of kernels with a known
+-- operator, as in the plugin (whose table of names ends with Ampere). Figures that the tool did not record are NULL. busy_time
+-- combines the processes of a GPU.
 -- @scope run
 -- @needs gpu_work
 -- @requires _gpu_load, _kernel_time, _tensor_core_counters, devices, processes

@@ -7,7 +7,8 @@
 -- @param  chunks     Chunks that the time of each process and device is cut into, from 1 to 1000.
 -- @param  below_pct  Chunks that work less than this, in %, are listed.
 -- @assumes All work of the window was recorded; a CUDA graph of unknown kernels works from its start to its end.
--- @assumes A kernel that outlasts its stream's next one ends where that begins. What the profiler itself takes counts as no work; nsys adds it.
+-- @assumes A kernel that outlasts its stream's next one ends where that begins. The profiler's own time does not count as work;
+--     nsys counts it.
 -- @column run             Run (one workload in one configuration).
 -- @column tool            nsys or kineto. Never add them up: they saw the same work.
 -- @column rank            Rank of the process; NULL where unknown.

@@ -1,5 +1,5 @@
--- Host functions that streams ran in order, per run: what comes after one in its stream waits until it returns.
--- How long GPUs idled for them is in idle_causes (cause host_function).
+-- Host functions that streams ran in order, per run: later work in the stream waits until the function returns. idle_causes
+-- shows how long GPUs idled for them (cause host_function).
 -- @scope run
 -- @needs host_functions
 -- @requires host_functions, api_calls

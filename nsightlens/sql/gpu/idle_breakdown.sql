@@ -1,14 +1,14 @@
--- Why streams (or GPUs, or processes) were idle, per capture window: HTA's idle time breakdown, exact to the ns. A gap is
--- host wait where the next work was launched only after the gap had begun (the CPU was late), kernel wait where it was
--- launched in time and the gap is short, other where it is long (waiting for events of other streams, mostly), unlinked
--- where the launching call was not recorded. A gap ends with the next work of the stream, device or process; work that
--- overlaps leaves no gap. ncu has no timeline, so no rows.
+-- Why streams (or GPUs, or processes) were idle, per capture window: HTA's idle time breakdown, exact to the ns. A gap is host
+-- wait if the next work was launched only after the gap began: the CPU was late. If it was launched in time, a short gap is
+-- kernel wait and a long one is other (mostly waits for events of other streams). A gap is unlinked if the launching call was
+-- not recorded. A gap ends with the next work of the stream, device or process; overlapping work leaves no gap. ncu has no
+-- timeline, so no rows.
 -- @scope profile
 -- @alias get_idle_time_breakdown
 -- @needs gpu_work
 -- @requires _gpu_work, _stream_work, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
--- @assumes A launch in time, and a gap below kernel_wait_below_ns, is the GPU's own overhead: the limit is HTA's, no measurement.
+-- @assumes After a launch in time, a gap below kernel_wait_below_ns is GPU overhead: the limit is HTA's, not measured.
 -- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @param  per                   'stream', 'device' or 'process': whose gaps.
 -- @param  kernel_wait_below_ns  Gaps shorter than this, in ns, are kernel wait where the launch was in time.

@@ -1,5 +1,5 @@
--- Waits for the GPU by what each was for and by the call that waited, per run. The time of a wait is a part of the time of its call.
--- A stream_wait_event takes the host no longer than the call: it is the stream that waits, and how long is not recorded.
+-- Waits for the GPU by what each was for and by the waiting call, per run. The time of a wait is part of the time of its call.
+-- In a stream_wait_event the stream waits, not the host, and how long it waits is not recorded.
 -- @scope run
 -- @needs waits
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.

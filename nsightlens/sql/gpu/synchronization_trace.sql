@@ -3,7 +3,7 @@
 -- @needs waits
 -- @requires _waits, processes
 -- @assumes CUPTI recorded the waits, and each belongs to the call with its correlation id; without one the function is NULL.
--- @assumes Where no number says which record of an event is meant (reports before 2025), it is the last before the waiting call.
+-- @assumes If no number identifies the record of an event (reports before 2025), it is the last one before the waiting call.
 -- @first rank, name, start_ns, duration_ns, kind
 -- @column run                 Run (one workload in one configuration).
 -- @column tool                nsys, or kineto, if it recorded them (enable_cuda_sync_events).

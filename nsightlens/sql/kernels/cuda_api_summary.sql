@@ -6,7 +6,7 @@
 -- @needs api_calls
 -- @alias cuda_api_sum
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. Their counts are not comparable.
--- @assumes A call's time holds what it waits for (cudaStreamSynchronize, a full launch queue) and what the tool adds to it.
+-- @assumes A call's time includes what it waits for (cudaStreamSynchronize, a full launch queue) and what the tool adds to it.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same calls.
 -- @column time_pct   Share of the summed time of all calls of this run and tool, to one decimal.

@@ -7,10 +7,10 @@
 -- @alias cuda_gpu_sum with_calls=false
 -- @assumes The tool recorded the calls: nsys those of its --trace, Kineto a subset. Their counts are not comparable.
 -- @assumes Durations of concurrent kernels and copies all count in full.
--- @param  with_calls  Whether API calls are in the list, and in what the shares are of.
+-- @param  with_calls  Whether the list and the shares include API calls.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.
--- @column time_pct   Share of the summed time of all that is in the list of this run and tool, to one decimal.
+-- @column time_pct   Share of the summed time of this run and tool's list, to one decimal.
 -- @column total_ns   Sum of duration_ns.
 -- @column instances  Calls, kernels or memory operations.
 -- @column avg_ns     Mean duration, to one decimal.

@@ -1,8 +1,8 @@
--- Sequences of kernels and memory operations that operators launch again and again, most frequent first: candidates for
--- fusion or a CUDA graph. HTA's frequent kernel sequences. An occurrence is an operator (or NVTX range) whose name contains
--- range_text and that lies in no other such range of its thread; its sequence is what was launched inside it on that
--- thread, in order of start. The suffix that PyTorch's NVTX appends to a name (", seq = 12") is cut off. An empty range_text
--- takes the outermost ranges.
+-- Sequences of kernels and memory operations that operators launch repeatedly, most frequent first: candidates for fusion or a
+-- CUDA graph. HTA's frequent kernel sequences. An occurrence is an operator (or NVTX range) whose name contains range_text and
+-- that lies in no other such range of its thread; its sequence is what was launched inside it on that thread, in order of
+-- start. The suffix that PyTorch's NVTX appends to a name (", seq = 12") is cut off. An empty range_text takes the outermost
+-- ranges.
 -- @scope profile
 -- @alias get_frequent_cuda_kernel_sequences
 -- @first pattern, instances, gpu_ns, operator

@@ -1,6 +1,6 @@
--- Kernels by the call that launched them, per process, thread and device: the rows of `nsys stats cuda_kern_exec_sum`,
--- plus percentiles of the whole. What each time is: see kernel_launch_trace. Launches that were not recorded are
--- missing, so the kernel totals can be below those of kernel_summary.
+-- Kernels by the call that launched them, per process, thread and device: the rows of `nsys stats cuda_kern_exec_sum`, plus
+-- percentiles of the whole. kernel_launch_trace explains each time. Launches that were not recorded are missing, so the kernel
+-- totals can be below those of kernel_summary.
 -- @scope run
 -- @needs gpu_work
 -- @alias cuda_kern_exec_sum
@@ -14,7 +14,7 @@
 -- @column thread           OS thread id of the caller.
 -- @column device           Device ordinal within the process.
 -- @column instances        Kernels.
--- @column queued           Kernels that began after the call had ended; what the queue times are of.
+-- @column queued           Kernels that began after the call had ended; the queue times are theirs.
 -- @column total_avg_ns     Mean of the whole: call, queue and kernel; to one decimal, as all means.
 -- @column total_median_ns  Median of the whole.
 -- @column total_min_ns     Shortest.

@@ -1,7 +1,7 @@
--- Kernels whose duration cannot be true: a stream runs one kernel after the other, and these still run when the second kernel
--- after them begins (kernels.overrun_ns). Some drivers end a kernel late, or never, where the GPU stalls (seen on AMD's MI355):
--- sums of durations then count the time of other kernels twice. Busy time, steps and shares end such a kernel where the next one
--- begins; totals of kernels are shown both ways (clipped_ns). A trace without such kernels has no row.
+-- Kernels whose duration cannot be true: a stream runs one kernel after the other, but these still run when the second kernel
+-- after them begins (kernels.overrun_ns). Some drivers record a late end, or none, if the GPU stalls (seen on AMD's MI355):
+-- sums of durations then count the time of other kernels twice. Busy time, steps and shares end such a kernel where the next
+-- one begins; kernel totals are shown both ways (clipped_ns). A trace without such kernels has no row.
 -- @scope rows
 -- @assumes One kernel may begin while the one before it ends (programmatic dependent launch): only the second one after it is
 --     proof.

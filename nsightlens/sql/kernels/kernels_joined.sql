@@ -1,8 +1,8 @@
 -- One row per launch of the run's best undisturbed tool (timeline_kernels), with what the other tools know about it, and how
--- certain that is. Never add up the three durations: they come from different executions.
--- What the launch's own row says comes first; what it lacks comes from Kineto and ncu. Where the very launch is matched, operator
--- and shapes are Kineto's: NVTX ranges may show an outer operator. A launch that no other tool recorded keeps
--- its row. metrics repeats the counters of a configuration in each of its launches: leave the column out for long runs.
+-- certain that is. Never add up the three durations: they come from different executions. Values of the launch's own row come
+-- first; missing ones come from Kineto and ncu. If the launch itself is matched, operator and shapes are Kineto's, as NVTX
+-- ranges may show an outer operator. A launch that no other tool recorded keeps its row. metrics repeats the counters of a
+-- configuration in each of its launches: leave the column out for long runs.
 -- @scope rows
 -- @needs timeline
 -- @requires timeline_kernels _kineto_known _ncu_known ncu_by_config

@@ -1,7 +1,7 @@
--- The cost of launches, per process: three rows, for the duration of the launch calls, the duration of the work they launched,
--- and the delay from the end of the call to the start of the work (0 where it began earlier). HTA's launch statistics: calls
--- longer than the cutoff, work shorter than its own call, long delays. A graph launch is one launch. Calls that launched
--- nothing that was recorded are left out. ncu has no timeline, so no rows.
+-- The cost of launches, per process: three rows, for the duration of the launch calls, that of the work they launched, and the
+-- delay from the end of the call to the start of the work (0 if it began earlier). HTA's launch statistics: calls longer than
+-- the cutoff, work shorter than its own call, long delays. A graph launch is one launch. Calls that launched nothing that was
+-- recorded are left out. ncu has no timeline, so no rows.
 -- @scope profile
 -- @alias get_cuda_kernel_launch_stats
 -- @needs gpu_work

@@ -1,6 +1,5 @@
 -- How many launches waited in each stream: HTA's queue length summary, and the mean over time, per capture window. HTA's
--- figures (point_*) weigh each change alike, however long it lasted. Rules of counting: queue_length_series. A sweep over the
--- launches and starts; how often and how long each length lasted is all that the figures need.
+-- figures (point_*) weigh each change equally, however long it lasted. queue_length_series has the rules of counting.
 -- @scope profile
 -- @alias get_queue_length_summary
 -- @needs gpu_work

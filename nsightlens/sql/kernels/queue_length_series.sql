@@ -1,6 +1,6 @@
 -- How many launches wait in each stream over time: a row where the number changes, and it holds until the next row. A launch
--- call adds one when it begins; the start of the first work that it launched there takes one away, so that a graph launch
--- counts once. Below 0 where a tool saw work begin before its call. Work whose call was not recorded is left out.
+-- call adds one when it begins; the start of the first work that it launched there subtracts one, so a graph launch counts
+-- once. It falls below 0 where a tool saw work begin before its call. Work whose call was not recorded is left out.
 -- @scope rows
 -- @alias get_queue_length_time_series
 -- @needs gpu_work

@@ -1,6 +1,6 @@
--- Memory by operator, per process and device: what each operator allocated and by how much it grew the memory. Self counts
--- the allocations and releases inside the operator and in none of the operators inside it, total those too. A release
--- counts for the operator in which it happened, which need not be the one that allocated.
+-- Memory by operator, per process and device: what each operator allocated and by how much it grew the memory. Self counts the
+-- allocations and releases in the operator but not in its inner operators; total includes these. A release counts for the
+-- operator in which it happened, which may not be the one that allocated.
 -- @scope profile
 -- @alias memory_view
 -- @needs allocations

@@ -1,5 +1,5 @@
--- Peak memory per process and device: the greatest total that the allocator recorded, when, and in which operator; as a
--- share of the device's memory where that is known. NULL where the trace holds no totals (before PyTorch 1.10).
+-- Peak memory per process and device: the highest total that the allocator recorded, when, and in which operator, and its
+-- share of the device's memory where known. NULL where the trace holds no totals (before PyTorch 1.10).
 -- @scope profile
 -- @needs allocations
 -- @requires memory_curve, allocations, ranges, devices

@@ -1,6 +1,6 @@
--- Functions in the CPU samples, per process and thread: first those sampled most often while the GPU of the process idled. What
--- the host did instead of launching work. A row is a function, wherever it was called from. Its samples are those in the function
--- itself, its total those in the functions within it too; a function that calls itself counts once.
+-- Functions in the CPU samples, per process and thread, those sampled most often while the GPU of the process idled first:
+-- what the host did instead of launching work. A row is a function, wherever it was called from. Its samples are those in the
+-- function itself; its total includes those in the functions that it called; a function that calls itself counts once.
 -- @scope profile
 -- @needs cpu_samples
 -- @requires sampled_frames, cpu_sample_tree

@@ -1,7 +1,6 @@
--- Functions from the outermost to the innermost, per process and thread, with the samples of the CPU that nsys took in each: all
--- samples, and those while the GPU of the process idled. What `nsightlens export flamegraph --weight cpu_samples` draws. All
--- samples of a
--- function from one place of the stack are one row; samples without a stack have a row per thread.
+-- Functions from the outermost to the innermost, per process and thread, with nsys's CPU samples in each: all samples, and
+-- those while the GPU of the process idled. `nsightlens export flamegraph --weight cpu_samples` draws them. All samples of a
+-- function with the same callers are one row; samples without a stack have a row per thread.
 -- @scope profile
 -- @needs cpu_samples
 -- @requires sampled_frames, processes, _sampled_work

@@ -1,18 +1,15 @@
--- Which operator each kernel of a replayed CUDA graph came from: the calls recorded while the graph was captured, in a trace
--- of the
--- capture (of its own, as SGLang and vLLM write them, or the same trace), set beside the work of its replays, one by one.
--- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits where it made as
--- many
--- kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): columns on which they
--- disagree are NULL.
--- Work of graphs that no capture fits has rows without an operator.
+-- Which operator each kernel of a replayed CUDA graph came from. The calls recorded while the graph was captured are paired
+-- with the work of its replays, one by one. They may be in a separate trace, as SGLang and vLLM write it, or in the same one.
+-- A row is a node of a graph; graphs are distinguished by the kinds and names of their nodes. A capture fits if it made the
+-- same number of kernels, copies and sets in the same order. Several may fit (captures for several batch sizes): columns on
+-- which they disagree are NULL. Work of graphs that no capture fits has rows without an operator.
 -- @scope run
 -- @needs api_calls
 -- @requires _graph_captures, api_calls, kernels, memory_ops, processes
 -- @assumes A graph numbers its nodes in the order in which they were captured; without numbers (AMD), work of one stream runs
 --     in it.
 -- @assumes The match is by number, kind and order alone, as calls name no kernel. No real trace of a capture was found.
--- @assumes All launches of a capture come from the thread that began it; where others launch, too, no capture fits.
+-- @assumes All launches of a capture come from the thread that began it; if other threads launch too, no capture fits.
 -- @first rank, graph, node, name, op, module, total_ns
 -- @column run        Run (one workload in one configuration).
 -- @column tool       nsys (of graphs traced node by node) or kineto. Never add them up: they saw the same work.

@@ -1,8 +1,7 @@
 -- The Module View of the TensorBoard plugin, per process: calls, operators, and time on the host and on the GPU of each
--- nn.Module. Self counts what belongs to the module and to no module inside it, total those inside too. GPU time is a sum
--- of kernel durations (concurrent ones count separately), backward kernels included: they belong to the module whose
--- forward operators they stem from; backward_total_ns and backward_self_ns are their part. A call inside several modules counts
--- for each of these names once.
+-- nn.Module. Self excludes the modules inside a module; total includes them. GPU time is a sum of kernel durations (concurrent
+-- ones count separately), including backward kernels, which belong to the module of their forward operators; backward_total_ns
+-- and backward_self_ns are their part. A call inside several modules counts once for each of these names.
 -- @scope profile
 -- @alias module_view
 -- @needs modules

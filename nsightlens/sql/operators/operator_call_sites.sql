@@ -1,5 +1,5 @@
--- Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator with one stack of
--- Python frames, per process. Self times add up; total times hold those of the operators inside, which have rows of their own.
+-- Where each operator was called from: the column "call stack" of the TensorBoard plugin. A row is an operator with one stack
+-- of Python frames, per process. Self times add up; total times include the operators inside, which have rows of their own.
 -- @scope run
 -- @needs frames
 -- @requires _operators, ranges, frames, processes

@@ -1,16 +1,16 @@
 -- The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor cores, by
--- operator; with by_shapes by operator and input shapes. Total counts what an operator contains, self what it did itself:
--- GPU time is a sum of durations of kernels and memory operations (concurrent ones count separately); host self time is
--- without the operators inside and without calls of the CUDA or HIP API. Totals of one name contain each other where an
--- operator calls itself. Left out, as in the plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the
--- data loader. GPU figures are NULL where no GPU work of the process has a known operator. Eligible for tensor cores: by the
--- plugin's list and newer operators (attention, scaled products), because an operator inside is, or because it used them.
+-- operator; with by_shapes by operator and input shapes. Total includes the operators inside an operator; self excludes them.
+-- GPU time is a sum of durations of kernels and memory operations (concurrent ones count separately); host self time also
+-- excludes CUDA or HIP API calls. If an operator calls itself, its total counts the inner call twice. Left out, as in the
+-- plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if no GPU
+-- work of the process has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
+-- (attention, scaled products) include it, an operator inside it is eligible, or it used them.
 -- @scope run
 -- @alias operator_view
 -- @needs operators
 -- @requires _operators, processes
 -- @assumes The capture has operators: Kineto's cpu_op, or NVTX ranges as PyTorch's emit_nvtx writes them.
--- @assumes What was launched inside an operator on its thread is its work; a CUDA graph belongs to the operator that replays it.
+-- @assumes Work launched inside an operator on its thread belongs to it; a CUDA graph belongs to the operator that replays it.
 -- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
 -- @param  by_shapes  Group by input shapes too.
 -- @first name, device_self_ns, device_total_ns, calls, host_self_ns, host_total_ns

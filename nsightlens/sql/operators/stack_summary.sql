@@ -1,12 +1,13 @@
 -- GPU and host time by Python frame, per process: which functions launched the GPU work. A row is a function, a module or a
--- built-in, wherever it was called from. Self counts what it launched or took itself, total also what the frames within it did;
--- a function that calls itself counts once. Two more rows per process hold the GPU work that belongs to no frame. GPU time is
--- a sum of durations of kernels and memory operations: concurrent ones count separately.
+-- built-in, wherever it was called from. Self counts what the frame launched or took itself; total includes the frames within
+-- it. A function that calls itself counts once. Two more rows per process hold the GPU work that belongs to no frame. GPU time
+-- is a sum of durations of kernels and memory operations: concurrent ones count separately.
 -- @scope profile
 -- @needs frames
 -- @requires frames, stack_tree
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
--- @assumes Torch 1.8 to 1.10 recorded the stacks of operators, no calls of functions: calls and host times are NULL, lines those that ran, and work outside of operators has no stack.
+-- @assumes Torch 1.8 to 1.10 recorded stacks of operators but no function calls: calls and host times are NULL, lines are those
+--     that ran, and work outside operators has no stack.
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
 -- @assumes Python runs more slowly while its frames are recorded: host times are those of that recording.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id

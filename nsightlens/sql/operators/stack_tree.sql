@@ -1,12 +1,13 @@
 -- Python frames from the outermost to the innermost, per process and thread, with the time that each took on the host and the
--- GPU time that it launched: what `nsightlens export flamegraph` draws. All calls of a function from one place of the stack are
--- one row. GPU time is a sum of durations of kernels and memory operations: concurrent ones count separately. Two rows more
--- per process hold the GPU work that belongs to no frame, so that self times sum to all GPU work.
+-- GPU time that it launched: what `nsightlens export flamegraph` draws. All calls of a function from the same stack are one
+-- row. GPU time is a sum of durations of kernels and memory operations: concurrent ones count separately. Two more rows per
+-- process hold the GPU work that belongs to no frame, so self times sum to all GPU work.
 -- @scope profile
 -- @needs frames
 -- @requires frames, processes, _stack_work
 -- @assumes The trace has Python frames: the PyTorch profiler with with_stack=True. Other captures have no row.
--- @assumes Torch 1.8 to 1.10 recorded the stacks of operators, no calls of functions: calls and host times are NULL, lines those that ran, and work outside of operators has no stack.
+-- @assumes Torch 1.8 to 1.10 recorded stacks of operators but no function calls: calls and host times are NULL, lines are those
+--     that ran, and work outside operators has no stack.
 -- @assumes The innermost frame around the launching call caused the work; backward work belongs to the frame that called the forward operator with its sequence number.
 -- @assumes Threads with the same id are one tree.
 -- @balance process_gpu_ns = gpu_self_ns per run, tool, profile_id, process_id

@@ -1,15 +1,15 @@
 -- The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels count, not the
--- host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, waiting for other ranks included;
--- transfer is the part in which data moved: that of the fastest rank for the same call (NULL where the calls of the ranks
--- cannot be matched; _collective_matches says how). Both are sums over calls that may overlap; *_union_ns are the unions that the
--- plugin shows. Bandwidth is that of transfer_ns where known, else of latency, over the calls whose bytes are known; bus
--- bandwidth has the factors of nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n
--- times the payload) allgather, else 1.
+-- host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, including waits for other ranks. Transfer
+-- is the part in which data moved: the time of the fastest rank for the same call (NULL where the calls of the ranks cannot be
+-- matched; _collective_matches says how). Both are sums over calls that may overlap; *_union_ns are the unions that the plugin
+-- shows. Bandwidth uses transfer_ns where known, else latency, over the calls of known bytes; bus bandwidth has the factors of
+-- nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather,
+-- else 1.
 -- @scope run
 -- @needs collectives
 -- @requires _collectives, _collective_latencies, _collective_unions
 -- @assumes A collective is a kernel of family `collective`: what a backend does by copies or on the host (gloo) has no row.
--- @assumes The fastest rank of a matched call did not wait, so that its duration is the time of the data.
+-- @assumes The fastest rank of a matched call did not wait, so its duration is the transfer time.
 -- @assumes Bytes are the input payload that Kineto names or, under nsys, what the call of NCCL carries (an export with its
 --     payloads,
 --     docs/formats.md; else sizes and bandwidths are NULL). No real export with payloads was seen: synthetic files test it.

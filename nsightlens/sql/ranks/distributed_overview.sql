@@ -1,9 +1,9 @@
--- The Distributed View of the TensorBoard plugin, per process and step: computation that nothing overlaps, computation and
--- communication at once, communication alone, and the rest; they sum to the step. Communication is the union of the kernels
--- that communicate and of the host side of communication operators, as in the plugin (which links fewer kernels:
--- step_breakdown has which). Without any kernel that computes the operators stand for computation. Then the time in
--- collective kernels that began in the step, split into data transfer (as long as the fastest process needed for the same
--- collective) and synchronising (waiting for the others); NULL where the processes' collectives cannot be matched.
+-- The Distributed View of the TensorBoard plugin, per process and step: computation alone, computation overlapped with
+-- communication, communication alone, and the rest; they sum to the step. Communication is the union of communication kernels
+-- and of the host side of communication operators, as in the plugin (which links fewer kernels: see step_breakdown). Without
+-- compute kernels, operators count as computation. Then the time in collective kernels that began in the step, split into data
+-- transfer (as long as the fastest process needed for the same collective) and synchronising (waiting for the others); NULL
+-- where the processes' collectives cannot be matched.
 -- @scope run
 -- @alias distributed_view
 -- @needs timeline

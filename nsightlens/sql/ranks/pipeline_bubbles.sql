@@ -1,10 +1,9 @@
 -- Pipeline parallelism by stage: how long each stage sends to and waits for its neighbours while its GPU does nothing else. A
--- row is
--- a process (and capture window) whose trace says that one of its process groups is a pipeline; of several, the largest counts.
+-- row is a process (and capture window) with a process group named as a pipeline in the trace; of several, the largest counts.
 -- @scope profile
 -- @needs pipelines
 -- @requires _process_groups, _collective_kernels, _gpu_work, processes
--- @assumes The program says which process groups are pipelines: their description has the word pipeline, pp or pipe.
+-- @assumes The program names its pipelines: the description of their process groups has the word pipeline, pp or pipe.
 -- @assumes Waiting shows as a send or receive on the GPU that lasts until the neighbour is ready; waits on the host are not
 --     counted.
 -- @assumes The transfer itself counts, too: it is short compared with a wait, unless the link is slow.

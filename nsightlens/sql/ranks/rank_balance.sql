@@ -1,12 +1,12 @@
--- How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a run.
--- A row is one family, operator or step under one tool; the largest possible gain comes first. Durations are compared,
--- never start times, so clocks do not matter. A rank without the item does not count as zero: ranks is how many
--- have it. The time of communication includes waiting: the rank with most of it waited longest, and is not the slow one
--- (see straggler); communication_pct says how much of an item is communication.
+-- How evenly the ranks share the work: GPU time of each kernel family, operator and step over the ranks of a run. A row is one
+-- family, operator or step under one tool; the largest possible gain comes first. Durations are compared, never start times,
+-- so clocks do not matter. A rank without the item does not count as zero: ranks is the number that have it. Communication
+-- time includes waits: the rank with the most waited longest, and is not the slow one (see straggler); communication_pct is
+-- the share of communication in an item.
 -- @scope run
 -- @needs ranks
 -- @requires _bounded_kernels
--- @assumes Ranks are known and were captured for the same stretch of work: all that a rank's profiles of a tool hold is summed.
+-- @assumes Ranks are known and were captured over the same part of the work: all of a rank's profiles of a tool are summed.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @first item, imbalance_ns, cv_pct, max_rank, item_kind, ranks
 -- @column run           Run (one workload in one configuration).

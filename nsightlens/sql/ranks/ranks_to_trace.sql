@@ -1,8 +1,7 @@
 -- Which ranks of a large job are worth tracing, from the records that NCCL and PyTorch write on all of them. A row is a
--- process with such records, those worth tracing first: who never issued a collective that the others wait in, the stragglers,
--- and the
--- rank on time that waited longest, to compare them with. All ranks leave a collective together, so that the rank on which
--- it took the shortest came last (_record_matches): no clock is needed, and none is compared.
+-- process with such records, those worth tracing first: ranks that never issued a collective in which the others wait,
+-- stragglers, and for comparison the punctual rank that waited longest. All ranks leave a collective together, so the rank
+-- with the shortest time came last (_record_matches): no clocks are compared.
 -- @scope run
 -- @needs collective_records
 -- @requires _record_executions, _record_matches, _record_members, collective_records, processes
@@ -10,8 +9,8 @@
 -- @assumes The last of the ranks whose records are here is the last of all: a rank without records may have come later.
 -- @assumes A rank that waits for others longer than they wait for it was held up by them: its delay is not its own.
 -- @assumes Two ranks that are late together hide each other; twice the even share of all delay is a rule of thumb.
--- @assumes Records are what documentation and code of the Inspector and of PyTorch say: no real file was seen; synthetic ones
---     test it.
+-- @assumes Records follow the documentation and code of the Inspector and of PyTorch: no real file was seen; synthetic ones test
+--     it.
 -- @param  least_lag_ns   Lag in ns above which the last rank of a collective is named.
 -- @first rank, reason, verdict, traced, caused_delay_ns, times_last, unissued, wait_ns
 -- @column run                Run (one workload in one configuration).
@@ -25,7 +24,7 @@
 -- @column verdict            missing, straggler, held up (waited itself for longer), late (was last once), on time, or cannot
 --                            tell.
 -- @column traced             Whether the run has a timeline (nsys or Kineto) of this rank; NULL where the rank is unknown.
--- @column collectives        Its collectives of which another rank's time is known, too.
+-- @column collectives        Its collectives that have a known time on another rank, too.
 -- @column unmatched          Its other records: of no known time, or of no other rank.
 -- @column times_last         Collectives in which the other ranks waited for it.
 -- @column caused_delay_ns    How much earlier these would have ended without it: its lags behind the second last.

@@ -1,6 +1,6 @@
--- How much of what one tool recorded is known to another tool of the same run, by grade, and why the rest is not matched.
--- A row is one grade and reason for one pair of tools and rank; the launches and times of a tool, other tool and rank sum
--- to all of its launches. Grades and reasons as in tool_match.
+-- How much of one tool's launches could be matched with those of another tool in the same run, by grade, and why the rest is
+-- unmatched. A row is one grade and reason for one pair of tools and rank; the launches and times of a tool, other tool and
+-- rank sum to all of its launches. Grades and reasons as in tool_match.
 -- @scope run
 -- @needs two_tools
 -- @requires tool_match

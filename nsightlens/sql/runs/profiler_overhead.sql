@@ -1,17 +1,15 @@
 -- How much each tool changes what it measures, as ratios of one tool to a less disturbing one, and which number to quote for
--- which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap
--- (Kineto against nsys, between matched neighbours of a stream) and step_time (an execution under a profiler against one
--- under none, by the workload's own clock; rows only where rankNNNN.steps.json was ingested), and held_up (what the tool
--- recorded of
--- its own: the time of all processes, against the part of it in which the profiler held up none of their threads).
--- Grade launch compares the very launches; grade configuration the medians of each kernel key, grid and block over all ranks
--- (ncu:
--- only where these launches take about the same time, so that it does not matter which of them ncu measured).
+-- which question. Four quantities: kernel_duration (ncu against nsys and Kineto, Kineto against nsys), launch_gap (Kineto
+-- against nsys, between matched neighbours of a stream), step_time (an execution with a profiler against one without, by the
+-- workload's own clock; only with rankNNNN.steps.json) and held_up (overhead that the tool recorded itself: the time of all
+-- processes against its part in which the profiler held up none of their threads). Grade launch compares the same launches;
+-- grade configuration compares medians of each kernel key, grid and block over all ranks (with ncu only if these launches take
+-- about the same time, so it does not matter which of them ncu measured).
 -- @scope run
 -- @requires _duration_pairs _gap_pairs _step_time_pairs profiler_share
 -- @assumes The executions did the same work on the same GPUs.
--- @assumes held_up is what the tool recorded of itself: a thread that nothing waited for cost nothing, and what it adds to
---     calls is not in it.
+-- @assumes held_up is what the tool recorded of itself: holding up a thread that nothing waits for costs nothing, and time added
+--     to calls is not included.
 -- @assumes A difference within 2 % (durations, step time) or 10 % (gaps) does not count. nsys has overhead too: only step_time
 --     shows it.
 -- @column run            Run.

@@ -1,11 +1,11 @@
 -- The recordings of each run: which profiles belong to one execution under one tool. Runs are compared by their recordings;
 -- the steps of one recording do not show how executions vary. Profiles whose sidecars name an execution belong to it. The
--- others are distinguished by time: a profile that begins over a second after all before it have ended, and of whose ranks one
--- was there already (an unknown rank counts as one), is of another execution. Unknown times distinguish nothing.
+-- others are distinguished by time: a profile that begins more than a second after all earlier ones ended, and repeats one of
+-- their ranks (an unknown rank counts as one), belongs to another execution. Unknown times do not distinguish profiles.
 -- @scope run
 -- @needs timeline
 -- @requires profiles, processes
--- @assumes Captures of one rank at different times are of different executions, unless a profile holds both as its windows.
+-- @assumes Captures of one rank at different times come from different executions, unless a profile holds both as its windows.
 -- @assumes Profiles without a sidecar belong to the only execution that sidecars of their run and tool name, if they name one.
 -- @column run           Run (one workload in one configuration).
 -- @column tool          nsys or kineto.

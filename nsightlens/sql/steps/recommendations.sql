@@ -1,17 +1,16 @@
 -- The rules of the TensorBoard plugin and the expert rules of nsys, per process: a row per rule that fires, with its value and
--- its limit. They do not look for causes (a GPU that copies counts as unused); findings does, and summary shows those. Time in
--- the data loader above 5 % of the steps; in communication above 10 %; a GPU used for less
--- than 50 % of the time; memory above 90 % of the device; a GPU with tensor cores that no kernel uses, while operators
--- that could use them launch kernels; DistributedDataParallel without NCCL, DataParallel on several GPUs. Communication
--- counts wherever its kernels are recognised, and tensor cores by newer names than the plugin's: step_breakdown, gpu_summary.
--- The rules of nsys are about the time from the first to the last GPU work of the process: calls of asynchronous copies of
--- pageable
--- memory, of synchronous copies and of sets of host memory (1 % each, summed over threads), synchronising calls while no work
--- ran on the GPU (1 %), gaps of 500 ms or more, chunks of a 30th in which a GPU works less than half of the time (10 %).
+-- its limit. They do not look for causes (a GPU that copies counts as unused); findings does, and summary shows it. Time in
+-- the data loader above 5 % of the steps; in communication above 10 %; a GPU used for less than 50 % of the time; memory above
+-- 90 % of the device; a GPU with tensor cores that no kernel uses, while operators that could use them launch kernels;
+-- DistributedDataParallel without NCCL, DataParallel on several GPUs. More kernels count as communication, and more names as
+-- tensor cores, than in the plugin: see step_breakdown, gpu_summary. The rules of nsys cover the time from the first to the
+-- last GPU work of the process. Four fire at 1 % of it: calls for asynchronous copies of pageable memory, for synchronous
+-- copies and for sets of host memory (summed over threads), and synchronising calls while no work ran on the GPU. Two more are
+-- gaps of 500 ms or more, and chunks of a 30th in which a GPU works less than half of the time (10 %).
 -- @scope run
 -- @requires _plugin_rules, _nsys_rules
--- @assumes The limits are the TensorBoard plugin's and, of nsys's rules, which list all, ours: an empty answer does not prove
---     that there is no problem.
+-- @assumes The limits are the TensorBoard plugin's; those for nsys's rules, which list everything, are ours. An empty list does
+--     not prove that there is no problem.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
 -- @assumes Memory is what PyTorch's allocator recorded; tensor-core use is known by counters or by name.

@@ -1,6 +1,7 @@
--- Every step of an inference server: what it computed (prefill, decode or both), for how many requests and tokens, and how long it
--- took on the host and on the GPU. Steps are ranges that vLLM, SGLang and TensorRT-LLM name so. GPU work belongs to the step that
--- was open in its process when it was launched, on any thread; a step inside another one is a part of that.
+-- Every step of an inference server: what it computed (prefill, decode or both), for how many requests and tokens, and how
+-- long it took on the host and on the GPU. Steps are ranges with the names that vLLM, SGLang and TensorRT-LLM give them. GPU
+-- work belongs to the step that was open in its process when it was launched, on any thread; a step inside another one is a
+-- part of that.
 -- @scope rows
 -- @requires _serving_names, api_calls, processes, _bounded_kernels, memory_ops
 -- @assumes The server was recorded with its annotations: vLLM and SGLang name steps while their profiler runs, TensorRT-LLM by NVTX ranges.

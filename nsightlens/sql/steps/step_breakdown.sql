@@ -1,13 +1,13 @@
--- Where each training step went: exclusive categories in the priority order of the TensorBoard plugin (Kernel, Memcpy,
--- Memset, Communication, Runtime, DataLoader, CPU Exec, Other), exact to the ns; they sum to the step. Time that several
--- categories share counts for the first of them only. A step lasts from its range's start, or the end of the step before
--- it, to the end of its range and of the GPU work launched in it. A process without steps has one row: its whole capture
--- (operators, API calls and GPU work). Three differences from the plugin: that row, which it gives the span of the operators;
--- kernels that communicate count as communication where recognised (the plugin links them through External id to five
--- nccl and gloo operators and counts all others as Kernel: all_kernels_ns is that figure, communication_pattern := '^$' gives
--- its whole breakdown); data-loader ranges count whether operator or annotation (the plugin sees operators only). No step is
--- dropped; the plugin drops a last step whose GPU work is missing. Where the capture holds no GPU work of the process at all, or
--- no API call, those figures are NULL.
+-- Where each training step went: exclusive categories in the priority order of the TensorBoard plugin (Kernel, Memcpy, Memset,
+-- Communication, Runtime, DataLoader, CPU Exec, Other), exact to the ns; they sum to the step. Time shared by several
+-- categories counts only for the first of them. A step lasts from its range's start, or the end of the step before it, to the
+-- end of its range and of the GPU work launched in it. A process without steps has one row: its whole capture (operators, API
+-- calls and GPU work). It differs from the plugin in four points. That row spans only the operators there. Here all recognised
+-- communication kernels count as communication; the plugin links them through External id to five nccl and gloo operators and
+-- counts all others as Kernel (all_kernels_ns is that figure, communication_pattern := '^$' gives its whole breakdown).
+-- Data-loader ranges count here whether operator or annotation; the plugin sees only operators. No step is dropped here; the
+-- plugin drops a last step whose GPU work is missing. If the capture holds no GPU work of the process at all, or no API call,
+-- those figures are NULL.
 -- @scope profile
 -- @needs timeline
 -- @requires _step_states, _gpu_work, api_calls, processes

@@ -1,0 +1,53 @@
+"""What is filtered on and is not there is refused in Python, too, with what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nsightlens as nl
+
+
+@pytest.mark.parametrize(("view", "asked", "subject", "choices"), [
+    ("kernel_by_rank", {"only_rank": 3}, "rank", [0, 1]),
+    ("kernel_by_rank", {"only_rank": [0, 3]}, "rank", [0, 1]),
+    ("kernel_by_rank", {"only_tool": "rocprof"}, "tool", ["kineto", "ncu", "nsys"]),
+    ("step_timeline", {"which_step": 77}, "step", [0, 1, 2, 3, 4]),
+    ("straggler", {"only_run": "other"}, "run", ["simulated_resnet18_ddp"]),
+])
+def test_values_that_the_store_does_not_have(
+    bundled_store: Path, view: str, asked: dict[str, object], subject: str, choices: list[object],
+) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match="the store has") as caught:
+        store.view(view, **asked)
+    assert (caught.value.subject, list(caught.value.choices)) == (subject, choices)
+
+
+def test_a_name_that_a_view_does_not_have(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match="only_op aten::conv: operator_k") as caught:
+        store.view("operator_kernels", only_op="aten::conv")
+    assert (caught.value.view, caught.value.subject) == ("operator_kernels", "op")
+    assert "aten::cudnn_convolution" in caught.value.choices
+
+
+@pytest.mark.parametrize(("view", "asked"), [
+    ("kernel_by_rank", {"only_tool": "ncu", "only_rank": 1}),       # each is there, and nothing has both
+    ("step_breakdown", {"only_tool": "ncu"}),                       # a tool that cannot record it
+    ("diagnostic_summary", {"only_severity": "error"}),             # what a view works out, not a name
+    ("step_breakdown", {"only_step": [3, 77], "only_tool": "ncu"}), # of several steps one suffices
+    ("kernel_summary", {"only_run": []}),
+])
+def test_what_is_there_and_has_no_rows_is_an_empty_table(bundled_store: Path, view: str, asked: dict[str, object]) -> None:
+    with nl.open(bundled_store) as store:
+        assert store.view(view, **asked).num_rows == 0
+
+
+def test_every_value_that_a_view_shows_can_be_filtered_on(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store:
+        for name, view in store.views.items():
+            columns = {"run", "rank", "step", "tool", "family"} & {column for column, _ in view.columns}
+            if name not in ("run_difference", "run_match", "run_waterfall"):  # of two runs
+                shown = store.view(name).select(sorted(columns)).to_pydict()
+                for column, values in shown.items():
+                    assert set(values) - {None} <= set(store.values_of(column)), f"{name}.{column}"
