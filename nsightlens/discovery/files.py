@@ -224,8 +224,8 @@ def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Map
     """Give the files without a sidecar the run that holds them in the store, where the folder has several names there."""
     bare = [f for f in files if not (f.sidecar and f.sidecar.run)]
     folder = (root if root.is_dir() else root.parent).resolve()
-    runs = {run for f in bare for run in held.get(path_text(f.path), ())
-            if remote.path_of(taken.get(run, "")).resolve() == folder}
+    holders = {run for f in bare for run in held.get(path_text(f.path), ())}
+    runs = {run for run in holders if remote.path_of(taken.get(run, "")).resolve() == folder}
     if not runs or bare[0].run in runs:
         return files
     if len(runs) > 1:

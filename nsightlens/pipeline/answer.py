@@ -71,10 +71,11 @@ def _profiles(change: Change, known: Known, root: Path) -> tuple[dict[str, Profi
     events: dict[str, int] = defaultdict(int)
     gone = set(change.gone)
     holders = Counter(path for *_, path, _ in known.parts)
+    places = {path: root / path for path in holders}
     for table, run, name, path, count in known.parts:
         if name not in gone and path not in change.lost and table in _READ:
             one = profiles.setdefault(name, Profile(name, run))
-            one.parts[table] = root / path
+            one.parts[table] = places[path]
             one.shared |= holders[path] > 1
             events[name] += count if table in EVENTS else 0
     for name, run, _, folder, rows in change.added:

@@ -179,7 +179,9 @@ def _at_home(
     A run is the same where a file of it is known by content under another run, and is gone from its old path. Returns the files,
     and by old path the rows of `files` that this makes obsolete, with why.
     """
-    gone = {row["fingerprint"]: row for row in known.files if row["profile_id"] and not path_of(row["path"]).exists()}
+    here = {path_text(f.path) for f in found}
+    gone = {row["fingerprint"]: row for row in known.files
+            if row["profile_id"] and row["path"] not in here and not path_of(row["path"]).exists()}
     matches = [(f, gone[prints[f.path].text]) for f in found if f.path in prints and prints[f.path].text in gone]
     homes = {f.run: row["run"] for f, row in matches if f.run not in known.runs and not (f.sidecar and f.sidecar.run)}
     moved = {row["path"]: (row, f"it lies at {path_text(f.path)} now") for f, row in matches
@@ -253,10 +255,9 @@ def _settle_file(
 
 
 def _read_or_partial(plan: Plan, row: dict[str, Any]) -> str:
-    part = plan.folder(row["profile_id"]) / "profiles.parquet"
-    if not part.is_file():
+    if row["profile_id"] in plan.unchanged:
         return "partial" if row["profile_id"] in plan.known.cut else "read"
-    with pq.ParquetFile(part) as file:
+    with pq.ParquetFile(plan.folder(row["profile_id"]) / "profiles.parquet") as file:
         row = file.read(columns=["truncated", "events_lost"]).to_pylist()[0]
     return "partial" if row["truncated"] and row["events_lost"] != 0 else "read"
 

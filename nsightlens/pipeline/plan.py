@@ -22,7 +22,6 @@ from nsightlens.discovery.remote import path_of
 from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
 from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.meter import Meter, OnProgress, counter
-from nsightlens.pipeline.profile import write_parts
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.measure import count_into
 from nsightlens.store import rules
@@ -208,6 +207,8 @@ class _Now:
 
 def read_profile(task: Task, jobs: int) -> dict[str, int]:
     """Read a profile, converted first where it is a vendor's report; return the rows of each part. Raises ReadError."""
+    from nsightlens.pipeline.profile import write_parts  # where nothing is new, nothing that derives rows is imported
+
     profile = task.profile
     draft = task.folder.with_name(f"{task.folder.name}.{secrets.token_hex(4)}")  # another worker may be at the same task
     if task.report and task.export:

@@ -1,4 +1,4 @@
-"""Rows of views over whole runs: kept in the user's cache for the next question to the same catalog.
+"""Rows of views that the catalog does not hold: kept in the user's cache for the next question to the same catalog.
 
 A file per catalog, view and parameters, named by a digest of all that the rows follow from.
 """

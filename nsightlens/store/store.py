@@ -198,8 +198,8 @@ class Store(Asking):
         asked = {**given, **parameters}
 
         def summed() -> pa.Table:
-            found = self._view(name, dict(parameters)).select([*by, of]).group_by(by).aggregate([(of, how)])
-            return found.select([*by, f"{of}_{how}"]).rename_columns([*by, of])
+            rows, keys = self._connection.from_arrow(self._view(name, dict(parameters))), ", ".join(by)
+            return _plain_integers(rows.aggregate(f"{keys}, {how}({of}) AS {of}", keys).order(keys).to_arrow_table())
 
         if view.is_shipped and view.scope == "run":
             return kept_rows.rows(self._file, view, asked | {"": [*by, of, how]}, summed)
@@ -246,13 +246,12 @@ class Store(Asking):
         yield from (batch.cast(schema) for batch in reader)
 
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
-        if view.is_shipped and view.scope == "profile" and not self._is_kept(view, parameters):
-            rows = self._asked(view, parameters)
-            if rows is not None:
-                return rows
-        if view.is_shipped and view.scope == "run":
-            return kept_rows.rows(self._file, view, parameters, lambda: self._computed(view, parameters))
-        return self._computed(view, parameters)
+        if not view.is_shipped or view.scope == "rows" or self._is_kept(view, parameters):
+            return self._computed(view, parameters)
+        rows = self._asked(view, parameters) if view.scope == "profile" else None
+        if rows is not None:
+            return rows
+        return kept_rows.rows(self._file, view, parameters, lambda: self._computed(view, parameters))
 
     def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view, by its SQL or its analysis, or from the answers of the store."""

@@ -110,23 +110,21 @@ class Writing:
         shutil.rmtree(self.staging, ignore_errors=True)
 
     def _tidy(self) -> None:
-        """Remove what a killed writer left: half-made parts, catalogs and exports, and parts that no catalog names."""
+        """Remove what a killed writer left: half-made parts, catalogs and exports; `known` removes parts without a catalog."""
         shutil.rmtree(self.staging, ignore_errors=True)
         halves = (f".{CATALOG}.*", f".{looks.FILE}.*", "converted/.*")
         for stray in (stray for half in halves for stray in self.path.glob(half)):
             stray.unlink(missing_ok=True)
         for stray in self.path.glob(f".{FOLDER}.*"):
             shutil.rmtree(stray, ignore_errors=True)
-        self._remove_parts_but(set() if self._far else self._live_parts())
 
     def _live_parts(self) -> set[str]:
         """Return the parts that the catalog names, or one of an older schema that a rebuild left."""
-        live: set[str] = set()
-        for path in (self.path / CATALOG, *self.path.glob(OLDER.format("*"))):
-            if path.is_file():
-                with contextlib.closing(catalog.attach(path)) as connection:
-                    live |= {row[0] for row in connection.execute("SELECT path FROM _parts").fetchall()}
-        return live
+        current = self.path / CATALOG
+        return (_parts_of(current) if current.is_file() else set()) | self._older_parts()
+
+    def _older_parts(self) -> set[str]:
+        return {part for path in self.path.glob(OLDER.format("*")) for part in _parts_of(path)}
 
     def _remove_parts_but(self, live: set[str]) -> None:
         """Remove the other parts; what cannot be removed is left to the next writer."""
@@ -143,8 +141,12 @@ class Writing:
                 folder.rmdir()
 
     def known(self) -> Known:
-        """Return what the store holds now. Raises StoreError for a store of a newer schema version."""
+        """Return what the store holds now, and remove the parts that it does not name, which a killed writer left.
+
+        Raises StoreError for a store of a newer schema version.
+        """
         if not (self.path / CATALOG).is_file():
+            self._remove_parts_but(set())
             return Known()
         with Store(self.path) as store:
             files = store.sql("SELECT * FROM files").to_pylist()
@@ -160,6 +162,7 @@ class Writing:
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         paths = {part["path"] for part in parts}
+        self._remove_parts_but(set() if self._far else paths | self._older_parts())
         there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
         broken = {(part["path"], part["profile_id"]) for part in parts if part["path"] not in there}
         unsure = {name for _, name in broken}
@@ -272,6 +275,12 @@ class Writing:
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
             connection.execute("CHECKPOINT")
+
+
+def _parts_of(path: Path) -> set[str]:
+    """Return the parts that a catalog names."""
+    with contextlib.closing(catalog.attach(path)) as connection:
+        return {part for (part,) in connection.execute("SELECT path FROM _parts").fetchall()}
 
 
 def _memory(new: Sequence[Bundle]) -> str:

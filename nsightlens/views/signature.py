@@ -7,8 +7,8 @@ stays.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -17,8 +17,8 @@ import duckdb
 
 from nsightlens.views.header import PACKAGE, View
 
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-"""Where statements hold statements."""
+_IMPORT = re.compile(r"^\s*(?:from (nsightlens[\w.]*) )?import (\([^)]*\)|.*)", re.MULTILINE)
+"""An import statement, in a docstring too: a file too many does no harm."""
 _CODE = frozenset({".py", ".sql", ".csv"})
 
 
@@ -86,24 +86,10 @@ def _imported_by(file: Path) -> frozenset[Path]:
 
 
 def _imported(source: str) -> frozenset[Path]:
-    """Return the files of ours that the import statements of a module name."""
-    names: set[str] = set()
-    for node in _statements(source):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+    """Return the files of ours that the import statements of a module name, wherever they stand."""
+    names = {f"{module}.{name}".lstrip(".")
+             for module, listed in _IMPORT.findall(source) for name in re.findall(r"[\w.]+", listed)}
     return frozenset(file for name in names if name.startswith("nsightlens.") for file in _files(name.split(".")[1:]))
-
-
-def _statements(source: str) -> Iterator[ast.AST]:
-    """Yield the statements of a module, wherever they stand; expressions, which are most of a tree, are left out."""
-    waiting: list[ast.AST] = [ast.parse(source)]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for name in _BLOCKS:
-            waiting += getattr(node, name, ())
 
 
 def _files(parts: list[str]) -> set[Path]:

@@ -1,4 +1,4 @@
-"""Rows of views over whole runs are kept in the user's cache, for as long as the catalog and the code are the same."""
+"""Rows of views that the catalog does not hold are kept in the user's cache while the catalog and the code stay."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ def test_the_second_question_reads_what_the_first_computed(bundled_store: Path, 
     asked = [nl.open(bundled_store).view("straggler") for _ in range(2)]
     assert computed == ["straggler"] and len(_kept(cache)) == 1
     assert asked[0].num_rows > 0 and asked[1].equals(asked[0], check_metadata=True)
+
+
+def test_a_view_of_one_profile_that_takes_long_is_kept(
+    bundled_store: Path, computed: list[str], cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = nl.open(bundled_store).view("execution_summary", only_rank=1)
+    monkeypatch.setattr("nsightlens.store.store.Store._computed", None)
+    assert first.num_rows > 0 and nl.open(bundled_store).view("execution_summary", only_rank=1).equals(first)
 
 
 def test_other_parameters_and_filters_are_computed(bundled_store: Path, computed: list[str], cache: Path) -> None:

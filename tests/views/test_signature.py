@@ -89,7 +89,9 @@ def test_peaks_and_duckdb_change_every_one(package: Path, monkeypatch: pytest.Mo
 
 
 def test_imports_inside_of_functions_count(package: Path) -> None:
-    source = '"""Doc."""\ndef analyse(ask):\n    from nsightlens.names import label\n    import nsightlens.op_cost.works\n'
+    source = ('"""Doc."""\nfrom nsightlens.names import (  # all of these\n    key as by_key,\n    typenames,\n)\n'
+              "def analyse(ask):\n    from nsightlens.names import label\n    import nsightlens.op_cost.works\n")
     found = signature.imports(dataclasses.replace(EVERY["straggler"], source=source))
     names = {file.relative_to(package).as_posix() for file in found}
-    assert {"names/__init__.py", "names/label.py", "op_cost/__init__.py", "op_cost/works.py"} <= names
+    assert {"names/__init__.py", "names/key.py", "names/typenames.py", "names/label.py"} <= names
+    assert {"op_cost/__init__.py", "op_cost/works.py"} <= names
