@@ -200,8 +200,9 @@ def stepped(path: Path, length: float, name: str) -> None:
     path.write_text(json.dumps(trace))
 
 
-def test_a_comparison_says_what_compare_runs_says(tmp_path: Path) -> None:
+def test_a_comparison_says_what_compare_runs_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One recording of each does not show how runs vary: the page says so, and begins with the run to judge."""
+    monkeypatch.setenv("COLUMNS", "160")  # the path of the store fits a line
     for name, length in (("a", 100.0), ("b", 900.0)):
         stepped(tmp_path / name / "a.json", length, f"only_in_{name}")
     with nl.ingest([tmp_path / "a", tmp_path / "b"], store=tmp_path / "store") as opened:
