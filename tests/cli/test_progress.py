@@ -138,13 +138,13 @@ def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     ingest([tmp_path / "first"], tmp_path / "store", jobs=1)
     before = _content(tmp_path / "store")
     for rank in range(2):
-        kineto(tmp_path / "run" / f"{rank}.json", [(f"k{i}", 1000.0 + 20 * i, 10.0) for i in range(100_000)], rank=rank)
+        kineto(tmp_path / "run" / f"{rank}.json", [(f"k{i}", 1000.0 + 20 * i, 10.0) for i in range(250_000)], rank=rank)
     command = [sys.executable, "-m", "nsightlens", "ingest", str(tmp_path / "run"), "--store", str(tmp_path / "store"),
                "--jobs", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "store").glob("staging/*.read")) and time.monotonic() < deadline:
-            time.sleep(0.01)
+            time.sleep(0.001)
         os.killpg(process.pid, signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()
