@@ -60,7 +60,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, communicator_summary, straggler
-from nsightlens.analyses._advice import ADVICE, PLUGIN, of_call
+from nsightlens.analyses._advice import PLUGIN, of_call
 from nsightlens.analyses._finding import (
     SCHEMA,
     Key,
@@ -86,7 +86,6 @@ SELECT run, tool, rank, profile_id, process_id, window_index, steps_ns,
     map_from_entries(list((category, coalesce(total_ns, 0)))) AS parts
 FROM execution_summary() GROUP BY ALL ORDER BY ALL
 """
-_OUTSIDE = "code outside API calls and operators"
 _WORKED = "SELECT DISTINCT profile_id, process_id, window_index FROM _gpu_work ORDER BY ALL"
 _COLLECTIVES = """
 SELECT DISTINCT profile_id, process_id, window_index FROM kernels WHERE tool <> 'ncu' AND family = 'collective' ORDER BY ALL
@@ -104,17 +103,6 @@ SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w
 FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
 GROUP BY ALL
 """
-_WITHOUT_WORK = """
-SELECT r.profile_id, r.process_id, r.window_index, r.name, r.duration_ns
-FROM ranges AS r
-WHERE r.profile_id IN (SELECT unnest(?)) AND r.kind LIKE 'nvtx%' AND r.duration_ns >= ? AND NOT EXISTS (
-    SELECT * FROM _gpu_work AS w
-    WHERE w.profile_id = r.profile_id AND w.process_id IS NOT DISTINCT FROM r.process_id
-        AND w.window_index IS NOT DISTINCT FROM r.window_index
-        AND w.start_ns < r.start_ns + r.duration_ns AND w.end_ns > r.start_ns)
-ORDER BY r.duration_ns, r.name
-"""
-"""Long NVTX ranges in which no GPU work ran, the longest of a process last: what its code calls the time."""
 _WAITED_FOR = {"event": "an event", "stream": "a stream", "context": "all work of the device"}
 _OF_PLUGIN = f"""
 SELECT * FROM _plugin_rules
@@ -292,24 +280,14 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
                 named += idle
                 yield from _call(process, row, idle, waited.get((process.key, row["name"]), ""))
         rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
-                _OUTSIDE: process.parts["other"]}
+                "code outside API calls and operators": process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
         if slow and exceeds(process, "tiny_kernels", between):
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
         for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}", left):
-            if most == _OUTSIDE:
-                yield found | {"what": found["what"] + _longest_range(ask, process)}
-            else:
-                yield found | ({"more": _operators(process)} if most == "operators" else {})
-
-
-def _longest_range(ask: Ask, process: Process) -> str:
-    """Return the longest NVTX range in which nothing ran on the GPU of the process, as the end of a sentence; "" without one."""
-    limit = ADVICE["host"].limit_pct * process.parts["other"] // 100
-    ranges = [row for row in ask(_WITHOUT_WORK, [[process.row["profile_id"]], limit]).to_pylist() if key(row) == process.key]
-    return f"; nothing ran on the GPU during {ranges[-1]['name']} ({span(ranges[-1]['duration_ns'])})" if ranges else ""
+            yield found | ({"more": _operators(process)} if most == "operators" else {})
 
 
 def _operators(process: Process) -> str:

@@ -252,21 +252,11 @@ def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_dis
                            "less. Why.")
 
 
-def test_the_longest_range_in_which_no_work_ran_is_named() -> None:
-    """Time outside calls and operators has the name that the code gives it: MPI_Init is no communication."""
-    elsewhere = "the GPU idles while the host is busy elsewhere, mostly in code outside API calls and operators"
-    rows = tables([("compute", 600, 1000)])
-    assert [row["what"] for row in of(**rows)] == [elsewhere]
-    ranges = [("main", 0, 1000), ("solve", 500, 601), ("set up", 250, 499), ("MPI_Init", 0, 250), ("read", 300, 549),
-              ("short", 0, 119)]
-    for number, (name, start, end) in enumerate(ranges, 10):
-        rows["ranges"].append(WHERE | {"range_id": number, "kind": "nvtx_push_pop", "name": name, "thread": 1, "start_ns": start,
-                                       "domain": "MPI" if name == "MPI_Init" else None, "duration_ns": end - start})
-    (row,) = of(**rows)
+def test_time_that_nothing_recorded_explains_is_called_so() -> None:
+    """Ranges may cover it: it is outside calls and operators, which is not to say that nothing was recorded."""
+    (row,) = found(("compute", 600, 1000))
     assert (row["rule"], row["total_ns"]) == ("host", 600)
-    assert row["what"] == f"{elsewhere}; nothing ran on the GPU during MPI_Init (0.2 µs)"
-    rows["ranges"] = [row for row in rows["ranges"] if row["name"] not in ("set up", "MPI_Init", "read")]
-    assert [row["what"] for row in of(**rows)] == [elsewhere], "short ranges explain little, and in the others something ran"
+    assert row["what"] == "the GPU idles while the host is busy elsewhere, mostly in code outside API calls and operators"
 
 
 @pytest.mark.captures

@@ -178,7 +178,7 @@ ODD = ("-rf", "a\nb.json", "\x1b[31mred.json", "quote'\".json", "%s.json", "?*[x
        "x" * 240 + ".json", os.fsdecode(b"\xff\xfe.json"), "run=a.json")
 
 
-@row("Bytes that are no UTF-8 in a PyTorch trace")
+@row("Bytes that are not UTF-8 in a PyTorch trace")
 def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
