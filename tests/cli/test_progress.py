@@ -125,6 +125,14 @@ def test_a_short_command_says_nothing_of_it(bundled_store: Path) -> None:
     assert "so far" not in run("compare", "ranks", "--store", str(bundled_store)).stderr
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let children be interrupted: `nohup make test &` would pass SIGINT on to them as ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _content(store: Path) -> dict[Path, int]:
     """Return when each file of a store was written, but for the lock, and for what a killed ingest leaves to the next."""
     return {path: path.stat().st_mtime_ns for path in store.rglob("*")
@@ -132,6 +140,7 @@ def _content(store: Path) -> dict[Path, int]:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     """Sent to the whole group, as a terminal does, while workers read."""
     kineto(tmp_path / "first" / "a.json", rank=0)
@@ -155,6 +164,7 @@ def test_ctrl_c_leaves_the_store_as_it_was(tmp_path: Path) -> None:
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000) a, range(100000) b WHERE (a.range * b.range) % 7 = 3"
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("command", [["sql", ENDLESS], ["show", "endless", "--views", "VIEWS"]])
 def test_ctrl_c_ends_a_query_that_would_never_end(bundled_store: Path, tmp_path: Path, command: list[str]) -> None:
     """DuckDB, in several threads, does not look for signals."""
