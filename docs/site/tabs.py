@@ -21,7 +21,7 @@ def pictures(report: Path, folder: Path) -> dict[str, dict[str, Path]]:
     with browser() as started:
         for scheme in SCHEMES if started else ():
             page = started.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme=scheme)
-            page.goto(report.as_uri())
+            page.goto(report.resolve().as_uri())
             page.wait_for_selector("body[data-ready=overview]")
             for name in page.get_by_role("tab").all_inner_texts():
                 page.get_by_role("tab", name=name, exact=True).click()

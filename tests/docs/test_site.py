@@ -63,7 +63,8 @@ def test_the_gallery_shows_the_tabs_of_the_report_where_a_browser_is(
     else:
         pytest.importorskip("playwright.sync_api", reason="playwright is an extra: make docs-site")
     with nl.open(bundled_store) as store:
-        page = gallery(store, tmp_path)
+        monkeypatch.chdir(tmp_path)
+        page = gallery(store, Path())  # make docs-site gives a relative folder
     pictures = re.findall(r"\]\((gallery/[\w-]+\.png)#only-(light|dark)\)", page)
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name, _ in pictures)
     assert (tmp_path / "gallery" / "report.html").is_file() and (tabs.WITHOUT_BROWSER in page) is not there
@@ -80,3 +81,10 @@ def test_the_site_builds_and_a_dead_link_stops_it(tmp_path: Path) -> None:
     (out / "pages" / "faq.md").write_text("[dead](nowhere.md)\n", encoding="utf-8")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(out / "mkdocs.yml")]
     assert subprocess.run(words, capture_output=True, check=False).returncode != 0
+
+
+def test_the_site_has_every_page() -> None:
+    navigation = (ROOT / "docs" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    missing = {page for page in pages if not re.search(rf"[\s\[]{re.escape(page)}\b", navigation)}
+    assert not missing, f"docs/site/mkdocs.yml: name {missing} below nav"
