@@ -128,9 +128,17 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
 
 
 def show(table: pa.Table, *, rows: int = 200) -> Shown:
-    """Return a table that a notebook displays, times and sizes with their units. rows: how many of it are displayed."""
+    """Return a table that a notebook displays, times and sizes with their units. rows: how many of it are displayed.
+
+    Raises UsageError for what is no pyarrow.Table.
+    """
+    import pyarrow
+
     from nsightlens.html_report.shown import Shown as _Shown
 
+    if not isinstance(table, pyarrow.Table):
+        raise UsageError(f"nl.show displays a pyarrow.Table, such as store.view('kernel_summary'), not a {type(table).__name__}",
+                         subject="table", value=table)
     return _Shown(table, rows)
 
 

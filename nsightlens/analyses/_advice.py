@@ -62,7 +62,7 @@ ADVICE = {
     "tiny_kernels": Advice(
         10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA or HIP "
         "graph, fuse it (torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
-        "nsightlens show frequent_kernel_sequences", of_host=True),
+        "nsightlens show launch_statistics", of_host=True),
     "fusion": Advice(
         15, "Each kernel may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
         "A kernel need not read what the one before it wrote. The share counts all but the longest of each chain.",

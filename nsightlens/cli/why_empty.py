@@ -38,6 +38,9 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     rows = values_in(store, view, others, filters)
     if not rows:
         return [f"{view.name} is empty without the filters, too: these captures hold nothing that it lists. {view.summary}"]
+    if set(filters) == {"run"}:
+        runs = ", ".join(sorted(filters["run"]))
+        return [f"{view.name} has no row of run {runs}: what it lists is in other runs. {view.summary}"]
     said = [line for column, wanted in filters.items() if column != "run"
             for line in _none_of(column, wanted, _of_runs(rows, filters.get("run")))]
     shown = ", ".join(f"{column} {', '.join(sorted(wanted))}" for column, wanted in filters.items())

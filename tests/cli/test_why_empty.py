@@ -67,6 +67,20 @@ def test_a_filter_that_leaves_nothing(bundled_store: Path, asked: list[str], why
     assert done.returncode == 0 and why in done.stderr and len(done.stdout.splitlines()) == 1
 
 
+def test_a_run_without_rows_beside_one_with_some(tmp_path: Path) -> None:
+    """One filter has no other that it could be together with."""
+    (tmp_path / "busy.sql").write_text(
+        "-- Runs of ten kernels or more.\n-- @scope run\n-- @requires kernels\n-- @column run  Run.\n-- @column n    Kernels.\n"
+        "CREATE VIEW busy AS SELECT run, count(*) AS n FROM kernels GROUP BY run HAVING count(*) >= 10 ORDER BY run;\n")
+    for name, kernels in (("few", 1), ("many", 40)):
+        kineto(tmp_path / f"{name}.json", [(f"k{at}", 1000.0 + 20 * at, 10.0) for at in range(kernels)])
+        run("ingest", tmp_path / f"{name}.json", "--run", name, "--store", tmp_path / "store")
+    done = run("show", "busy", "--run", "few", "--views", tmp_path, "--store", tmp_path / "store")
+    assert done.returncode == 0
+    said = " ".join(done.stderr.split())
+    assert "busy has no row of run few: what it lists is in other runs. Runs of ten kernels or more." in said
+
+
 @pytest.mark.parametrize(("asked", "why"), [
     (["cuda_gpu_trace", "only_name=nothing"], "only_name nothing: cuda_gpu_trace has "),
     (["top_kernels", "only_name=nothing", "--tool", "nsys"], "only_name nothing: top_kernels has "),

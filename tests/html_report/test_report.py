@@ -224,6 +224,12 @@ def test_a_notebook_shows_it(store: nl.Store, tmp_path: Path) -> None:
     assert made.save(tmp_path / "r.html").read_text(encoding="utf-8") == made.html
 
 
+def test_only_tables_are_shown(store: nl.Store) -> None:
+    assert "<table" in nl.show(store.view("kernel_summary"))._repr_html_()
+    with pytest.raises(UsageError, match=r"displays a pyarrow.Table, such as .*, not a Store"):
+        nl.show(store)
+
+
 def test_every_file_of_the_page_is_in_it() -> None:
     named = {f"{name}.js" for name in assets.SCRIPTS} | {f"{name}.css" for name in assets.STYLES} | {"report.html.j2"}
     assert named == {path.name for path in PAGE.iterdir()}
