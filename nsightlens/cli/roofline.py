@@ -36,6 +36,8 @@ _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
     "run", "kernel", "grid", "block", "clocks", "level", "precision", "work", "time", "grade", "time_launches",
     "roof_clock", "shapes"), "string")}
 _TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "auto", "work": "any"}  # of --time nsys|kineto: defaults
+_FIRST = ("kernel", "roof_pct", "gflop_per_s", "flop_per_byte", "gbyte_per_s", "grid", "level", "precision", "duration_us")
+"""Columns that stay longest where room is short: what the chart draws, and of what."""
 _MOST = 20  # kernels from shapes, where none is asked for by name
 
 
@@ -128,7 +130,7 @@ def command(
         if not kernels and time != "ncu":
             table = _longest(table)
         hint = _timed_elsewhere(opened, table) if time == "ncu" else None
-    emit(summary(table, roofs), form, None, wide=wide)
+    emit(summary(table, roofs), form, None, wide=wide, first=_FIRST)
     _report_problems(table)
     _report_roofs(table, roofs)
     _report_missing_roofs(table, gpu)
