@@ -95,6 +95,7 @@ nsl_watch() {
   code=0
   read -r -t $((late ? 1 : 2)) line || code=$?   # until the shell has ended all, and this, or is gone itself
   ((code > 128)) || ! kill -0 -- "-$group" || sleep 1
+  kill -STOP -- "-$group"   # a profiler that sees its application die may end with 0
   for one in ${below:+"-$below"} ${target:+"$target"} "-$group"; do kill -KILL -- "$one"; done   # the shell waits for the last
   kill -0 "$1" || [[ -z ${nsl_dcgm_paused-} ]] || nsl_resume_dcgm   # that shell can no longer do so
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -234,6 +235,22 @@ def test_nothing_outlives_a_launcher_that_is_killed(stage: Stage, script: list[s
     assert_none_is_left(stage)
     process.communicate(timeout=30)
     assert stage.sidecar("r/nsys/rank0000.run.json")["exit_code"] == (0 if exporting else 137)
+
+
+@pytest.mark.long
+def test_a_profiler_that_outlives_its_application_does_not_hide_that_it_was_killed(stage: Stage) -> None:
+    """The watcher ends one process after another; a busy machine leaves time between them, in which nsys ends with 0."""
+    slow = stage.path / "wrappers"
+    shutil.copytree(WRAPPERS, slow)
+    text = (slow / "supervise.sh").read_text()
+    (slow / "supervise.sh").write_text(text.replace('kill -KILL -- "$one";', 'kill -KILL -- "$one"; sleep 0.3;'))
+    assert (slow / "supervise.sh").read_text() != text
+    process = stage.start("mpiexec", "-n", "1", str(slow / "nsys_wrapper.sh"), "--run-dir", "r", "python", "-S", "-c", STUBBORN)
+    wait_for(stage.path / "ready0")
+    process.kill()
+    assert_none_is_left(stage)
+    process.communicate(timeout=30)
+    assert stage.sidecar("r/nsys/rank0000.run.json")["exit_code"] == 137
 
 
 @pytest.mark.long
