@@ -204,7 +204,7 @@ class Asking:
         """The communication operations of each process, by operation: calls, bytes, time and bandwidth. The kernels
         count, not the host ranges that the TensorBoard plugin adds. Latency is the time of the kernels, including
         waits for other ranks. Transfer is the part in which data moved: the time of the fastest rank for the same
-        call (NULL where the calls of the ranks cannot be matched; _collective_matches says how). Both are sums over
+        call (NULL where the calls of the ranks cannot be matched; _collective_transfers says how). Both are sums over
         calls that may overlap; *_union_ns are the unions that the plugin shows. Bandwidth uses transfer_ns where
         known, else latency, over the calls of known bytes; bus bandwidth has the factors of nccl-tests: 2 (n - 1) / n
         for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather, else 1.

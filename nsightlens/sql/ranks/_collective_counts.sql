@@ -1,5 +1,4 @@
--- How many collective kernels each process has in a window, with and without a number of their own; of those without by the process
--- group, where it is known.
+-- How many collective kernels each process has in a window, by process group, with and without a number of their own.
 -- @scope profile
 -- @requires _collective_kernels
 -- @column run           Run.
@@ -8,9 +7,12 @@
 -- @column process_id    OS process.
 -- @column window_index  Capture window of the process.
 -- @column numbered      Whether their groups and numbers are known.
--- @column named_group   Process group of calls without numbers; NULL where unknown.
+-- @column group_name    Process group; NULL where unknown.
+-- @column rank          Rank of the process; NULL where unknown.
 -- @column calls         Kernels.
+-- @column numbers       Numbers that they have of their own: fewer where one is there twice.
 CREATE VIEW _collective_counts AS
-SELECT run, tool, profile_id, process_id, window_index, numbered, named_group, count(*) AS calls
+SELECT run, tool, profile_id, process_id, window_index, numbered, group_name, any_value(rank) AS rank, count(*) AS calls,
+    count(DISTINCT place) FILTER (numbered) AS numbers
 FROM _collective_kernels WHERE duration_ns >= 0
-GROUP BY run, tool, profile_id, process_id, window_index, numbered, named_group;
+GROUP BY run, tool, profile_id, process_id, window_index, numbered, group_name;

@@ -23,13 +23,23 @@
 -- @column group_seq      Number of the call within its group; NULL where unknown.
 -- @column group_size     Ranks of the process group; NULL where unknown.
 -- @column numbered       Whether group and number of the call are known.
--- @column named_group    Process group of a call without a number (NCCL's under nsys); NULL where the call has one, or unknown.
+-- @column place          Number of the call in its group; of calls without, the place among those of its process, window and group.
+-- @column is_alone       Whether no other collective kernel of its process and window runs meanwhile.
 CREATE VIEW _collective_kernels AS
+WITH collectives AS (
+    SELECT *, start_ns + duration_ns AS end_ns, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+    FROM kernels
+    WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+)
 SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
     collective, short_name, coalesce(
         nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
         nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
-    message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered,
-    CASE WHEN group_seq IS NULL THEN group_name END AS named_group
-FROM kernels
-WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL;
+    message_bytes, group_name, group_seq, group_size, numbered,
+    CASE WHEN numbered THEN group_seq ELSE row_number() OVER (
+        PARTITION BY profile_id, process_id, window_index, duration_ns >= 0, numbered, group_name ORDER BY start_ns, kernel_id
+    ) END AS place,
+    start_ns >= coalesce(max(end_ns) OVER (in_time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
+        AND end_ns <= coalesce(lead(start_ns) OVER in_time, end_ns) AS is_alone
+FROM collectives
+WINDOW in_time AS (PARTITION BY profile_id, process_id, window_index, duration_ns >= 0 ORDER BY start_ns, kernel_id);

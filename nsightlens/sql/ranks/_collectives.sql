@@ -1,7 +1,7 @@
 -- The collective kernels on the timeline, each with its counterparts on the other processes of the run and the time in
--- which data moved, as _collective_matches has them; NULL where there are none.
+-- which data moved, as _collective_transfers has them; NULL where there are none.
 -- @scope rows
--- @requires _collective_kernels, _collective_captures, _collective_matches
+-- @requires _collective_kernels, _collective_captures, _collective_transfers
 -- @column run            Run.
 -- @column tool           nsys or kineto.
 -- @column rank           Rank of the process.
@@ -16,21 +16,13 @@
 -- @column group_size     Ranks of the process group; NULL where unknown.
 -- @column processes      Counterparts, this one included; NULL where none was found.
 -- @column transfer_ns    Shortest duration among them.
+-- @column is_alone       Whether no other collective kernel of its process and window runs meanwhile.
 CREATE VIEW _collectives AS
-WITH placed AS (
-    SELECT k.*, c.may_match FROM _collective_kernels AS k
-    JOIN _collective_captures AS c ON c.run = k.run AND c.profile_id = k.profile_id
-        AND c.process_id IS NOT DISTINCT FROM k.process_id AND c.window_index IS NOT DISTINCT FROM k.window_index
-        AND c.numbered = k.numbered AND c.named_group IS NOT DISTINCT FROM k.named_group
-    WHERE k.duration_ns >= 0
-)
-SELECT p.run, p.tool, p.rank, p.profile_id, p.process_id, p.window_index, p.kernel_id, p.operation, p.start_ns,
-    p.start_ns + p.duration_ns AS end_ns, p.message_bytes, p.group_size, m.processes, m.transfer_ns
-FROM placed AS p
-LEFT JOIN _collective_matches AS m ON m.run = p.run AND m.kernel_id = p.kernel_id
-WHERE p.may_match
-UNION ALL
--- apart, for DuckDB would hash them for the matches that they cannot have
-SELECT run, tool, rank, profile_id, process_id, window_index, kernel_id, operation, start_ns, start_ns + duration_ns,
-    message_bytes, group_size, NULL, NULL
-FROM placed WHERE NOT may_match;
+SELECT k.run, k.tool, k.rank, k.profile_id, k.process_id, k.window_index, k.kernel_id, k.operation, k.start_ns,
+    k.start_ns + k.duration_ns AS end_ns, k.message_bytes, k.group_size, m.processes, m.transfer_ns, k.is_alone
+FROM _collective_kernels AS k
+JOIN _collective_captures AS c ON c.profile_id = k.profile_id AND c.process_id IS NOT DISTINCT FROM k.process_id
+    AND c.window_index IS NOT DISTINCT FROM k.window_index AND c.numbered = k.numbered
+    AND c.group_name IS NOT DISTINCT FROM k.group_name
+LEFT JOIN _collective_transfers AS m ON m.communicator = c.communicator AND m.place = k.place
+WHERE k.duration_ns >= 0;

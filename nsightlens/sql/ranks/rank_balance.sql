@@ -5,7 +5,7 @@
 -- the share of communication in an item.
 -- @scope run
 -- @needs ranks
--- @requires _bounded_kernels
+-- @requires _rank_work
 -- @assumes Ranks are known and were captured over the same part of the work: all of a rank's profiles of a tool are summed.
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @first item, imbalance_ns, cv_pct, max_rank, item_kind, ranks
@@ -23,24 +23,14 @@
 -- @column max_rank      The rank of the largest, the lowest of several: the slowest one, or for communication who waited longest.
 -- @column communication_pct Share of the item's time, over all ranks, that is communication with its waiting, to one decimal.
 CREATE VIEW rank_balance AS
-WITH work AS (
-    SELECT run, tool, rank, family, op, step, duration_ns,
-        CASE WHEN family = 'collective' THEN duration_ns ELSE 0 END AS communication_ns
-    FROM _bounded_kernels
-    WHERE tool <> 'ncu' AND rank IS NOT NULL AND duration_ns IS NOT NULL
-), sums AS (
-    SELECT run, tool, 'all' AS item_kind, 'all' AS item, rank, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-        sum(communication_ns) AS communication_ns FROM work GROUP BY ALL
+WITH sums AS (
+    SELECT run, tool, item_kind, item, rank, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns, sum(communication_ns) AS communication_ns
+    FROM _rank_work GROUP BY ALL
     UNION ALL
-    SELECT run, tool, 'family', family, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns) FROM work GROUP BY ALL
-    UNION ALL
-    SELECT run, tool, 'op', op, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns)
-    FROM work WHERE op IS NOT NULL GROUP BY ALL
-    UNION ALL
-    SELECT run, tool, 'step', step::VARCHAR, rank, TRY_CAST(sum(duration_ns) AS BIGINT), sum(communication_ns)
-    FROM work WHERE step IS NOT NULL GROUP BY ALL
+    SELECT run, tool, 'all', 'all', rank, TRY_CAST(sum(total_ns) AS BIGINT), sum(communication_ns)
+    FROM _rank_work WHERE item_kind = 'family' GROUP BY ALL
 ), known AS (
-    SELECT run, tool, count(DISTINCT rank) AS all_ranks FROM work GROUP BY ALL
+    SELECT run, tool, count(DISTINCT rank) AS all_ranks FROM _rank_work GROUP BY ALL
 )
 SELECT
     run, tool, item_kind, item, count(*) AS ranks, any_value(all_ranks) AS all_ranks,
