@@ -51,7 +51,8 @@ SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) 
     any_value(l.latency_ns) AS latency_union_ns, count(f.transfer_ns) AS matched_calls,
     TRY_CAST(coalesce(sum(f.latency_ns) FILTER (f.transfer_ns IS NULL), 0) AS BIGINT) AS unmatched_ns, TRY_CAST(sum(f.transfer_ns) AS BIGINT) AS transfer_ns,
     round(avg(f.transfer_ns), 1) AS avg_transfer_ns,
-    CASE WHEN count(f.transfer_ns) > 0 THEN any_value(u.transfer_ns) END AS transfer_union_ns,
+    CASE WHEN count(f.transfer_ns) > 0 THEN TRY_CAST(coalesce(sum(f.transfer_ns) FILTER (f.is_alone), 0)
+        + coalesce(any_value(u.transfer_ns), 0) AS BIGINT) END AS transfer_union_ns,
     round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,
     round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s
 FROM factored AS f
