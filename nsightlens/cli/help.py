@@ -10,6 +10,7 @@ from difflib import get_close_matches
 import click
 
 _COLUMNS = re.compile(r"\S.*?\S? {2,}(?=\S)")
+_NEAR = 6
 _NARROWEST = 24  # characters of what stands beside a command
 _TOPICS = {
     "start": """The first ten minutes
@@ -23,12 +24,13 @@ nsightlens show step_breakdown    one of them""",
     "filters": """Filters: --run, --rank, --step, --tool, --family
 
 They select rows of the result; shares still refer to the whole run. Ranks and steps are numbers, lists or ranges: 3, 0,2
-or 0-7. Each filter may be repeated. The command show also takes only_COLUMN=VALUE for every column of the view. For an
-unknown run, tool, rank or name, an error lists the known ones, the closest first. If filters leave no rows for another
-reason, a message says why.
+or 0-7. Each filter may be repeated. The command show also takes only_COLUMN=VALUE for every column of the view; in names,
+* stands for any text. For an unknown run, tool, rank or name, an error lists the known ones, the closest first. If
+filters leave no rows for another reason, a message says why.
 
 nsightlens show kernel_by_rank --rank 0-1 --tool nsys
-nsightlens show gpu_summary only_device=0""",
+nsightlens show gpu_summary only_device=0
+nsightlens show kernel_summary 'only_name=*gemm*'""",
     "output": """Output
 
 Data goes to standard output, everything else to standard error. -f table, csv, json or parquet; -o FILE takes the
@@ -110,10 +112,11 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         views = known()
         names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
         if name not in names:
-            near = get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3)
+            near = ([other for other in names if name in other][:_NEAR]
+                    or get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3))
             others = (f"there are {', '.join(_TOPICS)}, the commands and the views (nsightlens views --search "
                       f"{shlex.quote(name)})")
-            meant = f"did you mean {' or '.join(near)}?"
+            meant = f"did you mean {' or '.join(near)}? (nsightlens views --search {shlex.quote(name)})"
             raise UsageError(f"there is no topic {name}; {meant if near else others}")
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
