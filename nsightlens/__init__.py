@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import (
     BalanceWarning,
+    IngestWarning,
     MissingExtraError,
     NsightlensError,
     OldRulesWarning,
@@ -36,14 +37,16 @@ if TYPE_CHECKING:
     from nsightlens import plots, recording
     from nsightlens.html_report import Report
     from nsightlens.html_report.shown import Shown
+    from nsightlens.pipeline.ingest import Report as IngestReport
+    from nsightlens.store.comparison import Comparison
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
 
 __version__ = "0.1.0"
 __all__ = [
-    "BalanceWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError", "SchemaError", "Store",
-    "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare", "findings", "ingest",
-    "open", "plots", "read", "recording", "report", "show",
+    "BalanceWarning", "IngestWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError",
+    "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare",
+    "findings", "ingest", "open", "plots", "read", "recording", "report", "show",
 ]
 
 
@@ -52,7 +55,10 @@ def ingest(
     rank_pattern: str | None = None, jobs: int | None = None, materialise: bool = True, answers: bool | None = None,
     executor: Executor | None = None,
 ) -> Store:
-    """Read the captures below `paths` into the store and return it, opened. See `nsightlens.pipeline.ingest.ingest`."""
+    """Read the captures below `paths` into the store and return it, opened. See `nsightlens.pipeline.ingest.ingest`.
+
+    Warns (IngestWarning) where files were refused, and where a run pools captures that may be of different workloads.
+    """
     from pathlib import Path as _Path
 
     from nsightlens.pipeline.ingest import ingest as _ingest
@@ -60,13 +66,26 @@ def ingest(
     roots = [paths] if isinstance(paths, (str, _Path)) else list(paths)
     report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise,
                      answers=answers, executor=executor)
-    return open(report.store)
+    opened = open(report.store)
+    _warn_of(report, opened)
+    return opened
 
 
-def open(store: str | Path | None = None, *, views: str | Path | None = None, ingest: bool = False) -> Store:
+def _warn_of(report: IngestReport, store: Store) -> None:
+    """Warn of what an ingest refused and pooled, for the caller of `ingest` or `open`."""
+    import warnings
+
+    for code, reason in report.warnings(store.sql):
+        warnings.warn(IngestWarning(str(report.store), code, reason), stacklevel=3)
+
+
+def open(
+    store: str | Path | None = None, *, views: str | Path | None = None, ingest: bool = False, run: str | None = None,
+) -> Store:
     """Return the store at `store` (else $NSIGHTLENS_STORE, else ./nsightlens-store), opened for reading.
 
-    ingest: where `store` is a run directory or a capture instead, read it first into the store that would be opened without it.
+    ingest: where `store` is a run directory or a capture instead, read it first into the store that would be opened without it,
+    as the run `run` (else the folder's name), with the warnings of `ingest`.
     views: a folder with views of your own (else $NSIGHTLENS_VIEWS): .sql files and Python analyses with headers like ours.
     Raises StoreError where there is no store, UsageError where there are captures instead, and ViewError for a mistake in a view
     of your own. Warns (OldRulesWarning) where profiles were read by older rules than this version's.
@@ -77,11 +96,15 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None, in
     from nsightlens.store.store import Store, holds_captures, is_store, locate
     from nsightlens.views import folder
 
-    place = locate(store)
+    place, report = locate(store), None
     if ingest and store is not None and not is_store(place):
         from nsightlens.pipeline.ingest import ingest as _ingest
 
-        place = _ingest([store]).store
+        report = _ingest([store], run=run)
+        place = report.store
+    elif run is not None:
+        raise UsageError(f"run names captures while they are read: nl.open(CAPTURES, ingest=True, run={run!r}). Views of a store "
+                         f"take only_run={run!r}", subject="run", value=run)
     elif holds_captures(place):
         raise UsageError(f"{place} holds captures and is not a store: nsightlens ingest {place} reads them into one; in Python, "
                          f"nl.open({str(place)!r}, ingest=True)", subject="store", value=str(place))
@@ -89,6 +112,8 @@ def open(store: str | Path | None = None, *, views: str | Path | None = None, in
     older = len(opened.older_than_the_rules())
     if older:
         warnings.warn(OldRulesWarning(str(opened.path), older), stacklevel=2)
+    if report:
+        _warn_of(report, opened)
     return opened
 
 
@@ -108,11 +133,12 @@ def findings(store: Store, **parameters: object) -> pa.Table:
 
 
 def compare(
-    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run", **judging: Any,
-) -> dict[str, pa.Table]:
+    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str = "run", **judging: Any,
+) -> Comparison:
     """Return what changed from run `base` to run `other`, as `nsightlens compare runs` judges it: tables by name.
 
-    They are comparability, step, waterfall and differences. by: kernel (the default), key, family, op, module, phase or step;
+    They are comparability, step, waterfall and differences; printed, and in a notebook, it shows its `verdict`.
+    base, other: may be left out where the store has two runs. by: kernel (the default), key, family, op, module, phase or step;
     per: run or rank; judging: time, fdr, threshold_pct and skip_steps of the view run_difference. Raises UsageError.
     """
     from nsightlens.store.comparison import of_runs

@@ -148,6 +148,22 @@ class BalanceWarning(UserWarning):
         return type(self), (self.view, self.reason)
 
 
+class IngestWarning(UserWarning):
+    """An ingest refused files, or pooled captures in one run that may be of different workloads.
+
+    store: its path. code: that of the diagnostic; refused: files could not be read. reason: what, and what to do.
+    """
+
+    def __init__(self, store: str, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.store = store
+        self.code = code
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[IngestWarning], tuple[str, str, str]]:
+        return type(self), (self.store, self.code, self.reason)
+
+
 class OldRulesWarning(UserWarning):
     """Profiles of a store were read by older rules than those of this nsightlens.
 

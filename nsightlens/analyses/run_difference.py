@@ -223,8 +223,11 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
         return there[0], there[1]
     for run in (base, other):
         if run is None or run not in there:
-            raise UsageError(f"{'name two runs (base, other)' if run is None else f'no run {run} with kernels on a timeline'}; "
-                             f"the store has {', '.join(there) or 'none, as a recording without a GPU has none'}")
+            what = "name two runs (base, other)" if run is None else f"no run {run} with kernels on a timeline"
+            add = "" if len(there) > 1 else (
+                '. To add one: nsightlens ingest CAPTURE --run NAME; in Python nl.ingest(CAPTURE, run="NAME")')
+            raise UsageError(f"{what}; the store has {', '.join(there) or 'none, as a recording without a GPU has none'}{add}",
+                             subject="run", value=run, choices=there)
     if base == other:
         raise UsageError(f"base and other are both {base}")
     return str(base), str(other)

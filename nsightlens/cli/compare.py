@@ -10,7 +10,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint
+from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps
 
@@ -81,8 +81,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 
 
 @command.command("runs")
-@click.argument("base", shell_complete=of_store("run"))
-@click.argument("other", shell_complete=of_store("run"))
+@click.argument("base", required=False, shell_complete=of_store("run"))
+@click.argument("other", required=False, shell_complete=of_store("run"))
 @click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
                                          "[default: kernel; for the waterfall, family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
@@ -100,11 +100,11 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 @views_option
 @output_options
 def runs(
-    base: str, other: str, by: str | None, per: str, tool: str | None, store: Path | None, views: Path | None,
+    base: str | None, other: str | None, by: str | None, per: str, tool: str | None, store: Path | None, views: Path | None,
     form: str | None, output: Path | None, wide: bool, **judging: Any,
 ) -> None:
     """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
-    time went, then the items.
+    time went, then the items. Without names it compares the two runs of the store.
 
     The verdict rests on how the recordings of each run vary (the view recordings). With one recording of each it is undecided,
     and the page shows how these two differ. --format json gives all tables behind the page, csv and parquet the view
@@ -116,13 +116,16 @@ def runs(
     nsightlens compare runs base fused --output waterfall.png
     """
     import nsightlens as nl
+    from nsightlens.analyses.run_difference import named
     from nsightlens.pipeline.memory import spare_pandas
     from nsightlens.store import comparison
 
     spare_pandas()
-    asked = {"base": base, "other": other, "time": tool, **judging}
     items = by if by not in (None, "step") else "family"
     with nl.open(store, views=views) as opened:
+        first, second = named(opened.sql, base, other)
+        asked = {"base": first, "other": second, "time": tool, **judging}
+
         @cache
         def behind() -> dict[str, pa.Table]:
             with steps("comparing") as begin:
@@ -144,21 +147,23 @@ def runs(
         if form or output:
             emit_page(behind, lambda: differences(by or "kernel"), form, output, wide=wide)
             return
-        tables = behind()
-        recordings = opened.view("recordings", only_run=[base, other]).to_pylist()
+        if base is None:
+            say(f"{second} against {first}")
+        tables: dict[str, pa.Table] = {**behind()}
+        recordings = opened.view("recordings", only_run=[first, second]).to_pylist()
         if by is None:
             tables["families"] = differences("family")
     from nsightlens.cli import runs_page
 
     pages = {name: table.to_pylist() for name, table in tables.items()}
-    runs_page.comparability(pages["comparability"], base, other)
+    runs_page.comparability(pages["comparability"], first, second)
     if pages["differences"]:
-        runs_page.recordings(recordings, (base, other), pages["differences"][0]["tool"])
+        runs_page.recordings(recordings, (first, second), pages["differences"][0]["tool"])
     for row in pages["step"]:
         runs_page.step_time(row, judging["threshold_pct"])
     for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
         runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
     if by != "step":
-        runs_page.changes(pages["differences"], by or "kernel", base, other, judging["threshold_pct"])
+        runs_page.changes(pages["differences"], by or "kernel", first, second, judging["threshold_pct"])
     if by is None:
-        runs_page.changes(pages["families"], "family", base, other, judging["threshold_pct"])
+        runs_page.changes(pages["families"], "family", first, second, judging["threshold_pct"])

@@ -41,12 +41,12 @@ def command(
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
-    Every view takes only_<column>=VALUE for each of its columns; --run, --rank, --step, --tool and --family are shortcuts. They
-    select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW may also be the name of an nsys
-    report, such as cuda_gpu_kern_sum.
+    Every view takes only_<column>=VALUE for each of its columns (in names, * stands for any text); --run, --rank, --step, --tool
+    and --family are shortcuts. They select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW
+    may also be the name of an nsys report, such as cuda_gpu_kern_sum.
 
     \b
-    nsightlens show kernel_summary only_tool=nsys
+    nsightlens show kernel_summary only_tool=nsys 'only_name=*gemm*'
     nsightlens show top_kernels how_many=5 --tool nsys --format json
     nsightlens show operator_summary --columns name,calls,device_total_ns --sort=-device_total_ns --limit 10
     nsightlens show my_view --views my_views/

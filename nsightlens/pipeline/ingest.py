@@ -15,6 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nsightlens.analyses import Ask
 from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
@@ -29,10 +30,15 @@ from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES, TEMPLATE
+from nsightlens.store import checks
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, locate
 from nsightlens.store.writer import Known, Writing
 
+_POOLED = """
+SELECT code, min(message) || CASE WHEN count(*) > 1 THEN ' (and ' || (count(*) - 1) || ' more)' ELSE '' END AS message
+FROM diagnostics WHERE run IN (SELECT unnest(?)) AND code IN (SELECT unnest(?)) GROUP BY code ORDER BY code
+"""
 _LOG = logging.getLogger(__name__)
 _WARNINGS = ("same_launches_differ", "merge_is_doubtful", "files_gone", "windows_overlap")
 State = Literal["new", "replaced", "unchanged", "refused"]
@@ -65,6 +71,16 @@ class Report:
     """Parts of the store that are missing or damaged and were not rebuilt, as their captures were not ingested."""
     answers_s: float | None = None
     """Seconds that the answers took; None where none were computed."""
+
+    def warnings(self, ask: Ask) -> list[tuple[str, str]]:
+        """Return code and text of what the ingest refused, and of runs that pool captures that may not be of one workload."""
+        pooled = ask(_POOLED, [sorted({outcome.run for outcome in self.outcomes}), list(checks.POOLED)])
+        said = [(row["code"], row["message"]) for row in pooled.to_pylist()]
+        if self.refused:
+            first, files = self.refused[0], f"{len(self.refused)} of {self.files_seen} files refused"
+            said.insert(0, ("refused", f"{files}: {first}" if len(self.refused) == 1 else
+                            f"{files}, the first: {first} (all: store.sql(\"FROM files WHERE outcome = 'refused'\"))"))
+        return said
 
 
 def ingest(

@@ -39,8 +39,8 @@ all. A profile of as many is a batch of its own."""
 EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 SELDOM = frozenset({
     "_overlap_by_name", "cpu_sample_summary", "cpu_sample_tree", "critical_path_summary", "exposed_communication",
-    "frequent_kernel_sequences", "gpu_time_util", "idle_breakdown", "idle_causes", "kernel_breakdown", "launch_statistics",
-    "nccl_overlap", "queue_length", "serving_summary", "stack_summary", "stack_tree"})
+    "frequent_kernel_sequences", "gpu_time_util", "idle_breakdown", "idle_by_range", "idle_causes", "kernel_breakdown",
+    "launch_statistics", "nccl_overlap", "queue_length", "serving_summary", "stack_summary", "stack_tree"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches, or have as many rows as there are
 frames of stacks: kept where that is asked for."""
 MEANWHILE = frozenset({"_step_states"})

@@ -1362,6 +1362,39 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["idle_by_range"],
+        *,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """What the host was in while a GPU idled: the gaps of each GPU that fall into ranges of a name, for each
+        process. MPI functions, NVTX ranges, annotations, operators and steps; time in several ranges of one name
+        counts once. Ranges nest: the times of different names overlap, and do not sum to the idle time. idle_causes
+        says what held up the work that ended each gap.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys or kineto. Never add them up: they saw the same work.
+            rank: Rank of the process; NULL where unknown.
+            profile_id: Profile; key of `profiles`.
+            process_id: OS process.
+            device_id: The physical GPU.
+            kind: mpi (a call that nsys traced as such), nvtx_push_pop, nvtx_start_end, annotation, operator, module
+                or step.
+            domain: NVTX domain; NULL for the default domain and elsewhere.
+            name: Name of the range, or the MPI function.
+            idle_ns: Time in such ranges while the GPU idled between its first and last work for the process.
+            idle_pct: Share of all such idle time of that GPU.
+            inside_ns: Time in such ranges: their union.
+            gpu_idle_ns: All idle time of the GPU between its first and last work for the process.
+            ranges: Number of ranges of that name.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["idle_causes"],
         *,
         per: str = ...,

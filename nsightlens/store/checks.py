@@ -112,6 +112,8 @@ WHERE NOT EXISTS (
 CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED, "directories_pooled": _DIRECTORIES_POOLED}
 MATERIALISED = {"no_kernel_in_common": _NO_KERNEL_IN_COMMON}
 """The same, for stores that hold the kernels themselves: others would have to read parts that may be gone."""
+POOLED = (mixture.CODE, *CONFLICTS, *MATERIALISED)
+"""Codes of diagnostics that say: captures of one run may be of different workloads."""
 
 # The processes of a profile that used a GPU are those with a device.
 _CAPTURES = """

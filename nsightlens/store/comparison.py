@@ -5,25 +5,59 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from nsightlens.analyses import run_difference
+from nsightlens.views import run_sentences
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsightlens.store.store import Store
 
 
+_SHOWN = ("item", "base_ns", "other_ns", "difference_ns", "change_pct", "verdict", "in_recordings")
+_ROWS = 12
+
+
+class Comparison(dict[str, "pa.Table"]):
+    """The tables of a comparison by name; printed, and in a notebook, its verdict.
+
+    base, other: the runs. verdict: what the change of the step time says, as sentences; empty where neither steps nor launches
+    can be compared.
+    """
+
+    def __init__(self, base: str, other: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
+        super().__init__(tables)
+        self.base, self.other = base, other
+        self.verdict = [said for row in tables["step"].to_pylist() for said in run_sentences.sentences(row, threshold_pct)]
+
+    def __repr__(self) -> str:
+        """Return the verdict and the names of the tables with their numbers of rows."""
+        tables = ", ".join(f"{name} ({table.num_rows})" for name, table in self.items())
+        return "\n".join([f"{self.other} against {self.base}", *self.verdict, f"tables (rows): {tables}"])
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and what changed most, as notebooks show them."""
+        from nsightlens.views.html_table import escaped, html_table
+
+        said = "".join(f"<p>{escaped(line)}</p>" for line in [f"{self.other} against {self.base}", *self.verdict])
+        return said + html_table(self["differences"].select(_SHOWN), _ROWS)
+
+
 def of_runs(
-    store: Store, base: str, other: str, *, by: str | None = None, per: str = "run",
-    on_question: Callable[[int, int, str], None] | None = None, **judging: Any,
-) -> dict[str, pa.Table]:
+    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str = "run",
+    threshold_pct: float = 1.0, on_question: Callable[[int, int, str], None] | None = None, **judging: Any,
+) -> Comparison:
     """Return what makes two runs hard to compare, where the step time went, and what changed, as rows of these views:
 
     comparability, step (run_difference of whole steps), waterfall (run_waterfall), differences (run_difference of items).
 
-    by, per, judging: their parameters; without `by`, the waterfall is of families and the items are kernels.
+    base, other: may be left out where the store has two runs. by, per, threshold_pct, judging: parameters of those views;
+    without `by`, the waterfall is of families and the items are kernels.
     on_question: called before each question: how many are answered, of how many, and its view.
     Raises UsageError for runs and parameters that there are not.
     """
-    asked = {"base": base, "other": other, **judging}
+    base, other = run_difference.named(store.sql, base, other)
+    asked = {"base": base, "other": other, "threshold_pct": threshold_pct, **judging}
     questions: dict[str, tuple[str, dict[str, Any]]] = {
         "comparability": ("comparability", {"base": base, "other": other}),
         "step": ("run_difference", {"by": "step", **asked}),
@@ -35,4 +69,4 @@ def of_runs(
         if on_question:
             on_question(len(found), len(questions), view)
         found[name] = store.view(view, **parameters)
-    return found
+    return Comparison(base, other, found, threshold_pct)

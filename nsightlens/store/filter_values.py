@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +30,8 @@ VALUES = {
 _OF_STORE = [column for column in VALUES if column != _KERNEL]
 _CAPTURED = {*schema.TABLES["kernels"].schema.names, "item", "operator", _KERNEL}.difference(_OF_STORE)
 """Columns whose values come from the captures. That none has another value, such as a verdict, is an answer."""
+_NUMBERS = ("rank", "step")
+_ANY = "*"
 _MOST = 10
 _LONGEST = 60  # characters of a value that are shown
 
@@ -64,7 +67,8 @@ def confirm(known: Callable[[str], list[Any]], filters: Mapping[str, object], sp
         there = set(map(str, known(column)))
         unknown = [value for value in wanted if str(value) not in there]
         if unknown and (column != "step" or len(unknown) == len(wanted)):
-            raise UsageError(f"{spelled.format(column)} {unknown[0]}: the store has {listed(known(column), unknown[0])}",
+            kind = f"{column}{'s' * (len(there) > 1)} " if there and column in _NUMBERS else ""
+            raise UsageError(f"{spelled.format(column)} {unknown[0]}: the store has {kind}{listed(known(column), unknown[0])}",
                              subject=column, value=unknown[0], choices=known(column))
 
 
@@ -72,6 +76,41 @@ def confirm_of(store: _Store, view: View, parameters: Mapping[str, object]) -> N
     """Raise UsageError where a view is asked for a run, rank, step, tool or family that the store does not have."""
     own, selected = registry.asked(view, parameters)
     confirm(store.values_of, {**own, **selected}, "only_{}")
+
+
+def expanded(store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters with which a view is asked: a name with * in it, which no row has, becomes the names that it matches.
+
+    given: parameters that come with the name by which the view was asked for. Raises UsageError for a pattern that matches none.
+    """
+    asked = {**given, **parameters}
+    _, filters = registry.asked(view, asked)
+    patterns = {column: wanted for column, wanted in filters.items()
+                if column in _CAPTURED and any(isinstance(value, str) and _ANY in value for value in wanted)}
+    if not patterns:
+        return asked
+    others = {name: value for name, value in asked.items() if name.removeprefix("only_") not in filters}
+    rows = values_in(store, view, others, patterns)
+    for column, wanted in patterns.items():
+        there = sorted({str(row[column]) for row in rows if row[column] is not None})
+        asked[f"only_{column}"] = [name for value in wanted for name in _matching(value, there)]
+        if there and not asked[f"only_{column}"]:
+            raise _not_there(view, column, wanted[0], there)
+    return asked
+
+
+def _matching(value: object, there: Sequence[str]) -> list[Any]:
+    """Return the names that a value stands for: itself, or where it is none of them and has a *, those like it."""
+    if not isinstance(value, str) or _ANY not in value or value in there:
+        return [value]
+    like = re.compile(".*".join(map(re.escape, value.split(_ANY))), re.DOTALL)
+    return [name for name in there if like.fullmatch(name)]
+
+
+def _not_there(view: View, column: str, value: object, there: Iterable[Any]) -> UsageError:
+    pattern = "" if _ANY in str(value) or not isinstance(value, str) else f"; * stands for any text: 'only_{column}=*{value}*'"
+    return UsageError(f"only_{column} {value}: {view.name} has {listed(there, value)}{pattern}", subject=column, value=value,
+                      choices=sorted(there), view=view.name)
 
 
 def confirm_in(store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> None:
@@ -88,9 +127,7 @@ def confirm_in(store: _Store, view: View, given: Mapping[str, object], parameter
     for column, wanted in asked.items():
         there = {row[column] for row in rows if row[column] is not None}
         if there and not wanted & set(map(str, there)) and not any(isinstance(value, bool) for value in there):
-            value = filters[column][0]
-            raise UsageError(f"only_{column} {value}: {view.name} has {listed(there, value)}", subject=column, value=value,
-                             choices=sorted(there), view=view.name)
+            raise _not_there(view, column, filters[column][0], there)
 
 
 def values_in(store: _Store, view: View, others: Mapping[str, object], columns: Iterable[str]) -> list[dict[str, Any]]:

@@ -179,15 +179,19 @@ class Store(Asking):
         if self.older_schema is not None:
             raise self._files_only()
         view, given = registry.named(name, self.views)
-        asked = {**given, **parameters}
         began = time.monotonic()
-        filter_values.confirm_of(self, view, asked)
+        asked = self._confirmed(view, given, parameters)
         table = self._answer(view, asked)
         if not table.num_rows:
             filter_values.confirm_in(self, view, given, parameters)
         _LOG.info("view %s %s: %d rows in %.3f s", view.name, asked or "", table.num_rows, time.monotonic() - began)
         self._check_books(view, asked, table)
         return table
+
+    def _confirmed(self, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> dict[str, object]:
+        """Return all parameters of a view, patterns of names resolved. Raises UsageError for what is not there."""
+        filter_values.confirm_of(self, view, {**given, **parameters})
+        return filter_values.expanded(self, view, given, parameters)
 
     def totals(self, name: str, by: Sequence[str], of: str, how: str, parameters: Mapping[str, object]) -> pa.Table:
         """Return the sum or count (`how`) of a column of a view by others, for views with a row per step, say.
@@ -214,9 +218,8 @@ class Store(Asking):
         if self.older_schema is not None:
             raise self._files_only()
         view, given = registry.named(name, self.views)
-        asked = {**given, **parameters}
         if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
-            filter_values.confirm_of(self, view, asked)
+            asked = self._confirmed(view, given, parameters)
             with Store(self.path, self._folder_of_views, _STREAMED) as other:
                 query, values = registry.query(view, asked, None)
                 found = other._stream(query, values)

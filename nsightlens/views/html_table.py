@@ -19,9 +19,9 @@ def html_table(table: pa.Table, rows: int = 200) -> str:
     shown = table.slice(0, rows)
     columns = [[_cell(name, value) for value in shown[name].to_pylist()] for name in shown.column_names]
     aligned = ["right" if pa.types.is_integer(kind) or pa.types.is_floating(kind) else "left" for kind in shown.schema.types]
-    head = "".join(f'<th style="text-align:{side}">{_escaped(name)}</th>'
+    head = "".join(f'<th style="text-align:{side}">{escaped(name)}</th>'
                    for name, side in zip(shown.column_names, aligned, strict=True))
-    body = "".join("<tr>" + "".join(f'<td style="text-align:{side}">{_escaped(column[place])}</td>'
+    body = "".join("<tr>" + "".join(f'<td style="text-align:{side}">{escaped(column[place])}</td>'
                                     for column, side in zip(columns, aligned, strict=True)) + "</tr>"
                    for place in range(shown.num_rows))
     more = f"the first {shown.num_rows:,} of {table.num_rows:,} rows" if shown.num_rows < table.num_rows else ""
@@ -29,7 +29,8 @@ def html_table(table: pa.Table, rows: int = 200) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text for HTML, without control characters."""
     return html.escape(printable(text))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nsightlens.analyses._executions import Execution, _executions, _in_runs
 from nsightlens.columns.arrays import wide
+from nsightlens.matching.collectives import Clock
 from tests.analyses.test_rank_skew import Row, kernel, of_ranks
 
 
@@ -43,3 +45,15 @@ def test_the_order_of_keys_is_that_of_a_stable_sort() -> None:
     keys = np.random.default_rng(1).integers(0, 5, 1000).astype(np.int32)
     for some in (keys, np.sort(keys)[::-1], keys[:1], keys[:0]):
         assert _in_runs(some).tolist() == np.argsort(some, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(("host", "offset", "drift", "shares"), [
+    ("a", 50.0, 0.0, True), (None, 50.0, 0.0, True), ("a", -100.0, 0.0, True),
+    ("b", 50.0, 0.0, False), ("a", 101.0, 0.0, False), ("a", -101.0, 0.0, False), ("a", 50.0, 1e-9, False),
+])
+def test_ranks_share_a_clock_unless_their_hosts_or_the_fit_say_otherwise(
+    host: str | None, offset: float, drift: float, shares: bool,
+) -> None:
+    (execution,) = _executions(of_ranks([kernel(rank, rank, 0, 500) for rank in range(2)], {0: None, 1: None}))
+    clock = Clock(reference=0, offset=offset, drift=drift, at=0, uncertainty=100.0, calls=9, method="fitted")
+    assert replace(execution, hosts={0: "a", 1: host}, clocks={1: clock}).shares_clock(1) is shares

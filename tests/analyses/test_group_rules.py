@@ -45,6 +45,12 @@ def test_stages_that_wait_for_one_another_are_told_apart(tmp_path: Path) -> None
     assert not found(tmp_path / "run", "communication"), "the wait is told once"
 
 
+def test_waits_barely_above_the_limit_fire(tmp_path: Path) -> None:
+    pipeline(tmp_path / "run", [105.0, 105.0, 105.0, 105.0])
+    (row,) = found(tmp_path / "run", "pipeline")
+    assert (row["share_pct"], row["limit_pct"]) == (10.5, 10.0)
+
+
 def test_a_page_says_it_as_one_finding(tmp_path: Path) -> None:
     pipeline(tmp_path / "run", [300.0, 300.0, 300.0, 300.0])
     cards_of = cards(found(tmp_path / "run", "pipeline"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_the_options_are_the_five() -> None:
 @pytest.mark.parametrize("asked", [
     ["show", "step_timeline"], ["summary"], ["compare", "ranks"], ["plot", "step_timeline", "-o", "x.png"]])
 @pytest.mark.parametrize(("option", "known"), [
-    ("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "0-1"), ("--step", "0-4"),
+    ("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "ranks 0-1"), ("--step", "steps 0-4"),
     ("--family", "collective, convolution, elementwise, gemm")])
 def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     bundled_store: Path, asked: list[str], option: str, known: str,
@@ -87,12 +88,12 @@ def test_commands_with_some_of_the_filters_refuse_as_well(bundled_store: Path, a
 @pytest.mark.parametrize("asked", [["show", "step_timeline", "which_step=77"], ["show", "step_breakdown", "only_step=77"]])
 def test_a_step_that_no_run_has_is_refused_however_it_is_asked_for(bundled_store: Path, asked: list[str]) -> None:
     done = run(*asked, "--store", bundled_store)
-    assert done.returncode == 2 and "--step 77: the store has 0-4" in done.stderr
+    assert done.returncode == 2 and "--step 77: the store has steps 0-4" in done.stderr
 
 
 def test_the_examples_of_help_filters_run(bundled_store: Path) -> None:
     lines = [line for line in run("help", "filters").stdout.splitlines() if line.startswith("nsightlens ")]
-    assert lines and all(run(*line.split()[1:], "--store", bundled_store).returncode == 0 for line in lines)
+    assert lines and all(run(*shlex.split(line)[1:], "--store", bundled_store).returncode == 0 for line in lines)
 
 
 def test_of_several_steps_one_suffices(bundled_store: Path) -> None:

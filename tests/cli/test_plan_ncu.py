@@ -85,7 +85,7 @@ def test_a_trace_alone_says_what_it_does_not_know(tmp_path: Path) -> None:
     (("--budget", "1s"), NsightlensError, "nothing fits into 1s"),
     (("--budget", "soon"), UsageError, "give a time such as"),
     (("--run", "other"), UsageError, "there are simulated_resnet18_ddp"),
-    (("--rank", "7"), UsageError, "--rank 7: the store has 0-1"),
+    (("--rank", "7"), UsageError, "--rank 7: the store has ranks 0-1"),
     (("--cover", "0"), UsageError, "cover is a share"),
     (("--lines", "--format", "json"), UsageError, "--lines goes with neither --format nor --output"),
 ])

@@ -271,7 +271,7 @@ def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> 
     (["--kernel", "ampere_sgem_128x64"], "ampere_sgemm_128x64_nn"),
     (["--kernel", "only_in_the_timeline"], "kineto recorded such kernels, without counters: profile them with ncu"),
     (["--run", "none"], "--run none: the store has base"),
-    (["--rank", "7"], "--rank 7: the store has 0"),
+    (["--rank", "7"], "--rank 7: the store has rank 0"),
     (["--step", "1"], "roofline has no column step"),
     (["--precision", "fp8"], "no kernel has precision fp8"),
     (["--gpu", "Voodoo 2"], "no datasheet for 'Voodoo 2'; there are: A10"),

@@ -17,7 +17,7 @@ import pytest
 
 from nsightlens.analyses import collective_match, rank_skew, straggler
 from nsightlens.columns.arrays import MISSING
-from nsightlens.matching.propagation import share
+from nsightlens.matching.propagation import _ordered, share
 from tests.analyses.test_rank_skew import kernel, of_ranks
 
 Row = dict[str, Any]
@@ -372,3 +372,8 @@ def test_random_jobs_pass_waits_on() -> None:
     """What the test above compares is no empty set."""
     found = [rows for seed in range(40) if (rows := random_job(random.Random(seed)).waits(25))]
     assert sum(any(later for _, later in rows.values()) for rows in found) >= 20
+
+
+def test_times_that_are_not_known_are_neither_first_nor_last() -> None:
+    start, owner = np.array([MISSING, 5, 9, MISSING, 7]), np.array([0, 0, 0, 1, 2])
+    assert [places.tolist() for places in _ordered(start, owner)] == [[1, -1, 4], [1, -1, -1], [2, -1, 4]]

@@ -47,7 +47,7 @@ def test_filters_and_parameters_reach_what_is_streamed(bundled_store: Path) -> N
         assert found.num_rows > 100 and set(found["tool"].to_pylist()) == {"kineto"} and set(found["rank"].to_pylist()) == {1}
         with pytest.raises(UsageError, match="only_colour"):
             next(opened.batches("timeline_kernels", only_colour="red"))
-        with pytest.raises(UsageError, match="only_rank 77: the store has 0-1"):
+        with pytest.raises(UsageError, match="only_rank 77: the store has ranks 0-1"):
             next(opened.batches("cuda_gpu_trace", only_rank=77))
         with pytest.raises(UsageError, match="only_name nothing: cuda_gpu_trace has"):
             next(opened.batches("cuda_gpu_trace", only_name="nothing"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import pickle
+import warnings
 from pathlib import Path
 
 import pytest
 
 import nsightlens as nl
-from nsightlens.errors import UsageError
+from nsightlens.errors import IngestWarning, UsageError
+from tests.captures import GEMM, kineto
 from tests.cli.command_line import run
 from tests.places import ROOT
 
@@ -33,8 +36,56 @@ def test_compare_returns_the_tables_of_the_command(two_runs: Path) -> None:
 
 
 def test_compare_refuses_what_is_not_there(two_runs: Path) -> None:
-    with nl.open(two_runs) as store, pytest.raises(UsageError, match="nope"):
+    with nl.open(two_runs) as store, pytest.raises(UsageError, match="nope") as error:
         nl.compare(store, "base", "nope")
+    assert (error.value.subject, error.value.value, error.value.choices) == ("run", "nope", ("base", "fused"))
+
+
+def test_compare_takes_the_two_runs_of_the_store_and_prints_its_verdict(two_runs: Path) -> None:
+    with nl.open(two_runs) as store:
+        found, named = nl.compare(store), nl.compare(store, "base", "fused")
+    assert (found.base, found.other) == ("base", "fused") and found == named
+    assert found.verdict[1].startswith("Runs: undecided.")
+    assert repr(found).splitlines()[:3] == ["fused against base", *found.verdict[:2]]
+    assert found.verdict[0] in found._repr_html_() and "<table>" in found._repr_html_()
+    with_names = run("compare", "runs", "base", "fused", "--store", two_runs)
+    assert run("compare", "runs", "--store", two_runs).stdout == with_names.stdout
+    assert run("compare", "runs", "base", "--store", two_runs).returncode == 2
+
+
+def test_one_run_alone_says_how_to_add_another(bundled_store: Path) -> None:
+    done = run("compare", "runs", "--store", bundled_store)
+    assert done.returncode == 2 and "To add one: nsightlens ingest" in done.stderr
+
+
+def test_ingest_warns_of_refused_files_and_of_pooled_workloads(tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    kineto(folder / "a.json", pid=1)
+    kineto(folder / "b.json", [(GEMM, 60e6, 10.0)], pid=2)
+    (folder / "broken.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    with pytest.warns(IngestWarning) as raised:
+        nl.ingest(folder, tmp_path / "store").close()
+    assert {one.filename for one in raised} == {__file__}
+    said = [pickle.loads(pickle.dumps(one.message)) for one in raised]
+    assert [one.code for one in said] == ["refused", "times_pooled"]
+    assert "broken.sqlite" in said[0].reason and "--run NAME" in said[1].reason
+
+
+def test_an_ingest_without_doubts_warns_of_nothing(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nl.ingest(NSYS, tmp_path / "store").close()
+
+
+def test_open_names_the_run_that_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        with nl.open(NSYS, ingest=True, run=name) as store:
+            runs = store.sql("SELECT DISTINCT run FROM files ORDER BY run")["run"].to_pylist()
+    assert runs == ["one", "two"]
+    with pytest.raises(UsageError, match="only_run='one'"):
+        nl.open("nsightlens-store", run="one")
 
 
 def test_findings_are_those_of_the_view(bundled_store: Path) -> None:

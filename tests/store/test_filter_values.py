@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.store.filter_values import _matching
 
 
 @pytest.mark.parametrize(("view", "asked", "subject", "choices"), [
@@ -29,6 +30,29 @@ def test_a_name_that_a_view_does_not_have(bundled_store: Path) -> None:
         store.view("operator_kernels", only_op="aten::conv")
     assert (caught.value.view, caught.value.subject) == ("operator_kernels", "op")
     assert "aten::cudnn_convolution" in caught.value.choices
+
+
+def test_a_star_in_a_name_stands_for_any_text(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store:
+        names = store.view("kernel_summary", only_tool="nsys")["name"].to_pylist()
+        one = next(name for name in names if "gemm" not in name)
+        for asked, wanted in (
+            ("*gemm*", [name for name in names if "gemm" in name]),
+            (["*gemm*", one], [name for name in names if "gemm" in name or name == one]),
+            ("ampere_*_nn", [name for name in names if name.startswith("ampere_") and name.endswith("_nn")]),
+            ("*", names),
+        ):
+            assert store.view("kernel_summary", only_tool="nsys", only_name=asked)["name"].to_pylist() == wanted and wanted
+        with pytest.raises(nl.UsageError, match=r"only_name \*nowhere\*: kernel_summary has "):
+            store.view("kernel_summary", only_name="*nowhere*")
+        with pytest.raises(nl.UsageError, match=r"\* stands for any text: 'only_name=\*gem\*'"):
+            store.view("kernel_summary", only_name="gem")
+
+
+def test_a_name_with_a_star_is_itself_where_it_is_there() -> None:
+    there = ["f(float *)", "f(float const*, int *)", "f(int *)"]
+    assert _matching("f(float *)", there) == ["f(float *)"] and _matching("f(float*)", there) == there[:2]
+    assert _matching("f(*int *)", there) == there[1:] and _matching("f[x*", there) == [] and _matching("g", there) == ["g"]
 
 
 @pytest.mark.parametrize(("view", "asked"), [
