@@ -108,7 +108,10 @@ PLUGIN = {
 """Rules of the plugin that none of ours knows better."""
 _ONCE = "If the call is made once, at the start, a longer run hides it."
 _CALLS = (
-    (("Malloc", "Free", "Alloc", "HostRegister", "MemCreate", "MemMap"), _ONCE,
+    (("HostRegister", "HostUnregister", "HostAlloc", "AllocHost", "MallocHost", "HostMalloc", "FreeHost", "HostFree"), _ONCE,
+     "Host memory is pinned (page-locked), or released, while the GPU waits: pin buffers once and reuse them. Libraries pin too, "
+     "such as MPI in MPI_Init. The first call also creates the context."),
+    (("Malloc", "Free", "Alloc", "MemCreate", "MemMap"), _ONCE,
      "Memory is allocated or freed while the GPU waits: allocate once and reuse it (a memory "
      "pool). The first call also creates the context."),
     (("ModuleLoad", "LibraryLoad", "ModuleGetFunction", "FuncGetAttributes", "CtxCreate", "InitDevice", "PrimaryCtx"), _ONCE,

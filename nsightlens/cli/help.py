@@ -10,6 +10,7 @@ from difflib import get_close_matches
 import click
 
 _COLUMNS = re.compile(r"\S.*?\S? {2,}(?=\S)")
+_NEAR = 6
 _NARROWEST = 24  # characters of what stands beside a command
 _TOPICS = {
     "start": """The first ten minutes
@@ -111,10 +112,11 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         views = known()
         names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
         if name not in names:
-            near = get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3)
+            near = ([other for other in names if name in other][:_NEAR]
+                    or get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3))
             others = (f"there are {', '.join(_TOPICS)}, the commands and the views (nsightlens views --search "
                       f"{shlex.quote(name)})")
-            meant = f"did you mean {' or '.join(near)}?"
+            meant = f"did you mean {' or '.join(near)}? (nsightlens views --search {shlex.quote(name)})"
             raise UsageError(f"there is no topic {name}; {meant if near else others}")
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 

@@ -45,8 +45,9 @@ def command(
 ) -> None:
     """Read nsys exports, ncu reports and CSVs, and PyTorch-profiler traces below RUN_DIR into the store.
 
-    Ingest reads only new and changed files. It reports a file that it cannot read, says what to do, and goes on with the others.
-    Exit code 1 if there are captures but none could be read.
+    Captures of one folder are one run, and add up: give what is to be compared a --run of its own. Ingest reads only new and
+    changed files. It reports a file that it cannot read, says what to do, and goes on with the others. Exit code 1 if there are
+    captures but none could be read.
 
     \b
     nsightlens ingest runs/base

@@ -148,6 +148,11 @@ def test_advice_suits_gpus_of_every_vendor() -> None:
     assert not [text for text in said if "cudaMalloc" in text or "CUDA call" in text]
 
 
+@pytest.mark.parametrize("name", ["cudaHostRegister", "cudaMallocHost", "cuMemAllocHost_v2", "hipHostMalloc", "cudaFreeHost"])
+def test_pinning_is_not_taken_for_memory_of_the_gpu(name: str) -> None:
+    assert "pinned" in of_call(name)["why"] and "pinned" not in of_call("cudaMalloc")["why"]
+
+
 def test_time_of_all_ranks_is_told_from_that_of_one() -> None:
     rows = tables([("compute", 0, 1000)])
     other = {"profile_id": "q", "process_id": "q:0"}

@@ -79,6 +79,7 @@ def test_help_explains(asked: list[str], told: str) -> None:
     (["filter"], "did you mean filters"), (["compare", "rans"], "did you mean ranks"),
     (["xylophone"], "views --search xylophone"),
     (["show", "more"], "there is no topic nsightlens show more"),
+    (["idle"], "did you mean idle_breakdown or idle_by_range or idle_causes"),
 ])
 def test_help_on_what_there_is_not(asked: list[str], told: str) -> None:
     done = run("help", *asked)
