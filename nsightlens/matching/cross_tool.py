@@ -9,7 +9,7 @@ Steps meet by their number. What is not certain is not here; the views on `match
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
@@ -112,14 +112,20 @@ def _name(process: dict[str, Any]) -> str:
 def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the processes of different tools or runs that are the same rank, or the only ones; nsys first, ncu last."""
     tools = {"nsys": 0, "kineto": 1, "ncu": 2}
+    ordered = sorted(processes, key=lambda p: tools[p["tool"]])
     only = Counter((process["run"], process["tool"]) for process in processes)
-    for one, other in combinations(sorted(processes, key=lambda p: tools[p["tool"]]), 2):
+    places: dict[int | None, list[int]] = defaultdict(list)
+    for place, process in enumerate(ordered):
+        places[process["rank"]].append(place)
+    places[None] = [place for place, process in enumerate(ordered) if only[process["run"], process["tool"]] == 1]
+    pairs = {pair for alike in places.values() for pair in combinations(alike, 2)}
+    for one, other in ((ordered[first], ordered[second]) for first, second in sorted(pairs)):
         if (one["run"] == other["run"] or one["tool"] == "ncu") and one["tool"] == other["tool"]:
             continue
         if max(one["launches"], other["launches"]) > _MOST_LAUNCHES:
             continue
         ranked = one["rank"] is not None and other["rank"] is not None
-        if one["rank"] == other["rank"] if ranked else all(only[p["run"], p["tool"]] == 1 for p in (one, other)):
+        if not ranked or one["rank"] == other["rank"]:
             yield one, other
 
 

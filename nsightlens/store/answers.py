@@ -142,6 +142,7 @@ def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory
     template.place(made, made.parent, materialise=False)
     with contextlib.closing(catalog.open_for_writing(made, made.parent, memory)) as connection:
         connection.execute("SET preserve_insertion_order = true")
+        connection.execute("SET checkpoint_threshold = '16MB'")  # one per view would write all views of the catalog each time
         with catalog.transaction(connection):
             _show_parts(connection, sources, only)
         yield connection

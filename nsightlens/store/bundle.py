@@ -28,8 +28,9 @@ class Bundle:
 
     def parts(self, root: Path) -> list[Part]:
         """Return it as rows of _parts of the store at `root`."""
-        return [(table, self.run, profile, file.relative_to(root).as_posix(), count)
-                for table, file in self.files.items() for profile, count in self.rows[table].items()]
+        places = {table: file.relative_to(root).as_posix() for table, file in self.files.items()}
+        return [(table, self.run, profile, place, count)
+                for table, place in places.items() for profile, count in self.rows[table].items()]
 
 
 def bundle(profile: str, run: str, folder: Path, rows: Mapping[str, int]) -> Bundle:
@@ -44,7 +45,8 @@ def standing(parts: Iterable[Part], root: Path) -> list[Bundle]:
     rows: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for table, run, profile, path, count in parts:
         key = run, path.rpartition("/")[2]
-        files[key][table] = root / path
+        if table not in files[key]:
+            files[key][table] = root / path
         rows[key][table][profile] = count
     return [of_files(run, files[run, name], rows[run, name]) for run, name in files]
 

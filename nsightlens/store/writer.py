@@ -201,8 +201,9 @@ class Writing:
             if self._far:
                 self._far.download(self.path, compaction.rewritten(old, change, few))
             new, every = compaction.renewed(old, change, self.path, few)
+            after = {file.relative_to(self.path).as_posix() for one in every for file in one.files.values()}
             if self._far:
-                made = sorted({path for one in every for *_, path, _ in one.parts(self.path)} - before)
+                made = sorted(after - before)
                 self._far.upload(self.path, made)
             self._make(fresh, change, Bundles(new, every), rebuild)
             _sync(fresh)
@@ -225,8 +226,8 @@ class Writing:
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)
         if self._far:
-            self._far.clean(self._live_parts(), before)
-        self._remove_parts_but(set() if self._far else self._live_parts())
+            self._far.clean(after | self._older_parts(), before)
+        self._remove_parts_but(set() if self._far else after | self._older_parts())
 
     def _bundles(self, lost: set[str]) -> list[Bundle]:
         """Return the bundles of the store now; parts that are lost are in none."""

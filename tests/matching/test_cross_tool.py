@@ -14,7 +14,7 @@ from tests.catalogs import catalog
 Rows = list[dict[str, Any]]
 
 
-def recording(tool: str, first: int, names: str, *, run: str = "r", steps: str = "", rank: int = 0) -> Rows:
+def recording(tool: str, first: int, names: str, *, run: str = "r", steps: str = "", rank: int | None = 0) -> Rows:
     """Return the kernels of a process, a letter each; `steps`: their steps, a dot where there is none."""
     profile = f"{run} {tool}"
     of = {"run": run, "tool": tool, "rank": rank, "profile_id": profile, "process_id": f"{profile}:{rank}", "grid_x": 1}
@@ -138,3 +138,28 @@ def test_one_tool_of_one_run_does_not_meet_itself() -> None:
     kernels = recording("nsys", 0, "abc")
     again = [row | {"kernel_id": 10 + i, "profile_id": "q", "process_id": "q:0"} for i, row in enumerate(kernels)]
     assert met(kernels + again) == []
+
+
+def test_a_process_of_unknown_rank_meets_the_only_one_of_another_tool_and_none_of_several() -> None:
+    unknown, ranks = recording("nsys", 0, "abc", rank=None), [recording("kineto", 10 * rank, "abc", rank=rank) for rank in (1, 2)]
+    assert [pair[:2] for pair in met(unknown + ranks[0])] == [(0, 10), (1, 11), (2, 12)]
+    assert met(unknown + ranks[0] + ranks[1]) == []
+    assert met(recording("nsys", 0, "abc", rank=2) + ranks[0]) == []
+
+
+def test_each_rank_meets_itself_alone_and_the_work_grows_with_the_ranks() -> None:
+    """Ranks by the thousand: their pairs are not gone through, which are millions."""
+    ranks = range(3000)
+    processes = [{"run": "r", "tool": tool, "rank": rank, "profile_id": tool, "process_id": f"{tool}:{rank}", "launches": 1}
+                 for tool in ("nsys", "kineto") for rank in ranks]
+    looked_at = 0
+
+    class Looked(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            nonlocal looked_at
+            looked_at += 1
+            return super().__getitem__(key)
+
+    found = list(cross_tool._meetings([Looked(process) for process in processes]))
+    assert [(one["process_id"], other["process_id"]) for one, other in found] == [(f"nsys:{r}", f"kineto:{r}") for r in ranks]
+    assert looked_at < 30 * len(processes)
