@@ -13,6 +13,6 @@
 -- @column numbers       Numbers that they have of their own: fewer where one is there twice.
 CREATE VIEW _collective_counts AS
 SELECT run, tool, profile_id, process_id, window_index, numbered, group_name, any_value(rank) AS rank, count(*) AS calls,
-    count(DISTINCT place) FILTER (numbered) AS numbers
+    len(list_distinct(list(place) FILTER (numbered))) AS numbers
 FROM _collective_kernels WHERE duration_ns >= 0
 GROUP BY run, tool, profile_id, process_id, window_index, numbered, group_name;

@@ -27,19 +27,23 @@
 -- @column is_alone       Whether no other collective kernel of its process and window runs meanwhile.
 CREATE VIEW _collective_kernels AS
 WITH collectives AS (
-    SELECT *, start_ns + duration_ns AS end_ns, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+    SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
+        collective, short_name, coalesce(
+            nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
+            nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
+        message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
     FROM kernels
     WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+), numbers AS (
+    -- apart, from few columns of its own: DuckDB sorts for the windows all that it hands on
+    SELECT profile_id, kernel_id, row_number() OVER (
+            PARTITION BY profile_id, process_id, window_index, duration_ns >= 0, group_name IS NOT NULL AND group_seq IS NOT NULL,
+                group_name ORDER BY start_ns, kernel_id) AS nth,
+        start_ns >= coalesce(max(end_ns) OVER (in_time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
+            AND end_ns <= coalesce(lead(start_ns) OVER in_time, end_ns) AS is_alone
+    FROM (SELECT *, start_ns + duration_ns AS end_ns FROM kernels)
+    WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+    WINDOW in_time AS (PARTITION BY profile_id, process_id, window_index, duration_ns >= 0 ORDER BY start_ns, kernel_id)
 )
-SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
-    collective, short_name, coalesce(
-        nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
-        nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
-    message_bytes, group_name, group_seq, group_size, numbered,
-    CASE WHEN numbered THEN group_seq ELSE row_number() OVER (
-        PARTITION BY profile_id, process_id, window_index, duration_ns >= 0, numbered, group_name ORDER BY start_ns, kernel_id
-    ) END AS place,
-    start_ns >= coalesce(max(end_ns) OVER (in_time ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
-        AND end_ns <= coalesce(lead(start_ns) OVER in_time, end_ns) AS is_alone
-FROM collectives
-WINDOW in_time AS (PARTITION BY profile_id, process_id, window_index, duration_ns >= 0 ORDER BY start_ns, kernel_id);
+SELECT c.*, CASE WHEN numbered THEN group_seq ELSE nth END AS place, is_alone
+FROM collectives AS c JOIN numbers AS n ON n.profile_id = c.profile_id AND n.kernel_id = c.kernel_id;
