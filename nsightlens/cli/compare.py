@@ -123,7 +123,7 @@ def runs(
     spare_pandas()
     items = by if by not in (None, "step") else "family"
     with nl.open(store, views=views) as opened:
-        first, second = named(opened.sql, base, other)
+        first, second = named(opened.sql, base, other) if base is None or other is None else (base, other)
         asked = {"base": first, "other": second, "time": tool, **judging}
 
         @cache

@@ -56,7 +56,8 @@ def of_runs(
     on_question: called before each question: how many are answered, of how many, and its view.
     Raises UsageError for runs and parameters that there are not.
     """
-    base, other = run_difference.named(store.sql, base, other)
+    if base is None or other is None:
+        base, other = run_difference.named(store.sql, base, other)
     asked = {"base": base, "other": other, "threshold_pct": threshold_pct, **judging}
     questions: dict[str, tuple[str, dict[str, Any]]] = {
         "comparability": ("comparability", {"base": base, "other": other}),
