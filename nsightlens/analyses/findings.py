@@ -232,7 +232,7 @@ def _communication(
         calls_only = process.row["tool"] == "nsys" and process.key not in with_kernels
         for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
-            yield found | ({"more": "nsightlens show nvtx_summary"} if calls_only else {})
+            yield found | ({"more": "nsightlens show idle_by_range"} if calls_only else {})
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:

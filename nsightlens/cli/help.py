@@ -25,8 +25,8 @@ nsightlens show step_breakdown    one of them""",
 
 They select rows of the result; shares still refer to the whole run. Ranks and steps are numbers, lists or ranges: 3, 0,2
 or 0-7. Each filter may be repeated. The command show also takes only_COLUMN=VALUE for every column of the view; in names,
-* stands for any text. For an unknown run, tool, rank or name, an error lists the known ones, the closest first. If
-filters leave no rows for another reason, a message says why.
+* stands for any text, in any case. For an unknown run, tool, rank or name, an error lists the known ones, the closest
+first. If filters leave no rows for another reason, a message says why.
 
 nsightlens show kernel_by_rank --rank 0-1 --tool nsys
 nsightlens show gpu_summary only_device=0

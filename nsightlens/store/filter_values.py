@@ -100,17 +100,19 @@ def expanded(store: _Store, view: View, given: Mapping[str, object], parameters:
 
 
 def _matching(value: object, there: Sequence[str]) -> list[Any]:
-    """Return the names that a value stands for: itself, or where it is none of them and has a *, those like it."""
+    """Return the names that a value stands for: itself, or where it is none of them and has a *, those like it in any case."""
     if not isinstance(value, str) or _ANY not in value or value in there:
         return [value]
-    like = re.compile(".*".join(map(re.escape, value.split(_ANY))), re.DOTALL)
+    like = re.compile(".*".join(map(re.escape, value.split(_ANY))), re.DOTALL | re.IGNORECASE)
     return [name for name in there if like.fullmatch(name)]
 
 
 def _not_there(view: View, column: str, value: object, there: Iterable[Any]) -> UsageError:
-    pattern = "" if _ANY in str(value) or not isinstance(value, str) else f"; * stands for any text: 'only_{column}=*{value}*'"
-    return UsageError(f"only_{column} {value}: {view.name} has {listed(there, value)}{pattern}", subject=column, value=value,
-                      choices=sorted(there), view=view.name)
+    choices = sorted(there)
+    pattern = f"*{value}*"
+    hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, list(map(str, choices))) else ""
+    return UsageError(f"only_{column} {value}: {view.name} has {listed(choices, value)}{hint}", subject=column, value=value,
+                      choices=choices, view=view.name)
 
 
 def confirm_in(store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> None:

@@ -137,7 +137,7 @@ def test_communication_of_the_host_is_shown_where_the_finding_points() -> None:
     rows["ranges"].append(WHERE | {"range_id": 9, "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send", "thread": 1,
                                    "start_ns": 800, "duration_ns": 200})
     (row,) = of(**rows)
-    assert (row["rule"], row["total_ns"], row["more"]) == ("communication", 200, "nsightlens show nvtx_summary")
+    assert (row["rule"], row["total_ns"], row["more"]) == ("communication", 200, "nsightlens show idle_by_range")
     (row,) = found(("compute", 0, 800), ("collective", 800, 1000))
     assert (row["rule"], row["more"]) == ("communication", "nsightlens show comm_compute_overlap")
 

@@ -40,13 +40,15 @@ def test_a_star_in_a_name_stands_for_any_text(bundled_store: Path) -> None:
             ("*gemm*", [name for name in names if "gemm" in name]),
             (["*gemm*", one], [name for name in names if "gemm" in name or name == one]),
             ("ampere_*_nn", [name for name in names if name.startswith("ampere_") and name.endswith("_nn")]),
-            ("*", names),
+            ("*", names), ("*GEMM*", [name for name in names if "gemm" in name]),
         ):
             assert store.view("kernel_summary", only_tool="nsys", only_name=asked)["name"].to_pylist() == wanted and wanted
         with pytest.raises(nl.UsageError, match=r"only_name \*nowhere\*: kernel_summary has "):
             store.view("kernel_summary", only_name="*nowhere*")
         with pytest.raises(nl.UsageError, match=r"\* stands for any text: 'only_name=\*gem\*'"):
             store.view("kernel_summary", only_name="gem")
+        with pytest.raises(nl.UsageError, match=r"kernel_summary has [^*]+$"):  # no pattern that matches nothing
+            store.view("kernel_summary", only_tool="nsys", only_name="nowhere")
 
 
 def test_a_name_with_a_star_is_itself_where_it_is_there() -> None:
