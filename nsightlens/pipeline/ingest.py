@@ -30,7 +30,7 @@ from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES, TEMPLATE
-from nsightlens.store import checks
+from nsightlens.store import checks, compaction
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, locate
 from nsightlens.store.writer import Known, Writing
@@ -156,6 +156,7 @@ def read_new(
         change.files.append(row)
         report.kept.append((row["run"], path_of(row["path"])))
     report.broken_parts = note_broken_parts(writing.store, known, change)
+    change.bundles = compaction.gathered(change, writing.staging)
     return change, report
 
 

@@ -91,10 +91,13 @@ def _signatures() -> dict[str, str]:
 
 
 def batches(names: Sequence[str], events: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield profiles in batches, the largest first; small ones together: DuckDB spends more on a view than on their rows."""
+    """Yield profiles in batches, the largest first; small ones together: DuckDB spends more on a view than on their rows.
+
+    Small ones stay in their order, in which those that share parts follow each other.
+    """
     batch: list[str] = []
     held = 0
-    for name in sorted(names, key=lambda name: -events[name]):
+    for name in sorted(names, key=lambda name: -events[name] if events[name] >= WORTH_IT else 0):
         batch.append(name)
         held += events[name]
         if held >= WORTH_IT:

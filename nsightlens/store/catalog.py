@@ -55,6 +55,7 @@ _TYPES = {
 class Change:
     """What one ingest changes: profiles gone, profiles come (id, run, signature, folder of parts, rows), files, notes.
 
+    bundles: the parts of the profiles that come, small profiles together (store/compaction.py).
     answers: files with the answers for profiles that come or have stayed without (store/answers.py).
     lost: parts that are broken and that the catalog names no more.
     matched: profiles that stay, but whose matches are to be made by newer rules: id -> (run, signature).
@@ -68,6 +69,7 @@ class Change:
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
     runs: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    bundles: list[Bundle] = field(default_factory=list)
     answers: list[Path] = field(default_factory=list)
 
     @property

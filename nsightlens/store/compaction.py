@@ -60,10 +60,10 @@ def is_small(one: Bundle) -> bool:
 
 
 def merge(group: Sequence[Bundle], root: Path) -> Bundle:
-    """Write the parts of all bundles of a group, which are of one run, as one bundle into the store at `root`."""
+    """Write the parts of all bundles of a group, which are of one run, as one bundle into `root`/parts."""
     run = group[0].run
-    profiles = sum(len(one.profiles) for one in group)
-    files = places(root, run, f"{profiles}-profiles", {table for one in group for table in one.files})
+    profiles = [profile for one in group for profile in one.profiles]
+    files = places(root, run, _name(profiles), {table for one in group for table in one.files})
     rows: dict[str, Mapping[str, int]] = {}
     firsts = {table: _first_templates(group, templates) for table, templates in _TEMPLATED.items()}
     first_of = {name: firsts[table] for table, templates in _TEMPLATED.items() for name in (table, templates)}
@@ -77,6 +77,12 @@ def merge(group: Sequence[Bundle], root: Path) -> Bundle:
     return of_files(run, files, rows)
 
 
+def gathered(change: Change, staging: Path) -> list[Bundle]:
+    """Return the bundles of the profiles that `change` brings; small ones are merged, into parts below `staging`."""
+    each = (bundle(name, run, folder, rows) for name, run, _, folder, rows in change.added)
+    return [merge(group, staging) if len(group) > 1 else group[0] for bundles in _by_run(each) for group in packed(bundles)]
+
+
 def renewed(old: Iterable[Bundle], change: Change, root: Path, few: int = FEW) -> tuple[list[Bundle], list[Bundle]]:
     """Return the bundles that `change` brings, and all bundles of the store at `root` then; their parts are in their places.
 
@@ -84,9 +90,7 @@ def renewed(old: Iterable[Bundle], change: Change, root: Path, few: int = FEW) -
     """
     gone = set(change.gone)
     left = [kept for one in old if (kept := without(one, gone, root))]
-    new = [_placed(group, root)
-           for bundles in _by_run(bundle(name, run, folder, rows) for name, run, _, folder, rows in change.added)
-           for group in packed(bundles)]
+    new = [_placed(one, root) for one in change.bundles]
     every = [merge(group, root) if len(group) > 1 else group[0]
              for bundles in _by_run([*left, *new]) for group in packed(bundles, few)]
     return new, every
@@ -108,12 +112,9 @@ def _by_run(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
     return list(found.values())
 
 
-def _placed(group: Sequence[Bundle], root: Path) -> Bundle:
-    """Bring new profiles to their place in the store at `root`, as one bundle."""
-    if len(group) > 1:
-        return merge(group, root)
-    (one,) = group
-    moved = places(root, one.run, one.profiles[0], one.files)
+def _placed(one: Bundle, root: Path) -> Bundle:
+    """Bring a new bundle to its place in the store at `root`."""
+    moved = places(root, one.run, _name(one.profiles), one.files)
     for table, place in moved.items():
         one.files[table].replace(place)
     return replace(one, files=moved)
@@ -135,8 +136,12 @@ def without(one: Bundle, gone: Set[str], root: Path) -> Bundle | None:
     return of_files(one.run, files, rows) if rows else None
 
 
+def _name(profiles: Sequence[str]) -> str:
+    return profiles[0] if len(profiles) == 1 else f"{len(profiles)}-profiles"
+
+
 def places(root: Path, run: str, name: str, tables: Iterable[str]) -> dict[str, Path]:
-    """Return new places in the store at `root` for the parts of a bundle, by table; their folders are there then."""
+    """Return new places below `root`/parts for the parts of a bundle, by table; their folders are there then."""
     file = f"{name}.{secrets.token_hex(4)}.parquet"
     found = {table: root / "parts" / table / f"run={quote(run, safe='')}" / file for table in sorted(tables)}
     for place in found.values():
@@ -157,8 +162,8 @@ def _last_template(part: Path) -> int:
 def _batches(sources: Iterable[tuple[Path, int]], gone: Set[str] = frozenset()) -> Iterator[pa.RecordBatch]:
     """Yield the rows of parts, with their templates numbered from the number beside each, without those of some profiles."""
     for part, first in sources:
-        with pq.ParquetFile(part) as file:
-            for batch in file.iter_batches(ROW_GROUP):
+        with pq.ParquetFile(part, pre_buffer=False) as file:
+            for batch in file.iter_batches(ROW_GROUP, use_threads=file.num_row_groups > 1):  # for few rows, threads cost more
                 rows = batch
                 if gone:
                     rows = rows.filter(pc.invert(pc.is_in(rows["profile_id"], pa.array(sorted(gone)))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -109,13 +110,12 @@ def whole(framed: memoryview, reader: Decoder) -> Found | None:
     if trailing is None:
         return None
     buffer = bytes(framed[1:-1])
-    used = len(buffer[: int(trailing[1]) - 1].rstrip())
-    if not BEHIND_ARRAY.match(buffer, used):
-        return None
-    try:
-        return Found(reader.all(framed[: 1 + used]), used, closed=True)
-    except REFUSED:
-        return None
+    for behind in (int(trailing[1]), int(trailing[1]) - 1):  # of what trails, msgspec 0.22 names the end, earlier ones the place
+        used = len(buffer[: behind - 1].rstrip())
+        if buffer[used - 1 : used] == b"]" and BEHIND_ARRAY.match(buffer, used):
+            with suppress(*REFUSED):
+                return Found(reader.all(framed[: 1 + used]), used, closed=True)
+    return None
 
 
 def _listed(framed: memoryview, reader: Decoder) -> list[Event]:

@@ -180,7 +180,9 @@ def searched(text: bytes) -> Header:
     """Return the values of single keys in text that does not parse as a whole."""
     values = {}
     for name in Header.__struct_fields__:
-        found = next(_unescaped(re.compile(rb'"%b"\s*:' % name.encode()), text), None)
+        key = b'"%b"' % name.encode()
+        at = text.find(key)  # ten times as fast as the pattern, and few of the keys are there
+        found = None if at < 0 else next(_unescaped(re.compile(key + rb"\s*:"), text, at), None)
         if found:
             repairer = Repairer(text[found.end() : found.end() + _VALUE_LIMIT].decode("utf-8", "replace"))
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from contextlib import closing
 from hashlib import blake2b
@@ -84,7 +85,7 @@ def _origin(header: Header) -> Origin:
 
 def _identity(begin: bytes, rank: object, pid: object) -> frozenset[str]:
     """Name the capture by its first times and durations: the same however the file was re-saved, or where it was cut."""
-    times = _TIME.findall(begin[:BLOCK])[:_TIMES]
+    times = [found[1] for found in itertools.islice(_TIME.finditer(begin[:BLOCK]), _TIMES)]
     if len(times) < _TIMES:
         return frozenset()
     digest = blake2b(b" ".join(times), digest_size=16).hexdigest()
