@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nsightlens.html_report import Report
     from nsightlens.html_report.shown import Shown
     from nsightlens.pipeline.ingest import Report as IngestReport
+    from nsightlens.pipeline.remove import Removed
     from nsightlens.store.comparison import Comparison
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
@@ -46,7 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "IngestWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError",
     "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare",
-    "findings", "ingest", "open", "plots", "read", "recording", "report", "show",
+    "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
 ]
 
 
@@ -122,6 +123,25 @@ def read(path: str | Path) -> dict[str, pa.Table]:
     from nsightlens.pipeline.ingest import read_one
 
     return read_one(path)
+
+
+def remove(
+    store: Store | str | Path | None = None, *, run: str | None = None, file: str | Path | None = None, dry_run: bool = False,
+) -> Removed:
+    """Take a run, or one capture, out of a store, and return what was removed: its str is a sentence.
+
+    store: an open one, which then answers without the run; or a path (None: as for `open`).
+    run: the run. file: a capture's path in the table files, or the end of it; with `run`, of that run. With it goes what was read
+    together with it. dry_run: remove nothing, only return what would be. The captures themselves stay where they are: `ingest`
+    brings them back. Raises UsageError for what the store does not have. See `nsightlens.pipeline.remove.remove`.
+    """
+    from nsightlens.pipeline.remove import remove as _remove
+    from nsightlens.store.store import Store
+
+    removed = _remove(store.path if isinstance(store, Store) else store, run=run, file=file, dry_run=dry_run)
+    if isinstance(store, Store) and not dry_run:
+        store.reopen()
+    return removed
 
 
 def findings(store: Store, **parameters: object) -> pa.Table:

@@ -21,7 +21,7 @@ from nsightlens import __version__
 from nsightlens.cli.colour import asked
 from nsightlens.errors import NsightlensError
 
-_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|hta|plan-ncu|"
+_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
