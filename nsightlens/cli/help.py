@@ -68,7 +68,7 @@ NO_COLOR, FORCE_COLOR       1: no colour; colour in pipes, too""",
 
 def _fitted(part: str) -> str:
     """Return a part of a topic at the width of a page: prose as a paragraph, lists line by line, examples as they are."""
-    from nsightlens.cli.page import page_width
+    from nsightlens.pages.page import page_width
 
     width, lines = page_width(), part.splitlines()
     left = max((len(found[0]) for line in lines if (found := _COLUMNS.match(line))), default=0)

@@ -18,8 +18,9 @@ from typing import Any, TextIO
 import click
 
 from nsightlens import __version__
-from nsightlens.cli.colour import asked
 from nsightlens.errors import NsightlensError
+from nsightlens.pages.colour import asked
+from nsightlens.pages.hints import adapt_by
 
 _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
@@ -41,6 +42,7 @@ class _State:
 def begin() -> None:
     """Forget what an earlier command of this process set."""
     _State.store, _State.stderr, _State.debug = None, None, False
+    adapt_by(hint)
 
 
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
