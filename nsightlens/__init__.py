@@ -193,16 +193,16 @@ def findings(store: Store, **parameters: object) -> pa.Table:
 
 @overload
 def compare(
-    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str | None = None,
-    tool: str | None = None, **judging: Any,
-) -> Comparison: ...
+    store: Store, *, ranks: Literal[True], run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
+) -> Pages: ...
 
 
 @overload
 def compare(
-    store: Store, *, ranks: Literal[True], run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
-    step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
-) -> Pages: ...
+    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str | None = None,
+    tool: str | None = None, **judging: Any,
+) -> Comparison: ...
 
 
 def compare(

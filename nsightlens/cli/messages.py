@@ -42,12 +42,12 @@ class _State:
 def begin() -> None:
     """Forget what an earlier command of this process set."""
     _State.store, _State.stderr, _State.debug = None, None, False
-    adapt_by(hint)
 
 
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Keep the --store that was given, for the hints (the callback of that option)."""
     _State.store = None if value is None else str(value)
+    adapt_by(hint)
     return value
 
 
