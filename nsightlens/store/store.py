@@ -296,6 +296,7 @@ class Store(Asking):
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
 
+        Tables hold the rows of all runs and tools: a sum without WHERE or GROUP BY run, tool counts launches once for each.
         Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
         """
         if self._fenced:
