@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightlens.cli import colour
+from nsightlens.pages import colour
 from nsightlens.pages.tables import Style, render
 from tests.places import ROOT
 
