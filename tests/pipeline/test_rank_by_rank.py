@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 import nsightlens as nl
 from benchmarks import job_input
 from nsightlens.schema import TABLES
+from nsightlens.store import answers
 from nsightlens.store.store import CATALOG
 
 RUN = "job"
@@ -49,5 +51,20 @@ def test_rank_by_rank_is_all_at_once(tmp_path: Path) -> None:
     assert found.keys() == expected.keys()
     assert len(expected["profiles"]) == len(captures)
     assert expected["_answer__gpu_states"]
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def test_profiles_that_share_parts_are_answered_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch may hold a part only of the profiles whose rows lie together."""
+    job_input.write(tmp_path / "made", job_input.job(32, 2))
+    (tmp_path / "made" / "truth.json").unlink()
+    for capture in sorted(tmp_path.glob("made/*.json"))[9:]:
+        capture.unlink()
+    nl.ingest(tmp_path / "made", store=tmp_path / "together", run=RUN, answers=True, jobs=1).close()
+    monkeypatch.setattr(answers, "WORTH_IT", 60)
+    nl.ingest(tmp_path / "made", store=tmp_path / "apart", run=RUN, answers=True, jobs=1).close()
+    found, expected = _rows(tmp_path / "apart"), _rows(tmp_path / "together")
+    assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name] == rows, name

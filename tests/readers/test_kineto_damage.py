@@ -20,6 +20,7 @@ from nsightlens.errors import ReadError
 from nsightlens.readers import kineto
 from nsightlens.readers.kineto import fast_structs, reading, worker_processes
 from nsightlens.readers.kineto.repair import Repairer, Unrepairable
+from nsightlens.readers.kineto.salvage import Salvage
 from tests.places import ROOT
 from tests.readers.kineto_text import Tables, codes, event, kernel, read, trace
 
@@ -72,6 +73,18 @@ def test_pieces_of_real_traces(tmp_path: Path, name: str) -> None:
     whole = read(tmp_path / "t.json", content)
     for piece_bytes in (2000, 70_000):
         assert comparable(read(tmp_path / "t.json", content, piece_bytes=piece_bytes)) == comparable(whole)
+
+
+def test_the_end_of_a_well_formed_trace_needs_no_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the array ends is found whatever msgspec calls the place of what trails: else all events are read one by one."""
+    whole = read(tmp_path / "t.json", SAMPLE.encode())
+
+    def refused(_: object) -> None:
+        raise AssertionError("a well-formed trace was repaired")
+
+    monkeypatch.setattr(Salvage, "run", refused)
+    for content in (SAMPLE, json.dumps(json.loads(SAMPLE)), json.dumps(json.loads(SAMPLE), indent=1)):
+        assert comparable(read(tmp_path / "t.json", content.encode())) == comparable(whole)
 
 
 class Refusing:
