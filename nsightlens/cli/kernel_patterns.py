@@ -105,10 +105,13 @@ def known_names(store: Store, time: str) -> set[str]:
     return {name for column in found.columns for name in column.to_pylist() if name is not None}
 
 
-def unlike(store: Store, text: str) -> str:
-    """Return that no kernel is like a text, and which are the nearest."""
+def unlike(store: Store, texts: Sequence[str]) -> list[str]:
+    """Return for each text that no kernel is like it, and which are the nearest: once, where they are the same."""
     rows = store.sql("SELECT DISTINCT name, coalesce(kernel_key, name) AS key FROM ncu_by_config").to_pylist()
-    return f"ncu profiled no kernel like {text!r}; similar names: {', '.join(_nearest(text, rows))}" + _elsewhere(store, text)
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(", ".join(_nearest(text, rows)) + "" + _elsewhere(store, text), []).append(text)
+    return [f"ncu profiled no kernel like {' or '.join(map(repr, asked))}; similar names: {near}" for near, asked in alike.items()]
 
 
 def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:

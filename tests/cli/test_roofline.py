@@ -257,8 +257,30 @@ def test_a_report_needs_no_gpu_to_be_named(tmp_path: Path) -> None:
 
 def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path) -> None:
     message = refused(store, "--kernel", "s16816", "--output", tmp_path / "x.png")
-    assert "no kernel can be plotted" in message and "--set roofline" in message
+    assert "no kernel can be plotted" in message
     assert not (tmp_path / "x.png").exists()
+    asked = ["--kernel", "s16816", "--output", str(tmp_path / "x.png"), "--store", str(store)]
+    done = CliRunner().invoke(command, asked)
+    assert (done.stderr + str(done.exception)).count("--set roofline") == 1, "the reason stands beside the table"
+
+
+def test_rows_are_sorted_and_what_is_sorted_by_has_room(store: Path) -> None:
+    rows = list(csv.DictReader(ask(store, "--sort=-gflop_per_s,kernel", "--format", "csv").stdout.splitlines()))
+    assert [row["kernel"].split("_")[1] for row in rows] == ["sgemm", "bf16", "kernel"]
+    asked = ["--sort", "precision", "--store", str(store)]
+    narrow = CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": "60"}).stdout.splitlines()
+    assert "precision" in next(narrow[n - 1] for n, line in enumerate(narrow) if line.startswith("─"))
+    assert "the table has no column 'roof'; did you mean roof_pct?" in refused(store, "--sort", "roof")
+
+
+def test_several_runs_and_ranks_are_told_apart_on_a_narrow_terminal(tmp_path: Path) -> None:
+    for number, run in enumerate(("before", "after")):
+        for rank in range(2):
+            ncu(tmp_path / run / f"ncu_rank{rank}.csv", COUNTERS, name=f"sgemm_of_{run}_{rank}", pid=10 * number + rank)
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store", jobs=1).close()
+    asked = ["--store", str(tmp_path / "store")]
+    lines = CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": "60"}).stdout.splitlines()
+    assert {"run", "rank"} <= set(next(lines[n - 1] for n, line in enumerate(lines) if line.startswith("─")).split())
 
 
 def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> None:
