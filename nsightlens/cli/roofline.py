@@ -121,8 +121,8 @@ def command(
             say(note)
         if kernels and meant.regex is None:
             raise _no_match(opened, meant.unknown, wanted, time)
-        for text in meant.unknown:
-            say(unlike(opened, text))
+        for line in unlike(opened, meant.unknown):
+            say(line)
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
@@ -375,7 +375,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
         return NsightlensError(f"ncu profiled nothing of {selected}; it profiled kernels of {runs}{unknown}")
     if not kernels:
         return NsightlensError(f"ncu profiled kernels, but none of their counters can be read{unknown}")
-    return UsageError("; ".join(unlike(store, text) for text in kernels) + unknown, subject="kernel", value=kernels[0],
+    return UsageError("; ".join(unlike(store, kernels)) + unknown, subject="kernel", value=kernels[0],
                       choices=sorted({row["name"] for row in counted}))
 
 

@@ -90,6 +90,16 @@ def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]
     assert {line.split()[2] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
 
 
+@pytest.mark.parametrize("shown", ["ampere_bf16_s…6_128x256_ldg8", "ampere_bf16_s…ldg8 (1)"])
+def test_a_kernel_is_asked_for_as_tables_show_it(store: Path, shown: str) -> None:
+    assert [line.split()[2] for line in ask(store, "-k", shown).stdout.splitlines()[2:]] == ["ampere_bf16_s16816gemm_bf16_128x256_ldg8"]
+
+
+def test_kernels_that_are_not_there_have_one_list_of_similar_names(store: Path) -> None:
+    message = refused(store, "-k", "foo", "-k", "fooo")
+    assert message.count("similar names") == 1 and "no kernel like 'foo' or 'fooo'" in message
+
+
 def test_how_a_name_was_understood_is_said(store: Path) -> None:
     assert "--kernel .*sgemm: taken as a regular expression" in ask(store, "--kernel", ".*sgemm").stderr
     assert "regular expression" not in ask(store, "--kernel", "*sgemm*").stderr
@@ -144,7 +154,7 @@ def test_nearest_names_come_from_full_names(tmp_path: Path) -> None:
     ncu(tmp_path / "run" / "a.csv", COUNTERS, name=named, pid=1)
     ncu(tmp_path / "run" / "b.csv", COUNTERS, name="mma_pipes", pid=2)
     nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
-    assert "similar names: Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
+    assert "similar names: 'Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
 
 
 def test_all_levels_and_precisions(store: Path) -> None:
