@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nsightlens import schema
 from nsightlens.errors import UsageError
-from nsightlens.names.as_shown import meant
 from nsightlens.names.closest import closest_first
 from nsightlens.names.distinct import shortened
-from nsightlens.names.kernel_names import labels
 from nsightlens.views import registry
 from nsightlens.views.figures import spans
 from nsightlens.views.header import View
@@ -110,6 +108,8 @@ def _matching(value: object, there: Sequence[str]) -> list[Any]:
     or for which it was shown."""
     if not _is_pattern(value) or value in there:
         return [value]
+    from nsightlens.names.as_shown import meant
+
     text = str(value)
     like = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL | re.IGNORECASE)
     return [name for name in there if like.fullmatch(name)] or meant(text, there)
@@ -135,6 +135,8 @@ def _there(store: _Store, view: View, asked: Mapping[str, object], column: str) 
 
 
 def _not_there(view: View, column: str, value: object, there: _There) -> UsageError:
+    from nsightlens.names.kernel_names import labels
+
     choices = there.left or there.all
     pattern = f"*{value}*"
     hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, choices) else ""
@@ -162,6 +164,8 @@ def found_instead(
         there = _there(store, view, asked, column)
         if not there.all or set(map(str, wanted)) & set(there.all):
             continue
+        from nsightlens.names.as_shown import meant
+
         names = [name for value in wanted for name in meant(str(value), there.left or there.all)]
         if not names:
             raise _not_there(view, column, wanted[0], there)

@@ -194,8 +194,8 @@ def test_what_rows_have_in_common_is_broken_between_columns() -> None:
     rows = [("a name of words", "content:distributedInfo", f"{i}" * 30) for i in range(2)]
     lines = render(("kind", "rank_source", "path"), rows, (True, True, True), Style(44)).splitlines()
     assert lines[:2] == ["kind a name of words ·", "rank_source content:distributedInfo"]
-    rows = [("no words are broken here, where one is too long for a line", f"{i}" * 40) for i in range(2)]
-    lines = render(("kind", "path"), rows, (True, True), Style(44)).splitlines()
+    some = [("no words are broken here, where one is too long for a line", f"{i}" * 40) for i in range(2)]
+    lines = render(("kind", "path"), some, (True, True), Style(44)).splitlines()
     assert lines[:2] == ["kind no words are broken here, where one is", "too long for a line"]
 
 

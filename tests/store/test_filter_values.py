@@ -101,9 +101,10 @@ def test_names_that_an_error_lists_can_be_pasted(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
         there = store.view("kernel_summary", only_tool="nsys", only_family="elementwise")["name"].to_pylist()
         listed = re.findall(r"'[^']+'|[^ ,']+", str(caught.value).partition(" has ")[2])
-        assert sorted(caught.value.choices) == sorted(there), "only those that the other filters leave"
+        assert sorted(map(str, caught.value.choices)) == sorted(there), "only those that the other filters leave"
         assert len(listed) == len(there) > 1 and "with tool nsys, family elementwise has" in str(caught.value)
-        found = [store.view("kernel_summary", only_tool="nsys", only_name=shlex.split(text)[0])["name"].to_pylist() for text in listed]
+        pasted = [shlex.split(text)[0] for text in listed]
+        found = [store.view("kernel_summary", only_tool="nsys", only_name=name)["name"].to_pylist() for name in pasted]
         assert sorted(found) == [[name] for name in sorted(there)]
 
 
@@ -113,7 +114,7 @@ def test_few_values_are_listed_closest_first(bundled_store: Path) -> None:
 
 
 def test_a_kind_that_is_not_there_is_refused(bundled_store: Path) -> None:
-    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match="only_kind memcopy: .* has memcpy, "):
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=r"only_kind memcopy: .* has memcpy, "):
         store.view("memory_op_summary", only_kind="memcopy")
 
 
@@ -121,5 +122,6 @@ def test_a_kind_that_is_not_there_is_refused(bundled_store: Path) -> None:
     ("operator_summary", "only_op", "only_name"), ("kernel_summary", "only_kernel", "only_name"),
     ("operator_kernels", "only_operator", "only_op")])
 def test_the_column_of_names_is_offered_for_other_words(bundled_store: Path, view: str, asked: str, meant: str) -> None:
-    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=f"there is no parameter {asked}; did you mean {meant}"):
+    message = f"there is no parameter {asked}; did you mean {meant}"
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=message):
         store.view(view, **{asked: "x"})
