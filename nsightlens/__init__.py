@@ -1,18 +1,32 @@
 """nsightlens: one kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler, for all ranks.
 
     import nsightlens as nl
-    store = nl.ingest(["runs/base"], store="store")     # then, or later: nl.open("store")
-    store.view("kernel_summary").to_pandas()
+
+    store = nl.ingest("runs/base", store="store")   read captures into a store, and open it
+    store = nl.open("store")                        open it again
+    nl.summary(store)                               the page to read first
+    nl.findings(store)                              what to look at, best first
+    nl.compare(store, "base", "fused")              what changed from one run to another; ranks=True: the ranks of each
+    nl.show(store.view("kernel_summary"))           a table with units, in a notebook or a terminal
+    nl.plots.step_breakdown(store.view("step_breakdown"))   a chart; help(nl.plots) lists them
+    nl.report(store).save("report.html")            one offline HTML page
+    nl.read("rank0.pt.trace.json")["kernels"]       the tables of one capture, without a store
+    nl.remove(store, run="base")                    a run out of the store
+
+    store.views                                     what can be asked, by name
+    store.view("kernel_summary", only_tool="nsys").to_pandas()
     store.sql("SELECT rank, family, sum(duration_ns) FROM timeline_kernels GROUP BY ALL")
 
-Nothing heavy is imported before it is used.
+help(nl.open) explains one of them; all errors are nl.NsightlensError. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from nsightlens.errors import (
     BalanceWarning,
@@ -36,8 +50,10 @@ if TYPE_CHECKING:
 
     from nsightlens import plots, recording
     from nsightlens.html_report import Report
-    from nsightlens.html_report.shown import Shown
+    from nsightlens.pages.from_python import Pages
+    from nsightlens.pages.shown import Shown
     from nsightlens.pipeline.ingest import Report as IngestReport
+    from nsightlens.pipeline.remove import Removed
     from nsightlens.store.comparison import Comparison
     from nsightlens.store.store import Store
     from nsightlens.views.header import Param, View
@@ -46,7 +62,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "IngestWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError",
     "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare",
-    "findings", "ingest", "open", "plots", "read", "recording", "report", "show",
+    "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
+    "summary",
 ]
 
 
@@ -75,8 +92,12 @@ def _warn_of(report: IngestReport, store: Store) -> None:
     """Warn of what an ingest refused and pooled, for the caller of `ingest` or `open`."""
     import warnings
 
+    from nsightlens.store.checks import POOLED
+    from nsightlens.views.python_calls import python_calls
+
     for code, reason in report.warnings(store.sql):
-        warnings.warn(IngestWarning(str(report.store), code, reason), stacklevel=3)
+        again = ". nl.remove(store, run=NAME) takes a run out again" if code in POOLED else ""
+        warnings.warn(IngestWarning(str(report.store), code, python_calls(reason) + again), stacklevel=3)
 
 
 def open(
@@ -124,48 +145,148 @@ def read(path: str | Path) -> dict[str, pa.Table]:
     return read_one(path)
 
 
-def findings(store: Store, **parameters: object) -> pa.Table:
-    """Return what to look at first, best first: the findings that `nsightlens summary` begins with (the view findings).
+def remove(
+    store: Store | str | Path | None = None, *, run: str | None = None, file: str | Path | None = None, dry_run: bool = False,
+) -> Removed:
+    """Take a run, or one capture, out of a store, and return what was removed: its str is a sentence.
 
+    store: an open one, which then answers without the run; or a path (None: as for `open`).
+    run: the run. file: a capture's path in the table files, or the end of it; with `run`, of that run. With it goes what was read
+    together with it. dry_run: remove nothing, only return what would be. The captures themselves stay where they are: `ingest`
+    brings them back. Raises UsageError for what the store does not have. See `nsightlens.pipeline.remove.remove`.
+    """
+    from nsightlens.pipeline.remove import remove as _remove
+    from nsightlens.store.store import Store
+
+    removed = _remove(store.path if isinstance(store, Store) else store, run=run, file=file, dry_run=dry_run)
+    if isinstance(store, Store) and not dry_run:
+        store.reopen()
+    return removed
+
+
+def summary(
+    store: Store, *, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
+) -> Pages:
+    """Return the page to read first, as `nsightlens summary` prints it: print(nl.summary(store)).
+
+    It is a dict of the tables behind the page, by view (`findings`, `gpu_summary`, …); .text is the page, as wide as the terminal
+    (COLUMNS, else 120). run, rank, step, tool, family: only these. Raises UsageError for what the store does not have.
+    """
+    from nsightlens.pages import from_python
+
+    _confirm(store, "summary")
+    return from_python.summary(store, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
+
+
+def findings(store: Store, **parameters: object) -> pa.Table:
+    """Return what to look at first, best first: the findings that `nsightlens summary` begins with.
+
+    They are the rows of the view findings; their column `more` names calls of Python. nl.show(nl.findings(store)) displays them.
     parameters: those of the view, such as only_run="base". Raises UsageError for others.
     """
-    return store.view("findings", **parameters)
+    from nsightlens.views.html_table import in_python
+
+    _confirm(store, "findings")
+    return in_python(store.view("findings", **parameters))
+
+
+@overload
+def compare(
+    store: Store, *, ranks: Literal[True], run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
+) -> Pages: ...
+
+
+@overload
+def compare(
+    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str | None = None,
+    tool: str | None = None, **judging: Any,
+) -> Comparison: ...
 
 
 def compare(
-    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str = "run", **judging: Any,
-) -> Comparison:
-    """Return what changed from run `base` to run `other`, as `nsightlens compare runs` judges it: tables by name.
+    store: Store, base: str | None = None, other: str | None = None, *, ranks: bool = False, by: str | None = None,
+    per: str | None = None, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
+    **judging: Any,
+) -> Comparison | Pages:
+    """Compare two runs, or with ranks=True the ranks of each run; printed, and in a notebook, it is the verdict or the page.
 
-    They are comparability, step, waterfall and differences; printed, and in a notebook, it shows its `verdict`.
-    base, other: may be left out where the store has two runs. by: kernel (the default), key, family, op, module, phase or step;
-    per: run or rank; judging: time, fdr, threshold_pct and skip_steps of the view run_difference. Raises UsageError.
+    nl.compare(store, "base", "other") returns what changed from run `base` to `other`, as `nsightlens compare runs` judges it: a
+    dict of the tables comparability, step, waterfall and differences, and its `verdict`. The names may be left out where the
+    store has two runs. by: kernel (the default), key, family, op, module, phase or step; per: run (the default) or rank; tool:
+    nsys or kineto; judging: fdr, threshold_pct and skip_steps of the view run_difference.
+
+    nl.compare(store, ranks=True) returns the page of `nsightlens compare ranks`, a dict of the tables behind it (`straggler`,
+    `rank_clock`, …) with its `text`. run, rank, step, tool, family: only these.
+
+    Raises UsageError for what the store does not have.
     """
+    from nsightlens.pages import from_python
     from nsightlens.store.comparison import of_runs
+    from nsightlens.views.python_calls import python_calls
 
-    return of_runs(store, base, other, by=by, per=per, **judging)
+    _confirm(store, "compare")
+    of_ranks = {"run": run, "rank": rank, "step": step, "family": family}
+    of_two = {"base": base, "other": other, "by": by, "per": per, **judging}
+    misplaced = [name for name, value in (of_two if ranks else of_ranks).items() if value is not None]
+    if misplaced:
+        why = "does not go with ranks=True" if ranks else "needs ranks=True"
+        raise UsageError(f"{misplaced[0]} {why}: {_COMPARISONS}", subject=misplaced[0],
+                         value=(of_two if ranks else of_ranks)[misplaced[0]])
+    try:
+        if ranks:
+            return from_python.ranks(store, {**of_ranks, "tool": tool})
+        asked = judging if tool is None else {"time": tool, **judging}
+        return of_runs(store, base, other, by=by, per=per or "run", **asked)
+    except UsageError as exc:
+        raise UsageError(python_calls(str(exc)), subject=exc.subject, value=exc.value, choices=exc.choices,
+                         view=exc.view) from None
 
 
 def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:
     """Return the report of a store: one offline HTML page, which a notebook displays. See `nsightlens.html_report.report`."""
     from nsightlens.html_report import report as _report
 
+    _confirm(store, "report")
     return _report(store, run=run, base=base, max_mb=max_mb)
 
 
-def show(table: pa.Table, *, rows: int = 200) -> Shown:
-    """Return a table that a notebook displays, times and sizes with their units. rows: how many of it are displayed.
+def show(table: pa.Table, *others: object, rows: int = 200) -> Shown:
+    """Return a table that notebooks and terminals display, times and sizes with their units. rows: how many of it are displayed.
 
-    Raises UsageError for what is no pyarrow.Table.
+    The result has all that the table has: nl.show(table).to_pandas(). Raises UsageError for what is no pyarrow.Table.
     """
     import pyarrow
 
-    from nsightlens.html_report.shown import Shown as _Shown
+    from nsightlens.pages.shown import Shown as _Shown
 
-    if not isinstance(table, pyarrow.Table):
-        raise UsageError(f"nl.show displays a pyarrow.Table, such as store.view('kernel_summary'), not a {type(table).__name__}",
-                         subject="table", value=table)
+    if isinstance(table, _Shown):
+        table = table.table
+    if others or not isinstance(table, pyarrow.Table):
+        name = next((other for other in others if isinstance(other, str)), "kernel_summary")
+        call = f"nl.show(tables[{name!r}])" if isinstance(table, dict) else f"nl.show(store.view({name!r}))"
+        raise UsageError(f"nl.show displays one pyarrow.Table, not {_kinds(table, *others)}: {call}", subject="table",
+                         value=table)
     return _Shown(table, rows)
+
+
+_COMPARISONS = ('nl.compare(store, "base", "other") compares two runs, nl.compare(store, ranks=True) the ranks of each')
+
+
+def _kinds(*given: object) -> str:
+    return " and ".join(f"a {type(one).__name__}" for one in given)
+
+
+def _confirm(store: object, function: str) -> None:
+    """Raise UsageError, with the right call, for what is no open store."""
+    from nsightlens.store.store import Store
+
+    if not isinstance(store, Store):
+        path = repr(str(store)) if isinstance(store, (str, PurePath)) else '"store"'
+        raise UsageError(f"nl.{function} takes an open store, not {_kinds(store)}: nl.{function}(nl.open({path}))",
+                         subject="store", value=store)
 
 
 def __getattr__(name: str) -> Any:
@@ -187,3 +308,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()) is not None:
+    from nsightlens.pages.notebook import show_tables as _show_tables
+
+    _show_tables(_shell)

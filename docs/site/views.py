@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import nsightlens as nl
-from nsightlens.cli.output import as_text
-from nsightlens.cli.tables import Style
 from nsightlens.errors import NsightlensError
+from nsightlens.pages.arrow import as_text
+from nsightlens.pages.tables import Style
 from nsightlens.views.header import section
 from nsightlens.views.topics import TOPICS
 

@@ -225,7 +225,7 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
         if run is None or run not in there:
             what = "name two runs (base, other)" if run is None else f"no run {run} with kernels on a timeline"
             add = "" if len(there) > 1 else (
-                '. To add one: nsightlens ingest CAPTURE --run NAME; in Python nl.ingest(CAPTURE, run="NAME")')
+                ". To add one: nsightlens ingest CAPTURE --run NAME; to compare the ranks of a run: nsightlens compare ranks")
             raise UsageError(f"{what}; the store has {', '.join(there) or 'none, as a recording without a GPU has none'}{add}",
                              subject="run", value=run, choices=there)
     if base == other:

@@ -24,6 +24,7 @@ COMMANDS = {
     "export-reports": "Export the .nsys-rep files of a run directory that have no export yet.",
     "ingest": "Read the captures of a run directory into the store.",
     "refresh": "Update a store after an upgrade, reading again only what changed.",
+    "remove": "Take a run, or one capture, out of the store.",
     "compact": "Merge the Parquet files of a store.",
     "cache": "Show or clear the user's cache.",
     "scan": "Identify the files of a run directory without ingesting them.",

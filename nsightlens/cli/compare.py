@@ -12,7 +12,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
-from nsightlens.cli.progress import steps
+from nsightlens.cli.progress import steps, with_steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,11 +46,11 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     nsightlens compare ranks --format json
     """
     import nsightlens as nl
-    from nsightlens.cli import ranks_page
-    from nsightlens.cli.asked import Page, Row
-    from nsightlens.cli.behind import ask_first, tables_behind
-    from nsightlens.cli.page import heading
     from nsightlens.errors import NsightlensError
+    from nsightlens.pages import ranks_page
+    from nsightlens.pages.asked import Page, Row
+    from nsightlens.pages.behind import ask_first, tables_behind
+    from nsightlens.pages.page import heading
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
@@ -62,13 +62,14 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         answers: dict[tuple[object, ...], list[Row]] = {}
         pages = {run: Page(opened, run, asked, answers) for run in runs}
         if not (form or output):
-            ask_first(pages.values(), ranks_page.sections, "comparing")
+            with steps("comparing") as begin:
+                ask_first(pages.values(), ranks_page.sections, begin)
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise NsightlensError("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the "
-                                  "ranks, and ingest --rank-pattern reads them from unusual file names")
+            raise NsightlensError(ranks_page.NOTHING)
         if form or output:
-            emit_page(lambda: tables_behind(opened, runs, asked, ranks_page.sections, "comparing"),
+            emit_page(with_steps("comparing",
+                                 lambda begin: tables_behind(opened, runs, asked, ranks_page.sections, begin).tables),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide)
             return
@@ -153,7 +154,7 @@ def runs(
         recordings = opened.view("recordings", only_run=[first, second]).to_pylist()
         if by is None:
             tables["families"] = differences("family")
-    from nsightlens.cli import runs_page
+    from nsightlens.pages import runs_page
 
     pages = {name: table.to_pylist() for name, table in tables.items()}
     runs_page.comparability(pages["comparability"], first, second)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from nsightlens.errors import NsightlensError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from nsightlens.store.store import Store
     from nsightlens.views.header import View
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[str] | list[CompletionItem]"]
@@ -29,6 +30,12 @@ def of_store(what: str) -> Complete:
         return _beginning(begun, _asked(context, what))
 
     return complete
+
+
+def capture_paths(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the captures of the store, or of --run, by their paths in the table files."""
+    query = "SELECT path FROM files WHERE outcome <> 'ignored' AND coalesce(run = ?, true) ORDER BY ALL"
+    return _beginning(begun, _in_store(context, lambda store: store.sql(query, [context.params.get("run")])["path"].to_pylist()))
 
 
 def view_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -93,16 +100,20 @@ def _views(context: click.Context) -> dict[str, View]:
 
 def _asked(context: click.Context, what: str) -> list[str]:
     """Return the values of the store of this command line, those of a number in its order."""
-    import nsightlens as nl
     from nsightlens.store.filter_values import VALUES
 
-    if what not in VALUES:
-        return []
+    return [str(one) for one in _in_store(context, lambda store: store.values_of(what))] if what in VALUES else []
+
+
+def _in_store(context: click.Context, ask: Callable[[Store], list[Any]]) -> list[Any]:
+    """Return the answer of the store of this command line; nothing where it cannot be opened."""
+    import nsightlens as nl
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with nl.open(context.params.get("store")) as store:
-                return [str(one) for one in store.values_of(what)]
+                return ask(store)
     except NsightlensError:
         return []
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.output import emit, output_options
-from nsightlens.cli.page import page_width
-from nsightlens.cli.tables import output_width
+from nsightlens.pages.page import page_width
+from nsightlens.pages.tables import output_width
 
 if TYPE_CHECKING:
     from nsightlens.doctor.fitness import Finding

@@ -43,9 +43,11 @@ nsightlens --quiet summary -f json > summary.json""",
 
 A folder: Parquet files of each capture, and nsightlens.duckdb, which plain duckdb opens from anywhere. Name it with --store
 or NSIGHTLENS_STORE; the default is ./nsightlens-store, and a URL (s3://…) works too. Ingesting the same files again reads
-nothing; a changed file replaces only its own rows. Ctrl-C leaves the store unchanged.
+nothing; a changed file replaces only its own rows. nsightlens remove takes out a run that was ingested by mistake. Ctrl-C
+leaves the store unchanged.
 
 nsightlens ingest runs/base runs/fused --store store
+nsightlens remove --run fused --store store
 nsightlens sql --store store "SELECT run, tool, count(*) FROM kernels GROUP BY ALL\"""",
     "environment": """Environment variables
 
@@ -66,7 +68,7 @@ NO_COLOR, FORCE_COLOR       1: no colour; colour in pipes, too""",
 
 def _fitted(part: str) -> str:
     """Return a part of a topic at the width of a page: prose as a paragraph, lists line by line, examples as they are."""
-    from nsightlens.cli.page import page_width
+    from nsightlens.pages.page import page_width
 
     width, lines = page_width(), part.splitlines()
     left = max((len(found[0]) for line in lines if (found := _COLUMNS.match(line))), default=0)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.colour import painted
 from nsightlens.cli.messages import complain, fitted, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
+from nsightlens.pages.colour import painted
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import Any, TextIO
 import click
 
 from nsightlens import __version__
-from nsightlens.cli.colour import asked
 from nsightlens.errors import NsightlensError
+from nsightlens.pages.colour import asked
+from nsightlens.pages.hints import adapt_by
 
-_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|hta|plan-ncu|"
+_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
@@ -46,6 +47,7 @@ def begin() -> None:
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Keep the --store that was given, for the hints (the callback of that option)."""
     _State.store = None if value is None else str(value)
+    adapt_by(hint)
     return value
 
 

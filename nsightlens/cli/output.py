@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from nsightlens import __version__
-from nsightlens.cli.colour import wanted
 from nsightlens.cli.messages import remember_store
 from nsightlens.cli.pager import print_paged
-from nsightlens.cli.tables import ROWS, Style, harmless, output_width, render
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.pages.arrow import as_text, rows_of
+from nsightlens.pages.colour import wanted
+from nsightlens.pages.tables import ROWS, Style, harmless, output_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -216,7 +217,7 @@ def _csv(tables: Iterable[pa.Table]) -> Iterator[str]:
         writer = csv.writer(text, lineterminator="\n")
         if number == 0:
             writer.writerow(table.column_names)
-        for row in _rows(table):
+        for row in rows_of(table):
             writer.writerow([json.dumps(value, default=_plain) if isinstance(value, (dict, list)) else value for value in row])
         yield text.getvalue()
 
@@ -235,7 +236,7 @@ def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
 def _records(table: pa.Table) -> list[dict[str, object]]:
     if len(set(table.column_names)) < table.num_columns:
         raise UsageError("two columns have the same name, and JSON would lose one: rename them with AS, or use --format csv")
-    return [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in _rows(table)]
+    return [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in rows_of(table)]
 
 
 def _plain(value: object) -> object:
@@ -244,33 +245,3 @@ def _plain(value: object) -> object:
 
 def _jsonable(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = []
-    for column in table.columns:
-        values = _values(column)
-        if str(column.type).startswith("map"):
-            values = [None if v is None else dict(v) for v in values]
-        columns.append([int(v) if isinstance(v, Decimal) and v == int(v) else float(v) if isinstance(v, Decimal) else v
-                        for v in values])
-    return list(zip(*columns, strict=True))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column; dates that Python has no date for (DuckDB's infinity, the year 20000) as text."""
-    try:
-        return column.to_pylist()  # type: ignore[no-any-return]
-    except (OverflowError, ValueError):
-        import pyarrow as pa
-
-        wide = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
-        counts, texts = column.cast(wide).to_pylist(), column.cast(pa.string()).to_pylist()
-        most = 2 ** (wide.bit_width - 1) - 1
-        return [{most: "infinity", -most: "-infinity"}.get(count, text) for count, text in zip(counts, texts, strict=True)]
-
-
-def as_text(table: pa.Table, style: Style) -> str:
-    """Return the table as text for people."""
-    text = [str(type_).startswith(("string", "dictionary", "large_string")) for type_ in table.schema.types]
-    return render(table.column_names, _rows(table), text, style)

@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.meter import Progress
 
+_T = TypeVar("_T")
 OnStep = Callable[[int, int, str], None]
 """Takes a step that begins: how many are done, how many there are, and its name."""
 
@@ -124,3 +125,12 @@ def steps(doing: str) -> Iterator[OnStep]:
     finally:
         ended.set()
         thread.join()
+
+
+def with_steps(doing: str, compute: Callable[[OnStep], _T]) -> Callable[[], _T]:
+    """Return the computation as one that says how far it is (`steps`)."""
+    def computed() -> _T:
+        with steps(doing) as begin:
+            return compute(begin)
+
+    return computed

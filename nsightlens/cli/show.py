@@ -15,8 +15,8 @@ from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
-from nsightlens.cli.tables import ids_last
 from nsightlens.errors import UsageError
+from nsightlens.pages.tables import ids_last
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,8 +73,7 @@ def command(
             names = ids_last(known)
         shown = _limited(arranged(tables, names, by), limit)
         first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
-        sums = () if columns else [(book.total, [part for _, part in book.parts]) for book in found.balances
-                                   if not book.per and all(sign > 0 for sign, _ in book.parts)]
+        sums = () if columns else found.whole_sums
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first, sums=sums) and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))

@@ -11,8 +11,8 @@ import click
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
+from nsightlens.cli.progress import steps, with_steps
 
-_MOST = 3  # runs with a page each; of more, the user chooses
 _MORE = ("nsightlens views", "nsightlens show NAME")
 _OF_TIMELINES = (
     "nsightlens show headroom (gains of faster kernels)",
@@ -43,12 +43,11 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     nsightlens summary runs/base
     nsightlens summary --format json
     """
-    from nsightlens.cli.asked import Page
-    from nsightlens.cli.behind import ask_first, tables_behind
     from nsightlens.cli.captures import opened as opened_store
-    from nsightlens.cli.page import page_width
-    from nsightlens.cli.sections import ordered
-    from nsightlens.names.distinct import printable
+    from nsightlens.pages.asked import Page
+    from nsightlens.pages.behind import ask_first, tables_behind
+    from nsightlens.pages.sections import ordered
+    from nsightlens.pages.summary import MOST, put_pages
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
@@ -59,30 +58,22 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
         if form or output:
-            emit_page(lambda: tables_behind(opened, runs, asked, ordered, "summing up"),
+            emit_page(with_steps("summing up", lambda begin: tables_behind(opened, runs, asked, ordered, begin).tables),
                       lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output, wide=wide)
             return
         answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         if not asked:
             answers["profile_overview",] = overview.to_pylist()
-        pages = [Page(opened, run, asked, answers) for run in runs[:_MOST]]
-        ask_first(pages, ordered, "summing up")
-        for number, page in enumerate(pages):
-            if number:
-                click.echo()
-            click.echo(click.style(f"{printable(str(page.run))} ".ljust(page_width(), "═"), bold=True))
-            for section in ordered(page):
-                section(page)
-        click.echo()
-        if len(runs) > _MOST:
-            names = ", ".join(map(str, runs[_MOST : _MOST + 12]))
-            click.echo(printable(f"{len(runs) - _MOST} more runs; --run NAME gives the page of one: {names}"))
+        pages = [Page(opened, run, asked, answers) for run in runs[:MOST]]
+        with steps("summing up") as begin:
+            ask_first(pages, ordered, begin)
+        put_pages(pages, runs, "--run NAME")
         say(f"More: {_more(captures, set(overview['tool'].to_pylist()))}")
 
 
 def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
     """Return the commands that show more of captures by these tools; of files, a store has to be made first."""
-    from nsightlens.cli.asked import TIMELINE
+    from nsightlens.pages.asked import TIMELINE
 
     commands = hint("; ".join([*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)]))
     if not captures:

@@ -11,8 +11,8 @@ import click
 
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
-from nsightlens.cli.page import page_width
-from nsightlens.cli.tables import output_width
+from nsightlens.pages.page import page_width
+from nsightlens.pages.tables import output_width
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:

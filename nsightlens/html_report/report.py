@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,17 @@ _THRESHOLD_PCT = 1.0
 """Smallest change of the step time that is named: the default of run_difference."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """A report: the whole page, and what was left out of it for its size. In a notebook it displays itself."""
 
-    html: str = field(repr=False)
+    html: str
     left_out: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return its size, what was left out of it, and what writes it."""
+        size = f"nsightlens report, an HTML page of {len(self.html.encode()) / 1e6:.1f} MB"
+        return "\n".join([f'{size}: .save("report.html") writes it', *(f"left out: {text}" for text in self.left_out)])
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return its path."""

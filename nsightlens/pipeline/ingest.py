@@ -24,7 +24,7 @@ from nsightlens.discovery.remote import path_of
 from nsightlens.errors import ReadError, UnknownFormatError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
-from nsightlens.pipeline.kept import held, is_at_its_path, note_broken_parts, recorded_over
+from nsightlens.pipeline.kept import held, instead_of, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
 from nsightlens.pipeline.recorded import Profile
@@ -255,7 +255,7 @@ def _settle_file(
         row["outcome"] = _read_or_partial(plan, row)
     elif (file.run, file.path) in grouping.duplicates:
         other, why = grouping.duplicates[file.run, file.path]
-        row |= {"outcome": "duplicate", "reason": f"{why}: {path_text(other)} is read instead"}
+        row |= {"outcome": "duplicate", "reason": f"{why}{instead_of(path_text(other))}"}
         note(change, file, "info", "duplicate", row["reason"])
     elif refused:
         earlier = next((r["profile_id"] for r in plan.known.files if (r["run"], r["path"]) == (row["run"], row["path"])), None)

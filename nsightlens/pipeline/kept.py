@@ -29,6 +29,11 @@ def is_at_its_path(row: Row) -> bool:
     return bool(row["profile_id"]) and row["outcome"] != "replaced"
 
 
+def instead_of(path: str) -> str:
+    """Return how the reason of a duplicate ends: which file is read for it."""
+    return f": {path} is read instead"
+
+
 def recorded_over(found: Sequence[Found], prints: Mapping[Path, Fingerprint], known: Known) -> Iterator[Row]:
     """Yield the rows of `files` of other runs whose captures were recorded over, as they are from now on.
 

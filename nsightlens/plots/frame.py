@@ -6,8 +6,8 @@ import functools
 import io
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from nsightlens.errors import NsightlensError
+from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names.distinct import shortened
 from nsightlens.names.process_label import process_label
 
 Row = dict[str, Any]
 Gpus = Mapping[tuple[str, str], str]
 
+_P = ParamSpec("_P")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16
@@ -38,6 +39,26 @@ class Picture(Figure):
         drawn = io.BytesIO()
         self.savefig(drawn, format="png", dpi=100)
         return drawn.getvalue()
+
+
+def of_rows(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
+    """Have a plot refuse what are not the rows of its view, with the call that draws them."""
+    name = draw.__name__
+
+    @functools.wraps(draw)
+    def drawn(*given: _P.args, **more: _P.kwargs) -> Figure:
+        tables = [*given, *([more["table"]] if "table" in more else [])]
+        right = f"nl.plots.{name}(store.view({name!r}))"
+        if len(tables) != 1 or not isinstance(tables[0], pa.Table):
+            what = f"not {'a ' if len(tables) == 1 else ''}{', '.join(type(one).__name__ for one in tables) or 'nothing'}"
+            raise UsageError(f"nl.plots.{name} draws the rows of one view, {what}: {right}", subject="table")
+        try:
+            return draw(*given, **more)
+        except KeyError as exc:
+            raise UsageError(f"nl.plots.{name} draws the rows of {name}, and these have no column {exc}: {right}",
+                             subject="table", view=name) from exc
+
+    return drawn
 
 
 def time_unit(longest_ns: float) -> tuple[float, str]:

@@ -12,6 +12,7 @@ from nsightlens.views import palette
 _MOST = 20
 
 
+@frame.of_rows
 def operator_summary(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per run and tool of `table` (rows of the view `operator_summary`): the 20 operators with most GPU time.
 

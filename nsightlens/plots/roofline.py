@@ -19,7 +19,7 @@ from nsightlens.names.kernel_names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots.frame import Picture, clean, settle, short
+from nsightlens.plots.frame import Picture, clean, of_rows, settle, short
 from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
 from nsightlens.views.palette import COLOURS
 
@@ -37,6 +37,7 @@ _WIDTH = 135  # characters of the note that fit into a panel's width
 Key = tuple[Any, Any]
 
 
+@of_rows
 def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
     """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 

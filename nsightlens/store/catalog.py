@@ -59,6 +59,7 @@ class Change:
     lost: parts that are broken and that the catalog names no more.
     matched: profiles that stay, but whose matches are to be made by newer rules: id -> (run, signature).
     runs: run -> (folder, rank pattern).
+    forgotten: (run, path) of files that are known no more. runs_gone: runs that are not.
     """
 
     removed: set[str] = field(default_factory=set)
@@ -69,6 +70,8 @@ class Change:
     runs: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     answers: list[Path] = field(default_factory=list)
+    forgotten: list[tuple[str, str]] = field(default_factory=list)
+    runs_gone: set[str] = field(default_factory=set)
 
     @property
     def gone(self) -> list[str]:
@@ -78,7 +81,8 @@ class Change:
     @property
     def runs_to_match(self) -> set[str]:
         """Return the runs whose matches must be made again."""
-        return {run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
+        return ({run for _, run, *_ in self.added} | {run for run, _ in self.matched.values()}
+                | {run for run, _ in self.forgotten})
 
 
 def attach(path: Path) -> duckdb.DuckDBPyConnection:
@@ -303,11 +307,14 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[s
 
 def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> None:
     of_change = "(run, path) IN (SELECT unnest(?), unnest(?))"
-    keys = [[row["run"] for row in change.files], [row["path"] for row in change.files]]
+    renewed = [(row["run"], row["path"]) for row in change.files] + change.forgotten
+    keys = [[run for run, _ in renewed], [path for _, path in renewed]]
     connection.execute(f"DELETE FROM files WHERE {of_change}", keys)
     connection.execute(f"DELETE FROM diagnostics WHERE profile_id IS NULL AND {of_change}", keys)
     _insert(connection, "files", change.files)
     _insert(connection, "diagnostics", change.diagnostics)
+    for table in ("_runs", "diagnostics") if change.runs_gone else ():
+        connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?))", [sorted(change.runs_gone)])
     for run, (folder, pattern) in change.runs.items():
         connection.execute("DELETE FROM _runs WHERE run = ?", [run])
         connection.execute("INSERT INTO _runs VALUES (?, ?, ?)", [run, folder, pattern])

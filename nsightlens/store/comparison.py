@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.analyses import run_difference
 from nsightlens.views import run_sentences
+from nsightlens.views.python_calls import python_calls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,8 @@ class Comparison(dict[str, "pa.Table"]):
     def __init__(self, base: str, other: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
         super().__init__(tables)
         self.base, self.other = base, other
-        self.verdict = [said for row in tables["step"].to_pylist() for said in run_sentences.sentences(row, threshold_pct)]
+        said = (said for row in tables["step"].to_pylist() for said in run_sentences.sentences(row, threshold_pct))
+        self.verdict = list(map(python_calls, said))
 
     def __repr__(self) -> str:
         """Return the verdict and the names of the tables with their numbers of rows."""

@@ -297,6 +297,7 @@ class Store(Asking):
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
 
+        Tables hold the rows of all runs and tools: a sum without WHERE or GROUP BY run, tool counts launches once for each.
         Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
         """
         if self._fenced:
@@ -339,9 +340,17 @@ class Store(Asking):
     def _lift_the_bound(self) -> None:
         """Let DuckDB take what it takes by itself: its settings are locked, so that takes another connection."""
         _LOG.info("a query needs more than %s", _AT_FIRST)
+        self._connect_again(None)
+
+    def reopen(self) -> None:
+        """Open the store as it is now: until then it answers as it was when it was opened."""
+        self._values.clear()
+        self._connect_again(_AT_FIRST)
+
+    def _connect_again(self, of_large: str | None) -> None:
         fenced = self._fenced
         self._connection.close()
-        self._connect(None)
+        self._connect(of_large)
         if fenced:
             self._fence()
 
@@ -368,7 +377,7 @@ class Store(Asking):
         if part is None:
             return None
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:
-            return f"{part}: gone, because the store was rewritten since it was opened. Open it again"
+            return f"{part}: gone, because the store was rewritten since it was opened. Open it again (in Python, store.reopen())"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]

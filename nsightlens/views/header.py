@@ -117,6 +117,12 @@ class View:
         return self.doc.partition(". ")[0].rstrip(".") + "."
 
     @property
+    def whole_sums(self) -> list[tuple[str, list[str]]]:
+        """Return the columns that are the sum of others in each row, with these."""
+        return [(book.total, [part for _, part in book.parts]) for book in self.balances
+                if not book.per and all(sign > 0 for sign, _ in book.parts)]
+
+    @property
     def is_shipped(self) -> bool:
         """Return whether the view is a part of nsightlens, not of a user's folder."""
         return self.file.is_relative_to(PACKAGE)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from nsightlens.names.distinct import printable
 from nsightlens.views.figures import MISSING, duration, number, size
+from nsightlens.views.python_calls import python_calls
 
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns")
 """Points in time: beside others, every digit counts."""
@@ -16,7 +17,7 @@ _IDS = ("_id", "pid", "step", "thread", "address")
 
 def html_table(table: pa.Table, rows: int = 200) -> str:
     """Return the first rows as an HTML table, and a line below that says how many there are."""
-    shown = table.slice(0, rows)
+    shown = in_python(table.slice(0, rows))
     columns = [[_cell(name, value) for value in shown[name].to_pylist()] for name in shown.column_names]
     aligned = ["right" if pa.types.is_integer(kind) or pa.types.is_floating(kind) else "left" for kind in shown.schema.types]
     head = "".join(f'<th style="text-align:{side}">{escaped(name)}</th>'
@@ -27,6 +28,14 @@ def html_table(table: pa.Table, rows: int = 200) -> str:
     more = f"the first {shown.num_rows:,} of {table.num_rows:,} rows" if shown.num_rows < table.num_rows else ""
     count = more or f"{table.num_rows:,} row{'s' * (table.num_rows != 1)}"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
+
+
+def in_python(table: pa.Table) -> pa.Table:
+    """Return a table for a reader in Python: where it names commands (the column `more` of findings), it names calls."""
+    if "more" not in table.column_names or not pa.types.is_string(table.schema.field("more").type):
+        return table
+    calls = [text if text is None else python_calls(text) for text in table["more"].to_pylist()]
+    return table.set_column(table.column_names.index("more"), "more", pa.array(calls, pa.string()))
 
 
 def escaped(text: str) -> str:

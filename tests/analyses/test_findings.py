@@ -14,8 +14,8 @@ from nsightlens.analyses._advice import ADVICE, of_call
 from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
-from nsightlens.cli.findings_page import sentences
 from nsightlens.columns.arrays import MISSING
+from nsightlens.pages.findings_page import sentences
 from tests.captures import kineto
 from tests.catalogs import asking, catalog
 from tests.places import ROOT

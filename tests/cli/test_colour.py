@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nsightlens.cli import colour
-from nsightlens.cli.tables import Style, render
+from nsightlens.pages import colour
+from nsightlens.pages.tables import Style, render
 from tests.places import ROOT
 
 _SETTINGS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
-from nsightlens.cli import page, runs_page
 from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError
+from nsightlens.pages import page, runs_page
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT

@@ -102,8 +102,8 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
 @pytest.mark.parametrize(("asked", "slow", "heard"), [
     (["compare", "runs", "a", "b"], "nsightlens.store.store.Store.view", "comparing: 0/4 comparability; 0 s so far"),
     (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
-    (["compare", "ranks"], "nsightlens.cli.ranks_page.balance", "comparing: 3/5 balance; 0 s so far, about 0 s left"),
-    (["summary"], "nsightlens.cli.sections.ordered", "summing up: 0 s so far"),
+    (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", "comparing: 3/5 balance; 0 s so far, about 0 s left"),
+    (["summary"], "nsightlens.pages.sections.ordered", "summing up: 0 s so far"),
 ], ids=["runs", "report", "ranks", "summary"])
 def test_a_long_command_says_how_far_it_is(
     asked: list[str], slow: str, heard: str, bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -45,7 +45,8 @@ def test_the_main_table_of_a_page(bundled_store: Path, tmp_path: Path, asked: li
     assert len(printed) == rows.num_rows > 0
 
 
-NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "compact", "open", "report", "plot", "export", "completion", "help",
+NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "remove", "compact", "open",
+           "report", "plot", "export", "completion", "help",
            "hta"}
 """Commands that write files, or print a path or a text."""
 

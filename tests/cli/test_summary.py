@@ -13,12 +13,12 @@ from click.testing import CliRunner, Result
 
 import nsightlens as nl
 from nsightlens.analyses._advice import ADVICE, PLUGIN
-from nsightlens.cli import page
-from nsightlens.cli.asked import Page
-from nsightlens.cli.sections import SECTIONS, ordered
 from nsightlens.cli.summary import command
-from nsightlens.cli.tables import Column
 from nsightlens.errors import UsageError
+from nsightlens.pages import page
+from nsightlens.pages.asked import Page
+from nsightlens.pages.sections import SECTIONS, ordered
+from nsightlens.pages.tables import Column
 from nsightlens.store.store import Store
 from nsightlens.views import figures
 from tests.captures import kineto, ncu

@@ -19,7 +19,8 @@ _ASKING = {
     "report": ["-o", "{}.html"],
 }
 # these ask no view of a store
-_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "compact", "cache", "scan", "views", "reconcile",
+_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",
+           "scan", "views", "reconcile",
            "hta", "help", "completion"}
 
 

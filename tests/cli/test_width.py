@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli.page import page_width
-from nsightlens.cli.tables import output_width
+from nsightlens.pages.page import page_width
+from nsightlens.pages.tables import output_width
 from tests.cli.command_line import run
 from tests.conftest import Shared
 from tests.places import ROOT
@@ -75,8 +75,8 @@ def test_without_columns_the_terminal_says(bundled_store: Path) -> None:
     child, terminal = pty.fork()
     if child == 0:
         os.environ.pop("COLUMNS", None)
-        os.execv(sys.executable, [sys.executable, "-c", "input()\nimport nsightlens.cli.page as page, nsightlens.cli.tables as "
-                                  "tables\nprint(tables.output_width(), page.page_width())"])
+        os.execv(sys.executable, [sys.executable, "-c", "input()\nfrom nsightlens.pages import page, tables\n"
+                                  "print(tables.output_width(), page.page_width())"])
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 93, 0, 0))
     os.write(terminal, b"\n")
     said = b""

@@ -16,7 +16,7 @@ from tests.places import ROOT
 from tests.test_architecture import ROOMS
 
 TUPLES = (
-    "nsightlens/cli/__init__.py", "nsightlens/cli/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
+    "nsightlens/cli/__init__.py", "nsightlens/pages/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
     "nsightlens/html_report/assets.py", "nsightlens/html_report/page/main.js", "nsightlens/cli/views.py",
     "tests/cli/test_completion.py", "tests/cli/test_scripts.py", "tests/cli/test_why_empty.py", "tests/cli/test_views_option.py",
     "tests/test_language.py", "tests/test_notebooks.py", "tests/cli/test_captures.py", "Makefile",

@@ -20,6 +20,7 @@ from nsightlens import plots
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.plots.roofline import series_labels
 from nsightlens.plots.roofline_roofs import precision_name, quantity
+from nsightlens.views.palette import COLOURS
 
 
 def row(number: int = 0, **more: Any) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def test_twenty_kernels_differ_in_colour_and_marker_and_have_numbers() -> None:
 
 def test_colours_are_safe_for_colour_blind_readers() -> None:
     """Okabe and Ito's palette, without black and yellow."""
-    assert set(plots.roofline.__globals__["COLOURS"]) == {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"}
+    assert set(COLOURS) == {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"}
 
 
 def test_each_gpu_has_its_panel() -> None:

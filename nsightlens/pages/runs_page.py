@@ -6,9 +6,9 @@ import shlex
 from collections import Counter
 
 from nsightlens.analyses.run_waterfall import called
-from nsightlens.cli.asked import Row
-from nsightlens.cli.page import NAME, bar, grid, heading, lines, spare
-from nsightlens.cli.tables import Column
+from nsightlens.pages.asked import Row
+from nsightlens.pages.page import NAME, bar, grid, heading, lines, spare
+from nsightlens.pages.tables import Column
 from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
 from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nsightlens.cli.colour import painted
 from nsightlens.names.distinct import printable, shortened
 from nsightlens.names.kernel_names import labels
+from nsightlens.pages.colour import painted
 from nsightlens.views.figures import MISSING, counted, duration, rate, size
 
 GAP = "   "
@@ -96,6 +96,7 @@ class Style:
     units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
     left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
     that ask for attention have one, and nothing else in the table can steer a terminal. sums: columns that are the sum of others.
+    rest: how to see what is left out.
     """
 
     width: int | None = None
@@ -106,6 +107,7 @@ class Style:
     of: int = 0
     colour: bool = False
     sums: Sequence[tuple[str, Sequence[str]]] = ()
+    rest: str = "--wide, or --format csv"
 
 
 def ids_last(names: Sequence[str]) -> list[str]:
@@ -164,7 +166,7 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     if not rows:
         lines.append("(no rows)")
     alike = _alike(above, width or WIDTH)
-    return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width)]) + "\n"
+    return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width, style.rest)]) + "\n"
 
 
 def _with_rest(columns: list[Column], values: Mapping[str, Sequence[Any]], width: int, style: Style) -> list[Column]:
@@ -336,13 +338,13 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     return lines
 
 
-def _missing(columns: Sequence[Column], rows: int, width: int | None) -> list[str]:
+def _missing(columns: Sequence[Column], rows: int, width: int | None, rest: str) -> list[str]:
     """Return what is not shown, by name, and how to see it; columns without a value in any row, as there is nothing to see."""
     empty = [column.name for column in columns if _has_no_value(column)]
     cut = [column.name for column in columns if column.name not in empty]
     parts = [f"{counted(len(cut), 'column')} ({_some(cut)})"] if cut else []
     parts += [counted(rows, "row")] if rows > 0 else []
-    said = [f"({' and '.join(parts)} more: --wide, or --format csv)"] if parts else []
+    said = [f"({' and '.join(parts)} more: {rest})"] if parts else []
     said += [f"(without a value: {_some(empty)})"] if empty else []
     return [line for text in said for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ")]
 

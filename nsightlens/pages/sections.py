@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import chain
 
-from nsightlens.cli import host_sections, page
-from nsightlens.cli.asked import TIMELINE, Page, Row, Section, best
-from nsightlens.cli.findings_page import sentences
-from nsightlens.cli.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
-from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
 from nsightlens.names.process_label import process_label
+from nsightlens.pages import host_sections, page
+from nsightlens.pages.asked import TIMELINE, Page, Row, Section, best
+from nsightlens.pages.findings_page import sentences
+from nsightlens.pages.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
+from nsightlens.pages.tables import Column
 from nsightlens.views import finding_cards
 from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import statistics
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TypeVar
 
 import click
 
-from nsightlens.cli.colour import painted
-from nsightlens.cli.messages import hint
-from nsightlens.cli.tables import Column, output_width
 from nsightlens.names.distinct import printable
+from nsightlens.pages.colour import painted
+from nsightlens.pages.hints import hint
+from nsightlens.pages.tables import Column, output_width
 from nsightlens.views.figures import MISSING, number, share
 
 _Row = TypeVar("_Row")
@@ -27,6 +29,27 @@ _NARROWEST, _WIDEST = 40, 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _BINS = 16
+_KEPT: ContextVar[list[str] | None] = ContextVar("kept", default=None)
+
+
+def put(text: str = "") -> None:
+    """Print lines of a page, or keep them (`kept`)."""
+    held = _KEPT.get()
+    if held is None:
+        click.echo(text)
+    else:
+        held.append(click.unstyle(text))
+
+
+@contextmanager
+def kept() -> Iterator[list[str]]:
+    """Keep what the block puts, without colours, instead of printing it."""
+    held: list[str] = []
+    before = _KEPT.set(held)
+    try:
+        yield held
+    finally:
+        _KEPT.reset(before)
 
 
 def page_width() -> int:
@@ -63,12 +86,12 @@ def heading(text: str, note: str = "") -> None:
     """Print the title of a section, with a note behind it, or below it where the line is full."""
     note = hint(printable(note))
     room = page_width() - len(text) - 3
-    click.echo()
+    put()
     if note and len(note) > room:
-        click.echo(click.style(printable(text), bold=True))
-        click.echo(click.style("\n".join(_wrapped(note, page_width())), dim=True))
+        put(click.style(printable(text), bold=True))
+        put(click.style("\n".join(_wrapped(note, page_width())), dim=True))
     else:
-        click.echo(click.style(printable(text), bold=True) + click.style(f" · {note}" if note else "", dim=True))
+        put(click.style(printable(text), bold=True) + click.style(f" · {note}" if note else "", dim=True))
 
 
 def grid(columns: Sequence[Column]) -> None:
@@ -87,10 +110,10 @@ def grid(columns: Sequence[Column]) -> None:
     for column in columns:
         column.fit()
     header = [c.placed(c.name) for c in columns]
-    click.echo(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
+    put(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
     for row in range(len(columns[0].cells)):
         cells = [painted(c.name, c.cells[row], c.placed(c.cells[row])) for c in columns]
-        click.echo((_INDENT + _GAP.join(cells)).rstrip())
+        put((_INDENT + _GAP.join(cells)).rstrip())
 
 
 def spare(columns: Sequence[Column]) -> int:
@@ -146,13 +169,13 @@ def more(count: int, view: str, over: str = "") -> None:
 def paragraphs(texts: Iterable[str]) -> None:
     """Print texts, each from the page's edge and wrapped to it."""
     for text in texts:
-        click.echo("\n".join(_wrapped(hint(printable(text)), page_width())))
+        put("\n".join(_wrapped(hint(printable(text)), page_width())))
 
 
 def lines(texts: Iterable[str], mark: str = "-") -> None:
     """Print texts as a list, wrapped to the page."""
     for text in texts:
         wrapped = _wrapped(hint(printable(text)), page_width() - len(_INDENT) - len(mark) - 1) or [""]
-        click.echo(f"{_INDENT}{mark} {wrapped[0]}")
+        put(f"{_INDENT}{mark} {wrapped[0]}")
         for rest in wrapped[1:]:
-            click.echo(f"{_INDENT}{' ' * len(mark)} {rest}")
+            put(f"{_INDENT}{' ' * len(mark)} {rest}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsightlens.cli import page
-from nsightlens.cli.asked import TIMELINE, Page, Row, best
-from nsightlens.cli.page import grid, heading
-from nsightlens.cli.tables import Column
+from nsightlens.pages import page
+from nsightlens.pages.asked import TIMELINE, Page, Row, best
+from nsightlens.pages.page import grid, heading
+from nsightlens.pages.tables import Column
 from nsightlens.views.figures import MISSING, duration, number, share, size
 
 _FEW = 6

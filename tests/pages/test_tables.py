@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nsightlens.cli.tables import Style, ids_last, render
+from nsightlens.pages.tables import Style, ids_last, render
 from nsightlens.views.figures import rate
 
 NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")

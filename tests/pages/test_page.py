@@ -8,7 +8,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.cli.messages import begin
-from nsightlens.cli.page import more, outliers, spread
+from nsightlens.pages.page import more, outliers, spread
 from nsightlens.views.figures import share
 from tests.captures import kineto
 from tests.cli.command_line import run

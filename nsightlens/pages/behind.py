@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from nsightlens.cli.asked import Page, Row, Section
-from nsightlens.cli.progress import steps
+from nsightlens.pages.asked import Page, Row, Section
+from nsightlens.pages.page import kept
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsightlens.store.store import Store
 
+OnStep = Callable[[int, int, str], None]
+"""Takes a step that begins: how many are done, how many there are, and its name."""
+
 
 @dataclass(slots=True)
-class _Noting(Page):
+class Noting(Page):
     """A page that keeps the tables of the views that are asked whole."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
@@ -34,26 +35,22 @@ class _Noting(Page):
 
 def tables_behind(
     store: Store, runs: Iterable[str], filters: dict[str, list[object]], sections: Callable[[Page], Iterable[Section]],
-    doing: str,
-) -> dict[str, pa.Table]:
-    """Return {view: its rows} for the views that the sections of these runs ask whole, in the order of the page.
+    on_step: OnStep | None = None,
+) -> Noting:
+    """Return a page with the `tables` (view -> its rows) that the sections of these runs ask whole, in the order of the page.
 
-    sections: those of a page. doing: the word for how far it is.
+    sections: those of a page. on_step: called before each section.
     """
-    page = _Noting(store, "", filters)
-    for run in runs:
-        page.run = run
-        ask_first([page], sections, doing)
-    return page.tables
+    page = Noting(store, "", filters)
+    ask_first([replace(page, run=run) for run in runs], sections, on_step)
+    return page
 
 
-def ask_first(pages: Iterable[Page], sections: Callable[[Page], Iterable[Section]], doing: str) -> None:
-    """Let the pages ask what their sections ask, printing nothing but how far that is.
-
-    doing: the word for it.
-    """
-    with steps(doing) as begin, redirect_stdout(io.StringIO()):
+def ask_first(pages: Iterable[Page], sections: Callable[[Page], Iterable[Section]], on_step: OnStep | None = None) -> None:
+    """Let the pages ask what their sections ask, printing nothing. on_step: called before each section."""
+    with kept():
         parts = [(replace(page, missing=[]), section) for page in pages for section in sections(page)]
         for done, (page, section) in enumerate(parts):
-            begin(done, len(parts), section.__name__.replace("_", " "))
+            if on_step:
+                on_step(done, len(parts), section.__name__.replace("_", " "))
             section(page)

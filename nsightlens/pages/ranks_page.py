@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.cli.asked import Page, Row, Section, best
-from nsightlens.cli.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
-from nsightlens.cli.tables import Column
 from nsightlens.names.kernel_names import labels
+from nsightlens.pages.asked import Page, Row, Section, best
+from nsightlens.pages.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
+from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
 TOOLS = (*TIMELINE, *RECORDS)
+NOTHING = ("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the ranks, and ingest "
+           "--rank-pattern reads them from unusual file names")
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
