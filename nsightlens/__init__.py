@@ -23,7 +23,7 @@ help(nl.open) explains one of them; all errors are nl.NsightlensError. Nothing h
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -74,18 +74,29 @@ def ingest(
 ) -> Store:
     """Read the captures below `paths` into the store and return it, opened. See `nsightlens.pipeline.ingest.ingest`.
 
+    Raises NsightlensError where there are no captures and no store.
     Warns (IngestWarning) where files were refused, and where a run pools captures that may be of different workloads.
     """
-    from pathlib import Path as _Path
-
     from nsightlens.pipeline.ingest import ingest as _ingest
 
-    roots = [paths] if isinstance(paths, (str, _Path)) else list(paths)
+    roots = [paths] if isinstance(paths, (str, PurePath)) or not isinstance(paths, Iterable) else list(paths)
+    for root in roots:
+        _confirm_path(root, "ingest")
     report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise,
                      answers=answers, executor=executor)
+    _confirm_store(report, roots)
     opened = open(report.store)
     _warn_of(report, opened)
     return opened
+
+
+def _confirm_store(report: IngestReport, roots: Sequence[str | Path]) -> None:
+    """Raise NsightlensError where an ingest made no store, for want of captures."""
+    from nsightlens.store.store import is_store
+
+    if not report.outcomes and not is_store(report.store):
+        raise NsightlensError(f"{', '.join(map(str, roots))}: no captures here: nothing was read, and there is no store at "
+                              f"{report.store}. nsightlens scan shows what each file is")
 
 
 def _warn_of(report: IngestReport, store: Store) -> None:
@@ -117,11 +128,14 @@ def open(
     from nsightlens.store.store import Store, holds_captures, is_store, locate
     from nsightlens.views import folder
 
+    if store is not None:
+        _confirm_path(store, "open")
     place, report = locate(store), None
     if ingest and store is not None and not is_store(place):
         from nsightlens.pipeline.ingest import ingest as _ingest
 
         report = _ingest([store], run=run)
+        _confirm_store(report, [store])
         place = report.store
     elif run is not None:
         raise UsageError(f"run names captures while they are read: nl.open(CAPTURES, ingest=True, run={run!r}). Views of a store "
@@ -139,9 +153,13 @@ def open(
 
 
 def read(path: str | Path) -> dict[str, pa.Table]:
-    """Return the tables of one capture, normalised as in a store but without one. Raises ReadError where it can't be read."""
+    """Return the tables of one capture, normalised as in a store but without one.
+
+    Raises ReadError where it can't be read, UsageError for a folder of several.
+    """
     from nsightlens.pipeline.ingest import read_one
 
+    _confirm_path(path, "read")
     return read_one(path)
 
 
@@ -277,6 +295,13 @@ _COMPARISONS = ('nl.compare(store, "base", "other") compares two runs, nl.compar
 
 def _kinds(*given: object) -> str:
     return " and ".join(f"a {type(one).__name__}" for one in given)
+
+
+def _confirm_path(path: object, function: str) -> None:
+    """Raise UsageError for what is no path."""
+    if not isinstance(path, (str, PurePath)):
+        raise UsageError(f"nl.{function} takes a path, not {_kinds(path)}: nl.{function}(\"runs/base\")", subject="path",
+                         value=path)
 
 
 def _confirm(store: object, function: str) -> None:

@@ -21,7 +21,7 @@ from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.discovery.remote import path_of
-from nsightlens.errors import ReadError, UnknownFormatError, other_schema
+from nsightlens.errors import ReadError, UnknownFormatError, UsageError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.kept import held, instead_of, is_at_its_path, note_broken_parts, recorded_over
@@ -286,7 +286,12 @@ def note(change: Change, file: Found, severity: str, code: str, message: str) ->
 
 def read_one(path: str | Path) -> dict[str, pa.Table]:
     """Return the tables of one capture by name, as `ingest` would store them. Raises ReadError (or UsageError: no such file)."""
-    file = find([path])[0]
+    found = find([path])
+    if len(found) != 1:
+        what = f"{sum(file.tool is not None for file in found)} captures" if found else "no file"
+        raise UsageError(f"{path}: a folder with {what}, and one capture is read: nl.read(FILE); all into a store: "
+                         f"nl.ingest({str(path)!r})", subject="path", value=str(path))
+    (file,) = found
     if file.refused or not file.tool:
         what_to_do = "Give an nsys export, an ncu report or CSV, or a PyTorch-profiler trace"
         raise file.refused or UnknownFormatError(path, f"it is no capture ({file.kind})", what_to_do)

@@ -58,7 +58,7 @@ def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, 
 
 @pytest.mark.parametrize(("asked", "why"), [
     (["diagnostic_summary", "only_severity=error"], f"{RUN} has severity info, warning, not error"),
-    (["true_roofline", "only_work_source=shape"], f"{RUN} has work_source counters, shapes, not shape"),
+    (["true_roofline", "only_work_source=shape"], f"{RUN} has work_source shapes, counters, not shape"),
     (["kernel_by_rank", "--family", "memory", "--tool", "ncu"], "no row with tool ncu, family memory together"),
     (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
 ])

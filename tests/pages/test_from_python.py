@@ -131,6 +131,9 @@ def test_a_report_says_how_large_it_is_and_what_writes_it(store: nl.Store) -> No
     (lambda nl, store, _: nl.findings(None), 'nl.findings(nl.open("store"))'),
     (lambda nl, store, _: nl.compare(Path("s"), "a", "b"), "nl.compare(nl.open('s'))"),
     (lambda nl, store, table: nl.report(table), 'nl.report(nl.open("store"))'),
+    (lambda nl, store, _: nl.read(store), 'nl.read("runs/base")'),
+    (lambda nl, store, _: nl.ingest(store), 'nl.ingest("runs/base")'),
+    (lambda nl, store, _: nl.open(store), 'nl.open("runs/base")'),
     (lambda nl, store, _: nl.show(store, "straggler"), "nl.show(store.view('straggler'))"),
     (lambda nl, store, table: nl.show({"straggler": table}, "straggler"), "nl.show(tables['straggler'])"),
     (lambda nl, store, table: nl.show(table, "straggler"), "nl.show(store.view('straggler'))"),
@@ -143,6 +146,22 @@ def test_a_wrong_argument_gets_the_right_call(store: nl.Store, call: Callable[[A
     with pytest.raises(UsageError) as error:
         call(nl, store, store.view("top_kernels"))
     assert str(error.value).endswith(right)
+
+
+def test_a_folder_without_captures_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NsightlensError, match=r"empty: no captures here: nothing was read"):
+        nl.ingest(tmp_path / "empty", tmp_path / "store")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NsightlensError, match=r"empty: no captures here: nothing was read"):
+        nl.open("empty", ingest=True)
+    with pytest.raises(UsageError, match=r"a folder with no file.*nl\.ingest"):
+        nl.read(tmp_path / "empty")
+    kineto(tmp_path / "job" / "a.json")
+    assert set(nl.read(tmp_path / "job")) == set(nl.read(tmp_path / "job" / "a.json"))
+    kineto(tmp_path / "job" / "b.json", pid=2)
+    with pytest.raises(UsageError, match="a folder with 2 captures"):
+        nl.read(tmp_path / "job")
 
 
 def test_help_begins_with_what_there_is_to_call() -> None:
