@@ -92,7 +92,7 @@ def expanded(store: _Store, view: View, given: Mapping[str, object], parameters:
     patterns = [column for column, wanted in filters.items() if column in _CAPTURED and any(map(_is_pattern, wanted))]
     for column in patterns:
         there = _there(store, view, asked, column)
-        names = there.left or there.all
+        names = list(map(str, there.left or there.all))
         asked[f"only_{column}"] = [name for value in filters[column] for name in _matching(value, names)]
         if names and not asked[f"only_{column}"]:
             raise _not_there(view, column, filters[column][0], there)
@@ -119,8 +119,8 @@ def _matching(value: object, there: Sequence[str]) -> list[Any]:
 class _There:
     """The values of a column: all in the view, and those in the rows that the other filters leave, which said names."""
 
-    all: list[str]
-    left: list[str]
+    all: list[Any]
+    left: list[Any]
     said: str
 
 
@@ -130,7 +130,7 @@ def _there(store: _Store, view: View, asked: Mapping[str, object], column: str) 
     others = {name: list(map(str, wanted)) for name, wanted in filters.items() if name != column and None not in wanted}
     rows = [row for row in values_in(store, view, own, [column, *others]) if row[column] is not None]
     left = [row for row in rows if all(str(row[name]) in wanted for name, wanted in others.items())]
-    every, some = (sorted({str(row[column]) for row in of}) for of in (rows, left))
+    every, some = (sorted({row[column] for row in of}) for of in (rows, left))
     return _There(every, some, ", ".join(f"{name} {', '.join(wanted)}" for name, wanted in others.items()) if some else "")
 
 
@@ -139,7 +139,7 @@ def _not_there(view: View, column: str, value: object, there: _There) -> UsageEr
 
     choices = there.left or there.all
     pattern = f"*{value}*"
-    hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, choices) else ""
+    hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, list(map(str, choices))) else ""
     where = view.name + (f" with {there.said}" if there.said else "")
     shown = labels(choices, _LONGEST) if dict(view.columns)[column].startswith("Kernel name") else {}
     return UsageError(f"only_{column} {value}: {where} has {listed(choices, value, shown)}{hint}", subject=column, value=value,
@@ -162,11 +162,11 @@ def found_instead(
         if column not in _CAPTURED or None in wanted or any(isinstance(value, bool) for value in wanted):
             continue
         there = _there(store, view, asked, column)
-        if not there.all or set(map(str, wanted)) & set(there.all):
+        if not there.all or set(map(str, wanted)) & set(map(str, there.all)) or isinstance(there.all[0], bool):
             continue
         from nsightlens.names.as_shown import meant
 
-        names = [name for value in wanted for name in meant(str(value), there.left or there.all)]
+        names = [name for value in wanted for name in meant(str(value), map(str, there.left or there.all))]
         if not names:
             raise _not_there(view, column, wanted[0], there)
         instead[f"only_{column}"] = names
