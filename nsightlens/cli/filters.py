@@ -101,9 +101,13 @@ def _check(name: str, views: Mapping[str, View], key: str) -> None:
         return
     others = nearest_with(column, name, views)
     if others:
-        raise UsageError(f"{name} has no column {column}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it: "
-                         f"nsightlens show {others[0]}", subject="column", value=column,
-                         choices=[column for column, _ in view.columns], view=name)
+        from nsightlens.views.registry import under_another_name
+
+        mine = under_another_name(view, column)
+        meant = f"; did you mean only_{mine}?" if mine else ";"
+        having = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
+        raise UsageError(f"{name} has no column {column}{meant} {having}: nsightlens show {others[0]}", subject="column",
+                         value=column, choices=[column for column, _ in view.columns], view=name)
 
 
 def nearest_with(column: str, name: str, views: Mapping[str, View], how_many: int = 2) -> list[str]:

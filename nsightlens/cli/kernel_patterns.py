@@ -6,11 +6,13 @@ Where no kernel is like it: the nearest names.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
+from nsightlens.names.as_shown import meant
 from nsightlens.names.closest import closest_words
 from nsightlens.names.kernel_names import labels
 
@@ -32,8 +34,8 @@ class Choice:
 def choice(texts: Sequence[str], names: Collection[str], *, regex: bool) -> Choice:
     """Return what the texts mean for kernels of these names. Raises UsageError for a text that cannot be read as `regex` says.
 
-    A text is a part of a name in any case; where no name has it, a pattern with `*` and `?`, a regular expression, or a list
-    with commas, whichever fits a name.
+    A text is a part of a name in any case; where no name has it, a pattern with `*` and `?`, a name as tables show it, cut with
+    `…`, a regular expression, or a list with commas, whichever fits a name.
     """
     if not texts:
         return Choice(None)
@@ -58,7 +60,8 @@ def _meaning(text: str, names: Collection[str]) -> tuple[str, str] | None:
     """Return the regular expression that a text stands for and a note on how it was understood; None where no name fits."""
     glob = (_glob, "")
     expression = (_expression, "taken as a regular expression, as with --regex")
-    others = [expression, glob] if _REGEX_ONLY.search(text) else [glob]
+    shown = (lambda text: _exactly(meant(text, names)), "")
+    others = [shown, expression, glob] if _REGEX_ONLY.search(text) else [glob, shown]
     for make, note in [(_part, ""), *others]:
         pattern = make(text)
         if pattern and any(re.search(pattern, name) for name in names):
@@ -68,6 +71,10 @@ def _meaning(text: str, names: Collection[str]) -> tuple[str, str] | None:
 
 def _part(text: str) -> str:
     return f"(?i:{re.escape(text)})"
+
+
+def _exactly(names: Sequence[str]) -> str | None:
+    return f"^(?:{'|'.join(map(re.escape, names))})$" if names else None
 
 
 def _glob(text: str) -> str | None:
@@ -105,18 +112,21 @@ def known_names(store: Store, time: str) -> set[str]:
     return {name for column in found.columns for name in column.to_pylist() if name is not None}
 
 
-def unlike(store: Store, text: str) -> str:
-    """Return that no kernel is like a text, and which are the nearest."""
+def unlike(store: Store, texts: Sequence[str]) -> list[str]:
+    """Return for each text that no kernel is like it, and which are the nearest: once, where they are the same."""
     rows = store.sql("SELECT DISTINCT name, coalesce(kernel_key, name) AS key FROM ncu_by_config").to_pylist()
-    return f"ncu profiled no kernel like {text!r}; similar names: {', '.join(_nearest(text, rows))}" + _elsewhere(store, text)
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(", ".join(_nearest(text, rows)) + _elsewhere(store, text), []).append(text)
+    return [f"ncu profiled no kernel like {' or '.join(map(repr, one))}; similar names: {near}" for near, one in alike.items()]
 
 
 def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return up to five names similar to `kernel`, by a word of the full name or a part of one, template arguments too."""
+    """Return up to five names similar to `kernel`, quoted, by a word, or a part of one, of the full name."""
     near = closest_words(kernel, {row["name"]: row["key"] for row in rows})
     found = labels(near)
     best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
-    return [found[name] + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
+    return [shlex.quote(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
 
 
 def _elsewhere(store: Store, kernel: str) -> str:

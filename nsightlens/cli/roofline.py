@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsightlens.cli.arranging import order, ordered, sort_option
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
@@ -36,7 +37,7 @@ _TYPES = {"rank": "int64", "launches": "int64", **dict.fromkeys((
     "run", "kernel", "grid", "block", "clocks", "level", "precision", "work", "time", "grade", "time_launches",
     "roof_clock", "shapes"), "string")}
 _TRUE_ONLY = {"grade": "configuration", "ranks": "same", "launches": "auto", "work": "any"}  # of --time nsys|kineto: defaults
-_FIRST = ("kernel", "roof_pct", "gflop_per_s", "flop_per_byte", "gbyte_per_s", "grid", "level", "precision", "duration_us")
+_FIRST = ("roof_pct", "gflop_per_s", "flop_per_byte", "gbyte_per_s", "grid", "level", "precision", "duration_us")
 """Columns that stay longest where room is short: what the chart draws, and of what."""
 _MOST = 20  # kernels from shapes, where none is asked for by name
 
@@ -69,6 +70,7 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @click.option("--work", type=click.Choice(["any", "counters", "shapes"]), default="any", show_default=True,
               help="With --time nsys or kineto: work and bytes from ncu's counters, from operator shapes, or any: shapes where "
                    "there are no counters.")
+@sort_option
 @filter_options
 @format_options
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
@@ -79,7 +81,7 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @views_option
 def command(
     captures: tuple[Path, ...], kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None,
-    force_gpu: bool, time: str, grade: str, ranks: str, launches: str, work: str, form: str | None, wide: bool,
+    force_gpu: bool, time: str, grade: str, ranks: str, launches: str, work: str, sort: str | None, form: str | None, wide: bool,
     output: Path | None, points: Path | None, store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
@@ -119,8 +121,8 @@ def command(
             say(note)
         if kernels and meant.regex is None:
             raise _no_match(opened, meant.unknown, wanted, time)
-        for text in meant.unknown:
-            say(unlike(opened, text))
+        for line in unlike(opened, meant.unknown):
+            say(line)
         parameters: dict[str, Any] = {"kernel_regex": meant.regex, "assume_gpu": gpu, "force_gpu": force_gpu}
         table = opened.view(view, **filtered, **parameters, **more)
         if table.num_rows == 0:
@@ -130,7 +132,9 @@ def command(
         if not kernels and time != "ncu":
             table = _longest(table)
         hint = _timed_elsewhere(opened, table) if time == "ncu" else None
-    emit(summary(table, roofs), form, None, wide=wide, first=_FIRST)
+    points_of = summary(table, roofs)
+    by = order(sort, points_of.column_names, "the table")
+    emit(ordered(points_of, by), form, None, wide=wide, first=_first(points_of, [name for name, _ in by]))
     _report_problems(table)
     _report_roofs(table, roofs)
     _report_missing_roofs(table, gpu)
@@ -140,8 +144,16 @@ def command(
     if points is not None:
         emit(table, None, points)
     if output is not None:
+        if not any(table["plottable"].to_pylist()):
+            raise NsightlensError(f"{output} is not drawn: no kernel can be plotted, for the reasons above")
         nl.plots.save(nl.plots.PLOTS["roofline"](table, roofs=roofs), output)
         say(f"drawn: {output}")
+
+
+def _first(points: pa.Table, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that stay longest where room is short: whose kernel it is, what is asked for, what the chart draws."""
+    whose = [name for name in ("run", "rank") if len(set(points[name].to_pylist())) > 1]
+    return tuple(dict.fromkeys(["kernel", *whose, *asked, *_FIRST]))
 
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
@@ -363,7 +375,7 @@ def _no_match(store: Store, kernels: Sequence[str], wanted: dict[str, list[objec
         return NsightlensError(f"ncu profiled nothing of {selected}; it profiled kernels of {runs}{unknown}")
     if not kernels:
         return NsightlensError(f"ncu profiled kernels, but none of their counters can be read{unknown}")
-    return UsageError("; ".join(unlike(store, text) for text in kernels) + unknown, subject="kernel", value=kernels[0],
+    return UsageError("; ".join(unlike(store, kernels)) + unknown, subject="kernel", value=kernels[0],
                       choices=sorted({row["name"] for row in counted}))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightlens.cli import parameters
+from nsightlens.cli.arranging import arranged, named, order, sort_option
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
@@ -21,15 +21,13 @@ from nsightlens.pages.tables import ids_last
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.views.header import View
-
 
 @click.command("show")
 @click.argument("view", shell_complete=view_names)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @filter_options
 @click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
-@click.option("--sort", default=None, metavar="NAMES", help="Sort by these columns; - before a name: largest first (-total_ns).")
+@sort_option
 @click.option("--limit", type=click.IntRange(0), default=None, metavar="ROWS", help="Maximum number of rows.")
 @click.option("--exact", is_flag=True, help="Times in ns and sizes in bytes, as CSV, JSON and Parquet always have them.")
 @store_option
@@ -69,43 +67,16 @@ def command(
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         confirm(opened, asked)
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
-        names = _names(columns, found)
+        known = [name for name, _ in found.columns]
+        names, by = named(columns, known, view), order(sort, known, view)
         if not names and (form or format_of(output)) == "table":
-            names = ids_last([name for name, _ in found.columns])
-        shown = _limited(_arranged(tables, names, _order(sort, found)), limit)
-        first = () if columns else found.first
+            names = ids_last(known)
+        shown = _limited(arranged(tables, names, by), limit)
+        first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
         sums = () if columns else found.whole_sums
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first, sums=sums) and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))
-
-
-def _names(text: str | None, view: View) -> list[str]:
-    """Return the columns that a list names. Raises UsageError for one that the view does not have."""
-    known = [name for name, _ in view.columns]
-    names = [name.strip() for name in text.split(",")] if text else []
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            raise UsageError(f"{view.name} has no column {name!r}{f'; did you mean {near[0]}?' if near else '.'} It has "
-                             f"{', '.join(known)}", subject="column", value=name, choices=known, view=view.name)
-    return names
-
-
-def _order(text: str | None, view: View) -> list[tuple[str, str]]:
-    parts = [part.strip() for part in text.split(",")] if text else []
-    names = _names(",".join(part.removeprefix("-") for part in parts), view)
-    return [(name, "descending" if part.startswith("-") else "ascending") for name, part in zip(names, parts, strict=True)]
-
-
-def _arranged(tables: Iterator[pa.Table], names: list[str], order: list[tuple[str, str]]) -> Iterator[pa.Table]:
-    """Yield the tables with these columns (none: all); all rows at once where they are to be sorted (stable; NULL last)."""
-    if order:
-        import pyarrow as pa
-
-        tables = iter([pa.concat_tables(list(tables)).sort_by(order)])
-    for table in tables:
-        yield table.select(names) if names else table
 
 
 def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:

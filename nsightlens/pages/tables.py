@@ -32,8 +32,8 @@ _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "w
 _VERDICTS = {"verdict": 24}
 """Columns that are decisive, and up to which width they are not cut."""
 _KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
-_WHO = ("run", "tool", "rank")
-"""Keys of whose rows it is."""
+_TELLING = ("run", "tool", "rank", "level", "precision")
+"""Keys of whose rows it is, and of which of several points of a kernel: rows that differ in them alone would look the same."""
 _SETTINGS = ("grid", "block", "level", "precision")
 _IDS = ("_id", "window_index")
 _PLAIN = ("_id", "epoch_ns", "modified_ns", "address", "pid", "thread", "step")
@@ -148,14 +148,14 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
                 column.kernels = [MISSING if row[at] is None else str(row[at]) for row in shown]
     if style.units:
         _read_in_units(names, columns)
-    above: list[Column] = []
+    every, above = columns, list[Column]()
     if width is not None:
         for column in columns:
             least = _VERDICTS.get(column.name, _NARROW_NAME)
             column.shortest = max(least, width // 3) if column.name in _KERNELS else least
         columns, above = _lift(columns, width)
         columns = _with_rest(columns, dict(zip(names, zip(*shown, strict=True), strict=True)) if shown else {}, width, style)
-    left_out = [name for name in names if name not in {c.name for c in (*columns, *above)}]
+    left_out = [c for c in every if c.name not in {kept.name for kept in (*columns, *above)}]
     for column in columns:
         column.width = column.width or column.natural()
         if column.name not in _PROSE:
@@ -233,8 +233,12 @@ def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[Column]
         return columns, []
     keys = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE]
     same = [c for c in keys if len(c.cells) > 1 and len(set(c.cells)) == 1]
-    same += [c for c in columns if c not in keys and len(c.cells) > 1 and set(c.cells) == {MISSING}]
+    same += [c for c in columns if c not in keys and _has_no_value(c)]
     return [c for c in columns if c not in same], [c for c in same if c.cells[0] != MISSING]
+
+
+def _has_no_value(column: Column) -> bool:
+    return set(column.cells) == {MISSING}
 
 
 def _total(columns: list[Column]) -> int:
@@ -289,7 +293,7 @@ def _dispensable(kept: list[Column], first: Sequence[str]) -> Column | None:
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
     alike = [c for c in figures[1:] if len(c.cells) > 1 and len(set(c.cells)) == 1 and not c.name.endswith("_pct")]
     choices = (free, alike, plain, keys, figures[1:], ids, figures, kept[1:])
-    telling = [c for c in kept if first and c.name in _WHO and not _distinguishes_nothing(c, kept)]
+    telling = [c for c in kept if first and c.name in _TELLING and not _distinguishes_nothing(c, kept)]
     asked = [c for c in kept if c.name in first or c in telling]
     others = ([column for column in candidates if column not in asked] for candidates in (*choices, kept))
     wanted = sorted((c for c in asked if c not in telling and c not in alike), key=lambda column: first.index(column.name))
@@ -315,8 +319,9 @@ def _header(columns: list[Column]) -> list[str]:
 
 
 def _alike(columns: list[Column], width: int) -> list[str]:
-    """Return what every row has in common; a name stays beside its value."""
-    text = " · ".join(f"{c.name} {c.cells[0]}".replace(" ", "\0") for c in columns)
+    """Return what every row has in common; a name stays beside its value, unless they need lines of their own."""
+    said = [f"{c.name} {c.cells[0]}" for c in columns]
+    text = " · ".join(one.replace(" ", "\0") if len(one) <= width else one for one in said)
     return [line.replace("\0", " ") for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
@@ -333,13 +338,19 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     return lines
 
 
-def _missing(columns: Sequence[str], rows: int, width: int | None, rest: str) -> list[str]:
-    """Return what is not shown, by name, and how to see it."""
-    names = ", ".join([*columns[:_NAMED], *(["…"] if len(columns) > _NAMED else [])])
-    parts = [f"{counted(len(columns), 'column')} ({names})"] if columns else []
+def _missing(columns: Sequence[Column], rows: int, width: int | None, rest: str) -> list[str]:
+    """Return what is not shown, by name, and how to see it; columns without a value in any row, as there is nothing to see."""
+    empty = [column.name for column in columns if _has_no_value(column)]
+    cut = [column.name for column in columns if column.name not in empty]
+    parts = [f"{counted(len(cut), 'column')} ({_some(cut)})"] if cut else []
     parts += [counted(rows, "row")] if rows > 0 else []
-    text = f"({' and '.join(parts)} more: {rest})"
-    return textwrap.wrap(text, width or WIDTH, subsequent_indent=" ") if parts else []
+    said = [f"({' and '.join(parts)} more: {rest})"] if parts else []
+    said += [f"(without a value: {_some(empty)})"] if empty else []
+    return [line for text in said for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ")]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
 
 
 def _decimals(values: list[object]) -> int | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nsightlens import schema
@@ -28,10 +31,11 @@ VALUES = {
 }
 """The query for the values that a store has of what people name."""
 _OF_STORE = [column for column in VALUES if column != _KERNEL]
-_CAPTURED = {*schema.TABLES["kernels"].schema.names, "item", "operator", _KERNEL}.difference(_OF_STORE)
+_CAPTURED = {*schema.TABLES["kernels"].schema.names, "item", "operator", _KERNEL, "kind", "item_kind"}.difference(_OF_STORE)
 """Columns whose values come from the captures. That none has another value, such as a verdict, is an answer."""
 _NUMBERS = ("rank", "step")
-_ANY = "*"
+_PATTERN = ("*", "…")
+"""What stands for any text: * in what people write, … in names as tables and messages show them."""
 _MOST = 10
 _LONGEST = 60  # characters of a value that are shown
 
@@ -79,57 +83,94 @@ def confirm_of(store: _Store, view: View, parameters: Mapping[str, object]) -> N
 
 
 def expanded(store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> dict[str, object]:
-    """Return the parameters with which a view is asked: a name with * in it, which no row has, becomes the names that it matches.
+    """Return the parameters with which a view is asked: a name with * or … in it that no row has becomes those that it matches.
 
     given: parameters that come with the name by which the view was asked for. Raises UsageError for a pattern that matches none.
     """
     asked = {**given, **parameters}
     _, filters = registry.asked(view, asked)
-    patterns = {column: wanted for column, wanted in filters.items()
-                if column in _CAPTURED and any(isinstance(value, str) and _ANY in value for value in wanted)}
-    if not patterns:
-        return asked
-    others = {name: value for name, value in asked.items() if name.removeprefix("only_") not in filters}
-    rows = values_in(store, view, others, patterns)
-    for column, wanted in patterns.items():
-        there = sorted({str(row[column]) for row in rows if row[column] is not None})
-        asked[f"only_{column}"] = [name for value in wanted for name in _matching(value, there)]
-        if there and not asked[f"only_{column}"]:
-            raise _not_there(view, column, wanted[0], there)
+    patterns = [column for column, wanted in filters.items() if column in _CAPTURED and any(map(_is_pattern, wanted))]
+    for column in patterns:
+        there = _there(store, view, asked, column)
+        names = list(map(str, there.left or there.all))
+        asked[f"only_{column}"] = [name for value in filters[column] for name in _matching(value, names)]
+        if names and not asked[f"only_{column}"]:
+            raise _not_there(view, column, filters[column][0], there)
     return asked
 
 
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and any(sign in value for sign in _PATTERN)
+
+
 def _matching(value: object, there: Sequence[str]) -> list[Any]:
-    """Return the names that a value stands for: itself, or where it is none of them and has a *, those like it in any case."""
-    if not isinstance(value, str) or _ANY not in value or value in there:
+    """Return the names that a value stands for: itself, or where it is none of them, those that its * leaves open, in any case,
+    or for which it was shown."""
+    if not _is_pattern(value) or value in there:
         return [value]
-    like = re.compile(".*".join(map(re.escape, value.split(_ANY))), re.DOTALL | re.IGNORECASE)
-    return [name for name in there if like.fullmatch(name)]
+    from nsightlens.names.as_shown import meant
+
+    text = str(value)
+    like = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL | re.IGNORECASE)
+    return [name for name in there if like.fullmatch(name)] or meant(text, there)
 
 
-def _not_there(view: View, column: str, value: object, there: Iterable[Any]) -> UsageError:
-    choices = sorted(there)
+@dataclass(frozen=True, slots=True)
+class _There:
+    """The values of a column: all in the view, and those in the rows that the other filters leave, which said names."""
+
+    all: list[Any]
+    left: list[Any]
+    said: str
+
+
+def _there(store: _Store, view: View, asked: Mapping[str, object], column: str) -> _There:
+    """Return the values of a column in a view, and in the rows that the other filters leave."""
+    own, filters = registry.asked(view, asked)
+    others = {name: list(map(str, wanted)) for name, wanted in filters.items() if name != column and None not in wanted}
+    rows = [row for row in values_in(store, view, own, [column, *others]) if row[column] is not None]
+    left = [row for row in rows if all(str(row[name]) in wanted for name, wanted in others.items())]
+    every, some = (sorted({row[column] for row in of}) for of in (rows, left))
+    return _There(every, some, ", ".join(f"{name} {', '.join(wanted)}" for name, wanted in others.items()) if some else "")
+
+
+def _not_there(view: View, column: str, value: object, there: _There) -> UsageError:
+    from nsightlens.names.kernel_names import labels
+
+    choices = there.left or there.all
     pattern = f"*{value}*"
     hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, list(map(str, choices))) else ""
-    return UsageError(f"only_{column} {value}: {view.name} has {listed(choices, value)}{hint}", subject=column, value=value,
+    where = view.name + (f" with {there.said}" if there.said else "")
+    shown = labels(choices, _LONGEST) if dict(view.columns)[column].startswith("Kernel name") else {}
+    return UsageError(f"only_{column} {value}: {where} has {listed(choices, value, shown)}{hint}", subject=column, value=value,
                       choices=choices, view=view.name)
 
 
-def confirm_in(store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object]) -> None:
-    """Raise UsageError for a name that is nowhere in a view, which has no rows with these parameters; name the closest.
+def found_instead(
+    store: _Store, view: View, given: Mapping[str, object], parameters: Mapping[str, object],
+) -> dict[str, object] | None:
+    """Return the parameters for a view that has no rows with these: with the names that are meant by those which are nowhere in
+    it, but are shown in tables for others; None where there are none such.
 
-    given: parameters that come with the name by which the view was asked for.
+    given: parameters that come with the name by which the view was asked for. Raises UsageError, which names the closest, for a
+    name that is neither.
     """
     _, filters = registry.asked(view, parameters)
-    others = {name: value for name, value in parameters.items() if name.removeprefix("only_") not in filters}
-    asked = {column: set(map(str, wanted)) for column, wanted in filters.items() if column in _CAPTURED and None not in wanted}
-    if not asked:
-        return
-    rows = values_in(store, view, {**given, **others}, asked)
-    for column, wanted in asked.items():
-        there = {row[column] for row in rows if row[column] is not None}
-        if there and not wanted & set(map(str, there)) and not any(isinstance(value, bool) for value in there):
-            raise _not_there(view, column, filters[column][0], there)
+    asked = {**given, **parameters}
+    instead: dict[str, object] = {}
+    for column, wanted in filters.items():
+        if column not in _CAPTURED or None in wanted or any(isinstance(value, bool) for value in wanted):
+            continue
+        there = _there(store, view, asked, column)
+        if not there.all or set(map(str, wanted)) & set(map(str, there.all)) or isinstance(there.all[0], bool):
+            continue
+        from nsightlens.names.as_shown import meant
+
+        names = [name for value in wanted for name in meant(str(value), map(str, there.left or there.all))]
+        if not names:
+            raise _not_there(view, column, wanted[0], there)
+        instead[f"only_{column}"] = names
+    return {**asked, **instead} if instead else None
 
 
 def values_in(store: _Store, view: View, others: Mapping[str, object], columns: Iterable[str]) -> list[dict[str, Any]]:
@@ -145,14 +186,17 @@ def values_in(store: _Store, view: View, others: Mapping[str, object], columns: 
     return rows
 
 
-def listed(known: Iterable[Any], wanted: object) -> str:
-    """Return what there is, for a message: 0-7; of more than ten names those that are most like the one wanted."""
+def listed(known: Iterable[Any], wanted: object, shown: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return what there is, for a message: 0-7, or ten names at most, as a shell takes them, the most like the one wanted first.
+
+    shown: name -> what is shown for it.
+    """
     there = sorted(set(known))
     if not there:
         return "none"
     if all(isinstance(value, int) for value in there):
         return spans(map(str, there))
     texts = list(map(str, there))
-    shown = closest_first(str(wanted), texts)[:_MOST] if len(texts) > _MOST else texts
-    cut = shortened(shown, _LONGEST)
-    return ", ".join(cut[text] for text in shown) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")
+    near = closest_first(str(wanted), texts)[:_MOST]
+    cut = {**shortened(near, _LONGEST), **shown}
+    return ", ".join(shlex.quote(cut[text]) for text in near) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")

@@ -7,7 +7,7 @@ import numpy as np
 from nsightlens.columns.arrays import Int, Mask
 from nsightlens.statistics.sweeps import Packing, Stretch
 
-BINS = 240
+BINS = 40
 """The default of the view's parameter."""
 
 

@@ -182,8 +182,8 @@ class Store(Asking):
         began = time.monotonic()
         asked = self._confirmed(view, given, parameters)
         table = self._answer(view, asked)
-        if not table.num_rows:
-            filter_values.confirm_in(self, view, given, parameters)
+        if not table.num_rows and (meant := filter_values.found_instead(self, view, given, parameters)):
+            table = self._answer(view, asked := meant)
         _LOG.info("view %s %s: %d rows in %.3f s", view.name, asked or "", table.num_rows, time.monotonic() - began)
         self._check_books(view, asked, table)
         return table
@@ -225,8 +225,9 @@ class Store(Asking):
                 found = other._stream(query, values)
                 first = next(found, None)
                 if first is not None:
-                    if not first.num_rows:
-                        filter_values.confirm_in(self, view, given, parameters)
+                    if not first.num_rows and (meant := filter_values.found_instead(self, view, given, parameters)):
+                        yield from self.batches(view.name, **meant)
+                        return
                     yield first
                     yield from found
                     return

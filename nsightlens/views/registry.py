@@ -34,6 +34,8 @@ TABLES = (*schema.TABLES, "gpu_peaks")
 """Tables that a view may require."""
 _FILTER = "only_"
 _MADE = "_made_"
+_NAMES = ("name", "op", "item", "operator", "kernel", "short_name", "module")
+"""Columns that hold the names of what a view lists."""
 
 
 @lru_cache(maxsize=1)
@@ -160,8 +162,18 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
                 selected[column] = wanted
         else:
             choices = [*own, *(_FILTER + column for column in columns)]
+            if (other := under_another_name(view, column)) and name.startswith(_FILTER):
+                raise UsageError(f"{view.name}: there is no parameter {name}; did you mean {_FILTER}{other}?",
+                                 subject="parameter", value=name, choices=sorted(choices), view=view.name)
             raise unknown("parameter", name, choices, view=view.name)
     return arguments, selected
+
+
+def under_another_name(view: View, column: str) -> str | None:
+    """Return the column of names in a view that holds what other views call `column`: `name` for op in operator_summary."""
+    what = {"op": "operator"}.get(column, column)
+    holds = re.compile(rf"(name of the )?{re.escape(what)}\b", re.IGNORECASE)
+    return next((name for name, doc in view.columns if name in _NAMES and name != column and holds.match(doc)), None)
 
 
 def filtered(parameters: Mapping[str, object]) -> dict[str, object]:

@@ -68,7 +68,7 @@ def test_the_options_are_the_five() -> None:
     ["show", "step_timeline"], ["summary"], ["compare", "ranks"], ["plot", "step_timeline", "-o", "x.png"]])
 @pytest.mark.parametrize(("option", "known"), [
     ("--run", "simulated"), ("--tool", "kineto, ncu, nsys"), ("--rank", "ranks 0-1"), ("--step", "steps 0-4"),
-    ("--family", "collective, convolution, elementwise, gemm")])
+    ("--family", "optimizer, collective, elementwise, memory")])
 def test_a_value_that_the_store_does_not_have_is_refused_with_those_that_it_has(
     bundled_store: Path, asked: list[str], option: str, known: str,
 ) -> None:

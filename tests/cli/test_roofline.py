@@ -90,6 +90,17 @@ def test_kernels_are_chosen(store: Path, arguments: list[str], kernels: set[str]
     assert {line.split()[2] for line in ask(store, *arguments).stdout.splitlines()[2:]} == kernels
 
 
+@pytest.mark.parametrize("shown", ["ampere_bf16_s…6_128x256_ldg8", "ampere_bf16_s…ldg8 (1)"])
+def test_a_kernel_is_asked_for_as_tables_show_it(store: Path, shown: str) -> None:
+    (line,) = ask(store, "-k", shown).stdout.splitlines()[2:]
+    assert line.split()[2] == "ampere_bf16_s16816gemm_bf16_128x256_ldg8"
+
+
+def test_kernels_that_are_not_there_have_one_list_of_similar_names(store: Path) -> None:
+    message = refused(store, "-k", "foo", "-k", "fooo")
+    assert message.count("similar names") == 1 and "no kernel like 'foo' or 'fooo'" in message
+
+
 def test_how_a_name_was_understood_is_said(store: Path) -> None:
     assert "--kernel .*sgemm: taken as a regular expression" in ask(store, "--kernel", ".*sgemm").stderr
     assert "regular expression" not in ask(store, "--kernel", "*sgemm*").stderr
@@ -144,7 +155,7 @@ def test_nearest_names_come_from_full_names(tmp_path: Path) -> None:
     ncu(tmp_path / "run" / "a.csv", COUNTERS, name=named, pid=1)
     ncu(tmp_path / "run" / "b.csv", COUNTERS, name="mma_pipes", pid=2)
     nl.ingest([tmp_path / "run"], store=tmp_path / "store", jobs=1).close()
-    assert "similar names: Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
+    assert "similar names: 'Gemm<MmaPipelined<" in refused(tmp_path / "store", "--kernel", "MmaPipelind")
 
 
 def test_all_levels_and_precisions(store: Path) -> None:
@@ -257,8 +268,30 @@ def test_a_report_needs_no_gpu_to_be_named(tmp_path: Path) -> None:
 
 def test_nothing_to_draw_is_an_error_with_the_reason(store: Path, tmp_path: Path) -> None:
     message = refused(store, "--kernel", "s16816", "--output", tmp_path / "x.png")
-    assert "no kernel can be plotted" in message and "--set roofline" in message
+    assert "no kernel can be plotted" in message
     assert not (tmp_path / "x.png").exists()
+    asked = ["--kernel", "s16816", "--output", str(tmp_path / "x.png"), "--store", str(store)]
+    done = CliRunner().invoke(command, asked)
+    assert (done.stderr + str(done.exception)).count("--set roofline") == 1, "the reason stands beside the table"
+
+
+def test_rows_are_sorted_and_what_is_sorted_by_has_room(store: Path) -> None:
+    rows = list(csv.DictReader(ask(store, "--sort=-gflop_per_s,kernel", "--format", "csv").stdout.splitlines()))
+    assert [row["kernel"].split("_")[1] for row in rows] == ["sgemm", "bf16", "kernel"]
+    asked = ["--sort", "precision", "--store", str(store)]
+    narrow = CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": "60"}).stdout.splitlines()
+    assert "precision" in next(narrow[n - 1] for n, line in enumerate(narrow) if line.startswith("─"))
+    assert "the table has no column 'roof'; did you mean roof_pct?" in refused(store, "--sort", "roof")
+
+
+def test_several_runs_and_ranks_are_told_apart_on_a_narrow_terminal(tmp_path: Path) -> None:
+    for number, run in enumerate(("before", "after")):
+        for rank in range(2):
+            ncu(tmp_path / run / f"ncu_rank{rank}.csv", COUNTERS, name=f"sgemm_of_{run}_{rank}", pid=10 * number + rank)
+    nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store", jobs=1).close()
+    asked = ["--store", str(tmp_path / "store")]
+    lines = CliRunner().invoke(command, asked, catch_exceptions=False, env={"COLUMNS": "60"}).stdout.splitlines()
+    assert {"run", "rank"} <= set(next(lines[n - 1] for n, line in enumerate(lines) if line.startswith("─")).split())
 
 
 def test_datasheet_roofs_of_a_gpu_that_the_report_does_not_name(store: Path) -> None:

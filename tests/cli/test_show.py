@@ -45,6 +45,26 @@ def test_a_table_fits_into_columns_and_says_what_it_leaves_out(bundled_store: Pa
                 lines[n - 1] for n, line in enumerate(lines) if line.startswith("─"))
 
 
+@pytest.mark.parametrize(("view", "shown"), [
+    ("idle_breakdown", ["host_wait", "kernel_wait", "other"]), ("gpu_use_over_time", ["bin", "work_pct", "start_ns"])])
+def test_the_answer_has_room_on_a_narrow_terminal(bundled_store: Path, view: str, shown: list[str]) -> None:
+    lines = show(bundled_store, view, "--tool", "nsys", columns=80).stdout.splitlines()
+    assert set(shown) <= set(next(lines[n - 1] for n, line in enumerate(lines) if line.startswith("─")).split())
+
+
+def test_use_over_time_is_a_screenful_for_each_gpu(bundled_store: Path) -> None:
+    rows = json.loads(show(bundled_store, "gpu_use_over_time", "--tool", "nsys", "-f", "json").stdout)["rows"]
+    assert {row["rank"] for row in rows} == {0, 1} and len(rows) == 2 * 40
+
+
+def test_what_is_sorted_by_has_room(bundled_store: Path) -> None:
+    def header(*asked: str) -> str:
+        lines = show(bundled_store, "kernel_summary", "--tool", "nsys", *asked, columns=80).stdout.splitlines()
+        return next(lines[n - 1] for n, line in enumerate(lines) if line.startswith("─"))
+
+    assert "stddev" not in header() and "stddev" in header("--sort=-stddev_ns")
+
+
 @pytest.mark.parametrize("option", ["--columns", "--sort"])
 def test_a_column_that_is_not_there(bundled_store: Path, option: str) -> None:
     with pytest.raises(UsageError, match="kernel_summary has no column 'totl_ns'; did you mean total_ns"):

@@ -58,7 +58,7 @@ def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, 
 
 @pytest.mark.parametrize(("asked", "why"), [
     (["diagnostic_summary", "only_severity=error"], f"{RUN} has severity info, warning, not error"),
-    (["true_roofline", "only_work_source=shape"], f"{RUN} has work_source counters, shapes, not shape"),
+    (["true_roofline", "only_work_source=shape"], f"{RUN} has work_source shapes, counters, not shape"),
     (["kernel_by_rank", "--family", "memory", "--tool", "ncu"], "no row with tool ncu, family memory together"),
     (["kernel_by_rank", "--tool", "ncu", "--rank", "1"], "no row with rank 1, tool ncu together; it has rows with each alone"),
 ])
@@ -83,7 +83,7 @@ def test_a_run_without_rows_beside_one_with_some(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("asked", "why"), [
     (["cuda_gpu_trace", "only_name=nothing"], "only_name nothing: cuda_gpu_trace has "),
-    (["top_kernels", "only_name=nothing", "--tool", "nsys"], "only_name nothing: top_kernels has "),
+    (["top_kernels", "only_name=nothing", "--tool", "nsys"], "only_name nothing: top_kernels with tool nsys has "),
     (["gpu_summary", "only_device=7"], "only_device 7: gpu_summary has 0"),
     (["operator_summary", "only_name=aten::cudnn_convolutoin"], "operator_summary has aten::cudnn_convolution, "),
 ])
@@ -97,7 +97,7 @@ def test_of_long_and_many_values_enough_is_said(tmp_path: Path) -> None:
     kineto(tmp_path / "base" / "trace.json", kernels)
     nl.ingest(tmp_path / "base", store=tmp_path / "store", jobs=1).close()
     done = run("show", "top_kernels", "only_name=kernel_12", "--store", tmp_path / "store")
-    assert done.returncode == 2 and "only_name kernel_12: top_kernels has void kernel_12<" in done.stderr
+    assert done.returncode == 2 and "only_name kernel_12: top_kernels has 'kernel_12<" in done.stderr
     assert " and 4 more" in done.stderr and len(done.stderr) < 10 * 64 + 110
 
 

@@ -177,13 +177,26 @@ def test_a_figure_that_no_row_has_makes_room() -> None:
     rows = [(f"kernel {i}", None, 10**15 + i) for i in range(2)]
     assert render(("name", "stream", "total_ns"), rows, (True, False, False), Style(80)).splitlines()[0].split()[1] == "stream"
     lines = render(("name", "stream", "total_ns"), rows, (True, False, False), Style(36)).splitlines()
-    assert lines[0].split() == ["name", "total_ns"] and lines[-2] == "(1 column (stream) more: --wide, or"
+    assert lines[0].split() == ["name", "total_ns"] and lines[-1] == "(without a value: stream)"
+    one = render(("name", "stream", "total_ns"), rows[:1], (True, False, False), Style(36)).splitlines()
+    assert one[0].split() == ["name", "total_ns"], "of one row, too"
+
+
+def test_points_that_differ_in_their_level_alone_show_it() -> None:
+    rows = [("k" * 20, "64x1x1", level, 10**12 + n) for n, level in enumerate(("dram", "l2"))]
+    rows.append(("j" * 20, "128x1x1", "l2", 1))
+    names = ("kernel", "grid", "level", "total_ns")
+    lines = render(names, rows, (True, True, True, False), Style(40, first=["kernel", "total_ns", "grid"])).splitlines()
+    assert lines[0].split() == ["kernel", "level"]
 
 
 def test_what_rows_have_in_common_is_broken_between_columns() -> None:
     rows = [("a name of words", "content:distributedInfo", f"{i}" * 30) for i in range(2)]
     lines = render(("kind", "rank_source", "path"), rows, (True, True, True), Style(44)).splitlines()
     assert lines[:2] == ["kind a name of words ·", "rank_source content:distributedInfo"]
+    some = [("no words are broken here, where one is too long for a line", f"{i}" * 40) for i in range(2)]
+    lines = render(("kind", "path"), some, (True, True), Style(44)).splitlines()
+    assert lines[:2] == ["kind no words are broken here, where one is", "too long for a line"]
 
 
 @pytest.mark.parametrize(("per_second", "text"), [

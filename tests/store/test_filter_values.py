@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import nsightlens as nl
+from nsightlens.names.kernel_names import labels
 from nsightlens.store.filter_values import _matching
 
 
@@ -47,7 +50,7 @@ def test_a_star_in_a_name_stands_for_any_text(bundled_store: Path) -> None:
             store.view("kernel_summary", only_name="*nowhere*")
         with pytest.raises(nl.UsageError, match=r"\* stands for any text: 'only_name=\*gem\*'"):
             store.view("kernel_summary", only_name="gem")
-        with pytest.raises(nl.UsageError, match=r"kernel_summary has [^*]+$"):  # no pattern that matches nothing
+        with pytest.raises(nl.UsageError, match=r"kernel_summary with tool nsys has [^*]+$"):  # no pattern that matches nothing
             store.view("kernel_summary", only_tool="nsys", only_name="nowhere")
 
 
@@ -77,3 +80,48 @@ def test_every_value_that_a_view_shows_can_be_filtered_on(bundled_store: Path) -
                 shown = store.view(name).select(sorted(columns)).to_pydict()
                 for column, values in shown.items():
                     assert set(values) - {None} <= set(store.values_of(column)), f"{name}.{column}"
+
+
+def test_a_name_as_tables_show_it_stands_for_the_kernel(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store:
+        names = store.view("kernel_summary", only_tool="kineto")["name"].to_pylist()
+        for longest in (60, 34, 26):
+            shown = labels(names, longest)
+            for name in names:
+                found = store.view("kernel_summary", only_tool="kineto", only_name=shown[name])["name"].to_pylist()
+                assert found == [name], shown[name]
+        some = sorted(names)[:2]
+        cut = [labels(names, 30)[name] for name in some]
+        assert sorted(store.view("kernel_summary", only_tool="kineto", only_name=cut)["name"].to_pylist()) == some
+
+
+def test_names_that_an_error_lists_can_be_pasted(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError) as caught:
+        store.view("kernel_summary", only_tool="nsys", only_family="elementwise", only_name="void nothing<like, it>")
+    with nl.open(bundled_store) as store:
+        there = store.view("kernel_summary", only_tool="nsys", only_family="elementwise")["name"].to_pylist()
+        listed = re.findall(r"'[^']+'|[^ ,']+", str(caught.value).partition(" has ")[2])
+        assert sorted(map(str, caught.value.choices)) == sorted(there), "only those that the other filters leave"
+        assert len(listed) == len(there) > 1 and "with tool nsys, family elementwise has" in str(caught.value)
+        pasted = [shlex.split(text)[0] for text in listed]
+        found = [store.view("kernel_summary", only_tool="nsys", only_name=name)["name"].to_pylist() for name in pasted]
+        assert sorted(found) == [[name] for name in sorted(there)]
+
+
+def test_few_values_are_listed_closest_first(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match="the store has nsys, ncu, kineto"):
+        store.view("kernel_summary", only_tool="nsyz")
+
+
+def test_a_kind_that_is_not_there_is_refused(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=r"only_kind memcopy: .* has memcpy, "):
+        store.view("memory_op_summary", only_kind="memcopy")
+
+
+@pytest.mark.parametrize(("view", "asked", "meant"), [
+    ("operator_summary", "only_op", "only_name"), ("kernel_summary", "only_kernel", "only_name"),
+    ("operator_kernels", "only_operator", "only_op")])
+def test_the_column_of_names_is_offered_for_other_words(bundled_store: Path, view: str, asked: str, meant: str) -> None:
+    message = f"there is no parameter {asked}; did you mean {meant}"
+    with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=message):
+        store.view(view, **{asked: "x"})

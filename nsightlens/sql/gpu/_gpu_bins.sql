@@ -13,7 +13,7 @@
 -- @column start_ns       Start of the bin, relative to the profile's origin.
 -- @column duration_ns    Length of the bin; the last may be shorter.
 -- @column work_ns        Union of the work in it.
-CREATE MACRO _gpu_bins(bins := 240) AS TABLE
+CREATE MACRO _gpu_bins(bins := 40) AS TABLE
 WITH tracks AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY profile_id, process_id, window_index, device_id)::INTEGER AS track,
         (last_ns - first_ns + coalesce(bins, 0) - 1) // CASE WHEN coalesce(bins, 0) BETWEEN 1 AND 1000 THEN coalesce(bins, 0)

@@ -25,7 +25,8 @@
 -- @column work_pct       work_ns as a share of duration_ns, to one decimal.
 -- @column mpi_ns         Union of the MPI calls of the process in it; NULL where the profile has none.
 -- @column mpi_pct        mpi_ns as a share of duration_ns, to one decimal.
-CREATE MACRO gpu_use_over_time(bins := 240) AS TABLE
+-- @first bin, work_pct, mpi_pct, start_ns, mpi_ns, work_ns
+CREATE MACRO gpu_use_over_time(bins := 40) AS TABLE
 WITH cut AS MATERIALIZED (
     FROM _gpu_bins(bins := bins)
 ), spans AS (

@@ -29,6 +29,7 @@
 -- @column other_ns              Idle for longer, though the next work was launched in time.
 -- @column unlinked_ns           Idle before work whose launching call was not recorded.
 -- @column gaps                  Number of gaps.
+-- @first idle_ns, host_wait_ns, kernel_wait_ns, other_ns, stream, unlinked_ns, span_ns, busy_ns
 -- @balance span_ns = busy_ns + idle_ns
 -- @balance idle_ns = host_wait_ns + kernel_wait_ns + other_ns + unlinked_ns
 CREATE MACRO idle_breakdown(per := 'stream', kernel_wait_below_ns := 30000) AS TABLE
