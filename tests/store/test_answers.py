@@ -256,7 +256,7 @@ def test_seldom_asked_views_are_no_part_of_the_pages() -> None:
     def below(name: str) -> set[str]:
         return {name}.union(*(below(other) for other in every[name].requires if other in every))
 
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "nsightlens" / "cli").glob("*.py"))
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "nsightlens" / "pages").glob("*.py"))
     asked = set(re.findall(r'(?:ask|best)\(\s*(?:page\.ask\()?"([a-z_]+)"', pages)) & set(every)
     assert len(asked) > 12
     assert {name for view in asked for name in below(view)} & answers.SELDOM == set()
