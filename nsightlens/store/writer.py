@@ -232,7 +232,7 @@ class Writing:
         return standing([part for part in parts if part[3] not in lost], self.path)
 
     def keep(self, rows: across.Rows) -> None:
-        """Have the catalog keep answers across profiles, and no others. Raises OSError, duckdb.Error; nothing has changed then."""
+        """Have the catalog keep answers across profiles, and no others. Raises OSError, duckdb.Error: it is as before then."""
         fresh = self.path / f".{CATALOG}.{os.getpid()}"
 
         def build(place: Path) -> None:
