@@ -1,4 +1,4 @@
-"""Answers across profiles: kept after an ingest that brings most of a large store, equal to what the views compute, and never old."""
+"""Answers across profiles: kept where an ingest brings most of a large store, equal to what the views compute, never old."""
 
 from __future__ import annotations
 
