@@ -1371,8 +1371,10 @@ class Asking:
     ) -> pa.Table:
         """What the host was in while a GPU idled: the gaps of each GPU that fall into ranges of a name, for each
         process. MPI functions, NVTX ranges, annotations, operators and steps; time in several ranges of one name
-        counts once. Ranges nest: the times of different names overlap, and do not sum to the idle time. idle_causes
-        says what held up the work that ended each gap.
+        counts once. Ranges nest, so the times of different names overlap; all ranges together and the row "(in no
+        range)" are the idle time. What a process does before its first work on a GPU (loading, MPI_Init) is in no
+        row: step_breakdown of a process without steps includes it. idle_causes says what held up the work that ended
+        each gap.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1382,14 +1384,14 @@ class Asking:
             process_id: OS process.
             device_id: The physical GPU.
             kind: mpi (a call that nsys traced as such), nvtx_push_pop, nvtx_start_end, annotation, operator, module
-                or step.
+                or step; NULL in no range.
             domain: NVTX domain; NULL for the default domain and elsewhere.
-            name: Name of the range, or the MPI function.
+            name: Name of the range, or the MPI function; (in no range): the rest of the idle time.
             idle_ns: Time in such ranges while the GPU idled between its first and last work for the process.
             idle_pct: Share of all such idle time of that GPU.
-            inside_ns: Time in such ranges: their union.
+            inside_ns: Time in such ranges: their union; NULL in no range.
             gpu_idle_ns: All idle time of the GPU between its first and last work for the process.
-            ranges: Number of ranges of that name.
+            ranges: Number of ranges of that name; NULL in no range.
         """
 
     @overload
