@@ -31,12 +31,14 @@ from nsightlens.store.profile_parts import (
     Calls,
     CallTimes,
     Line,
+    Stream,
     UnfitError,
     Work,
     calls,
     is_whole,
     templates,
 )
+from nsightlens.store.stream_work import stream_work
 
 _PROFILE = "SELECT run, tool, profile_id FROM profiles"
 _RANGED = "SELECT DISTINCT process_id, window_index FROM ranges"
@@ -68,6 +70,7 @@ class _Profile:
     key: dict[str, str]
     lines: list[Line]
     tracks: list[tuple[int, str | None]]
+    streams: list[Stream]
     classes: list[tuple[int, int | None]]
     work: list[Work]
     calls: Calls
@@ -87,10 +90,13 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
         return {}
     outermost = times.outermost(profile.calls.thread)
     called = _called(profile, times, outermost)
+    found = {}
+    with suppress(UnfitError):
+        found = stream_work(connection, profile.key, profile.lines, profile.streams, profile.work, times, profile.packing)
     counts, edges = _edges_of_work(profile, launched)
     placed = launched.placed()
     del times, launched  # with all edges, they would be too much
-    found = {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
+    found |= {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
     with suppress(UnfitError):
         found["_kernel_time"] = kernel_time(connection, parts, profile.key, profile.work, placed)
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
@@ -111,15 +117,16 @@ def _profile(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -
     busy = rows["kernels"] + rows["memory_ops"]
     tracks = sorted({(number[row["process_id"], row["window_index"]], row["device_id"]) for row in busy},
                     key=lambda track: (track[0], *_last(track[1:])))
+    streams = [*dict.fromkeys(_stream(number, row) for row in busy)]
     classes = sorted({(row["kind"], row["blocks"]) for row in busy}, key=_last)
-    work = [_work(table, parts[table], rows[table], number, tracks, classes)
+    work = [_work(table, parts[table], rows[table], number, tracks, streams, classes)
             for table in ("kernels", "memory_ops") if table in parts]
     called = calls(parts, rows["api_calls"], number)
     first, last, longest = connection.execute(_BOUNDS).fetchall()[0]
     packed = packing(first or 0, (last or 0) + max(longest or 0, 0), _classes(len(classes), called), max(len(lines), len(tracks)))
     if packed is None:
         raise UnfitError("63 bits are too few")
-    return _Profile(known[0], lines, tracks, classes, work, called, packed)
+    return _Profile(known[0], lines, tracks, streams, classes, work, called, packed)
 
 
 def _classes(of_work: int, calls: Calls) -> int:
@@ -133,14 +140,20 @@ def _last(values: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
 
 
 def _work(table: str, file: Path, rows: list[dict[str, Any]], lines: Mapping[Line, int], tracks: list[tuple[int, str | None]],
-          classes: list[tuple[int, int | None]]) -> Work:
+          streams: list[Stream], classes: list[tuple[int, int | None]]) -> Work:
     places = {track: at for at, track in enumerate(tracks)}
+    numbers = {stream: at for at, stream in enumerate(streams)}
     kinds = {kind: at for at, kind in enumerate(classes)}
     line = [lines[row["process_id"], row["window_index"]] for row in rows]
     return Work(
         table, file, np.array(line, dtype=np.int64),
         np.array([places[at, row["device_id"]] for at, row in zip(line, rows, strict=True)], dtype=np.int64),
+        np.array([numbers[_stream(lines, row)] for row in rows], dtype=np.int64),
         np.array([kinds[row["kind"], row["blocks"]] for row in rows], dtype=np.int64))
+
+
+def _stream(lines: Mapping[Line, int], row: Mapping[str, Any]) -> Stream:
+    return lines[row["process_id"], row["window_index"]], row["device_id"], row["context"], row["stream"]
 
 
 def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
