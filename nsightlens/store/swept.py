@@ -1,7 +1,7 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
-Four passes give seven views their rows at once, and with these a dozen others: the work against the calls that launched it
-(_steps), the edges of all work (_gpu_states, _gpu_load, _gpu_bins), those of work, calls, ranges and steps (_step_states,
+Five passes give nine views their rows at once, and with these a dozen others: the work against the calls that launched it
+(_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load, _gpu_bins), those of work, calls, ranges and steps (_step_states,
 _idle_by_call), and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their
 SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
 """
