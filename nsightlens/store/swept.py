@@ -1,9 +1,10 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
 Five passes give nine views their rows at once, and with these a dozen others: the work against the calls that launched it
-(_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load, _gpu_bins), those of work, calls, ranges and steps (_step_states,
-_idle_by_call), and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their
-SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
+(_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load,
+_gpu_bins), those of work, calls, ranges and steps (_step_states, _idle_by_call), and the kernels by what they have in common
+(_kernel_time). The views stay what says which rows are right: their SQL serves small profiles, other parameters and what is not
+fit to be read so (UnfitError), and tests hold both to the same rows.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ def _load_table(profile: _Profile, span: Int, load: Int) -> pa.Table:
         kernel, busy, known, high, low = load[:, place].tolist()
         if busy:
             rows.append({**profile.key, **_of_line(profile, line), "device_id": device, "span_ns": int(span[place]),
-                         "kernel_ns": kernel, "busy_ns": busy, "sm_ns": _double((high << 20) + low) / 1e12 if known else None})
+                         "kernel_ns": kernel, "busy_ns": busy, "sm_ns": ((high << 20) + low) / 1e12 if known else None})
     return _table(rows, ("device_id",), ("span_ns", "kernel_ns", "busy_ns"), pa.field("sm_ns", pa.float64()))
 
 
@@ -225,11 +226,6 @@ def _bins_table(profile: _Profile, track: Int, number: Int, start: Int, length: 
                          ("device_id", pa.array([device for _, device in profile.tracks], pa.string()))):
         columns[name] = values.take(pa.array(track))
     return pa.table({**columns, "bin": number, "start_ns": start, "duration_ns": length, "work_ns": work})
-
-
-def _double(value: int) -> float:
-    """Return a sum as DuckDB makes a double of a HUGEINT: its halves of 64 bits one by one."""
-    return float(value & ((1 << 64) - 1)) + float(value >> 64) * 2.0**64
 
 
 def _gpu_states_table(profile: _Profile, counts: Int, states: Int) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import nsightlens as nl
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 from nsightlens.statistics import sweeps
-from nsightlens.store import kernel_time, swept
+from nsightlens.store import answers, kernel_time, swept
+from nsightlens.store.store import CATALOG
 from nsightlens.views import registry
 from tests.catalogs import catalog
+from tests.places import ROOT, sqlite_captures
 
 SWEPT = ["_gpu_bins", "_gpu_load", "_gpu_states", "_idle_by_call", "_kernel_time", "_queue_lengths", "_step_states", "_steps",
          "idle_breakdown"]
+CAPTURES = [*sqlite_captures(), *sorted(ROOT.parent.glob("shared/data/kineto/[!n]*.json*"))]
 BY_STREAM = {"_queue_lengths", "idle_breakdown"}
 _MIXED = "(i * 2654435761 + {seed} * 40503 + {salt} * 97) % 1000003"
 """A well-mixed number of row i."""
@@ -193,3 +198,18 @@ def test_a_profile_without_rows_of_a_kind(table: str, tmp_path: Path) -> None:
         assert sorted(found) == [name for name in SWEPT if name != "_kernel_time" or table != "kernels"]
         for name in found:
             assert found[name] == _rows(connection, name), name
+
+
+@pytest.mark.captures
+@pytest.mark.parametrize("capture", CAPTURES, ids=[path.name.split(".")[0] for path in CAPTURES])
+def test_a_sweep_of_a_real_capture_gives_what_the_views_compute(capture: Path, tmp_path: Path) -> None:
+    nl.ingest(capture, store=tmp_path / "store", answers=False, jobs=1).close()
+    sources: dict[str, dict[str, list[Path]]] = defaultdict(dict)
+    with closing(duckdb.connect(tmp_path / "store" / CATALOG, read_only=True)) as made:
+        for table, run, path in made.execute("SELECT table_name, run, path FROM _parts").fetchall():
+            sources[table].setdefault(run, []).append(tmp_path / "store" / path)
+    with answers._over_parts(tmp_path / "catalog", sources, None, "1GB") as connection:
+        found = _swept_rows(connection, answers._of_one_profile(sources))
+        for name, rows in found.items():
+            assert rows == _rows(connection, name), name
+    assert found.keys() >= BY_STREAM or not found
