@@ -17,6 +17,8 @@ from nsightlens.cli.progress import steps, with_steps
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nsightlens.store.comparison import Comparison
+
 
 @click.group("compare")
 def command() -> None:
@@ -117,20 +119,17 @@ def runs(
     nsightlens compare runs base fused --output waterfall.png
     """
     import nsightlens as nl
-    from nsightlens.analyses.run_difference import named
+    from nsightlens.pages import runs_page
     from nsightlens.pipeline.memory import spare_pandas
-    from nsightlens.store import comparison
+    from nsightlens.store.comparison import of_runs
 
     spare_pandas()
-    items = by if by not in (None, "step") else "family"
     with nl.open(store, views=views) as opened:
-        first, second = named(opened.sql, base, other) if base is None or other is None else (base, other)
-        asked = {"base": first, "other": second, "time": tool, **judging}
 
         @cache
-        def behind() -> dict[str, pa.Table]:
+        def behind() -> Comparison:
             with steps("comparing") as begin:
-                return comparison.of_runs(opened, by=by, per=per, on_question=begin, **asked)
+                return of_runs(opened, base, other, by=by, per=per, on_question=begin, time=tool, **judging)
 
         if output is not None and form is None:
             check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
@@ -143,28 +142,14 @@ def runs(
 
         def differences(of: str) -> pa.Table:
             with steps("comparing"):
-                return opened.view("run_difference", by=of, **asked)
+                return opened.view("run_difference", base=base, other=other, by=of, time=tool, **judging)
 
         if form or output:
             emit_page(behind, lambda: differences(by or "kernel"), form, output, wide=wide)
             return
+        compared = behind()
         if base is None:
-            say(f"{second} against {first}")
-        tables: dict[str, pa.Table] = {**behind()}
-        recordings = opened.view("recordings", only_run=[first, second]).to_pylist()
-        if by is None:
-            tables["families"] = differences("family")
-    from nsightlens.pages import runs_page
-
-    pages = {name: table.to_pylist() for name, table in tables.items()}
-    runs_page.comparability(pages["comparability"], first, second)
-    if pages["differences"]:
-        runs_page.recordings(recordings, (first, second), pages["differences"][0]["tool"])
-    for row in pages["step"]:
-        runs_page.step_time(row, judging["threshold_pct"])
-    for rank in dict.fromkeys(row["rank"] for row in pages["waterfall"]):
-        runs_page.waterfall([row for row in pages["waterfall"] if row["rank"] == rank], items)
-    if by != "step":
-        runs_page.changes(pages["differences"], by or "kernel", first, second, judging["threshold_pct"])
-    if by is None:
-        runs_page.changes(pages["families"], "family", first, second, judging["threshold_pct"])
+            say(f"{compared.other} against {compared.base}")
+        recordings = opened.view("recordings", only_run=[compared.base, compared.other]).to_pylist()
+        families = differences("family").to_pylist() if by is None and not compared.unrelated else []
+    runs_page.page(compared, recordings, families, by, judging["threshold_pct"])

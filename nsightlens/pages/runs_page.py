@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.pages.asked import Row
-from nsightlens.pages.page import NAME, bar, grid, heading, lines, spare
+from nsightlens.pages.page import NAME, bar, grid, heading, lines, paragraphs, put, spare
 from nsightlens.pages.tables import Column
 from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
 from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
+
+if TYPE_CHECKING:
+    from nsightlens.store.comparison import Comparison
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
@@ -20,10 +24,39 @@ _MOST = 12
 _HALF, _SHORTEST_HALF = 8, 3
 
 
+def page(compared: Comparison, recorded: list[Row], families: list[Row], by: str | None, threshold_pct: float) -> None:
+    """Print the page of two runs. recorded: rows of the view recordings; families: those of run_difference by family, for a page
+    that is asked for nothing else; by: as asked for."""
+    base, other = compared.base, compared.other
+    rows = {name: table.to_pylist() for name, table in compared.items()}
+    if compared.unrelated:
+        put()
+        paragraphs(compared.unrelated)
+    comparability(rows["comparability"], base, other)
+    if rows["differences"]:
+        recordings(recorded, (base, other), rows["differences"][0]["tool"])
+    for row in rows["step"]:
+        step_time(row, threshold_pct)
+    for rank in dict.fromkeys(row["rank"] for row in rows["waterfall"]):
+        waterfall([row for row in rows["waterfall"] if row["rank"] == rank], by if by not in (None, "step") else "family")
+    if compared.unrelated:
+        heading("What changed", "everything, so it is not listed; the whole lists:")
+        lines(_all(kind, base, other) for kind in ([by] if by else ["kernel", "family"]))
+    elif by != "step":
+        changes(rows["differences"], by or "kernel", base, other, threshold_pct)
+        changes(families, "family", base, other, threshold_pct)
+
+
+def _all(item_kind: str, base: str, other: str) -> str:
+    """Return the command that shows all differences."""
+    return f"nsightlens show run_difference by={item_kind} {shlex.join((f'base={base}', f'other={other}'))}"
+
+
 def comparability(rows: list[Row], base: str, other: str) -> None:
     """Print how the two runs differ in how they were made."""
     differ = [row for row in rows if row["same"] is False]
-    heading("Comparable?", f"{sum(row['same'] is True for row in rows)} properties are the same")
+    same = sum(row["same"] is True for row in rows)
+    heading("Comparable?", f"{same} {'property is' if same == 1 else 'properties are'} the same")
     unknown = [] if {"command", "driver_version"} & {row["property"] for row in rows} else [
         "The driver, library versions and batch size are not known: captures rarely record them, and there is no sidecar."]
     if not differ:
@@ -130,8 +163,7 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         _changed(changed[:_MOST], item_kind, "recordings_" if of_two else "")
     said = []
     if len(changed) > _MOST:
-        said.append(f"{len(changed) - _MOST} more: nsightlens show run_difference by={item_kind} "
-                    + shlex.join((f"base={base_run}", f"other={other_run}")))
+        said.append(f"{len(changed) - _MOST} more: {_all(item_kind, base_run, other_run)}")
     counts = Counter(row["in_recordings"] if of_two else row["verdict"] for row in rows if not _named(row))
     for verdict, text in (("no change", f"did not change by {threshold_pct:g} %"), ("undecided", "undecided"),
                           ("alike", f"without a clear difference beyond {threshold_pct:g} %"),

@@ -22,15 +22,16 @@ _ROWS = 12
 class Comparison(dict[str, "pa.Table"]):
     """The tables of a comparison by name; printed, and in a notebook, its verdict.
 
-    base, other: the runs. verdict: what the change of the step time says, as sentences; empty where neither steps nor launches
-    can be compared.
+    base, other: the runs. unrelated: that they have nothing in common, as a sentence, or nothing. verdict: that, and what the
+    change of the step time says; empty where neither steps nor launches can be compared.
     """
 
-    def __init__(self, base: str, other: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
+    def __init__(self, base: str, other: str, by: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
         super().__init__(tables)
         self.base, self.other = base, other
+        self.unrelated = run_sentences.unrelated(tables["differences"].to_pylist(), base, other, by)
         said = (said for row in tables["step"].to_pylist() for said in run_sentences.sentences(row, threshold_pct))
-        self.verdict = list(map(python_calls, said))
+        self.verdict = [*self.unrelated, *map(python_calls, said)]
 
     def __repr__(self) -> str:
         """Return the verdict and the names of the tables with their numbers of rows."""
@@ -58,8 +59,7 @@ def of_runs(
     on_question: called before each question: how many are answered, of how many, and its view.
     Raises UsageError for runs and parameters that there are not.
     """
-    if base is None or other is None:
-        base, other = run_difference.named(store.sql, base, other)
+    base, other = run_difference.named(store.sql, base, other)
     asked = {"base": base, "other": other, "threshold_pct": threshold_pct, **judging}
     questions: dict[str, tuple[str, dict[str, Any]]] = {
         "comparability": ("comparability", {"base": base, "other": other}),
@@ -72,4 +72,4 @@ def of_runs(
         if on_question:
             on_question(len(found), len(questions), view)
         found[name] = store.view(view, **parameters)
-    return Comparison(base, other, found, threshold_pct)
+    return Comparison(base, other, by or "kernel", found, threshold_pct)

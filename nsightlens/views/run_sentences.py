@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nsightlens.views.figures import MISSING, duration
@@ -17,6 +18,17 @@ def sentences(row: Row, threshold_pct: float) -> list[str]:
     return [f"Mean {means}: {signed(row['difference_ns'])} ({change}).", f"Runs: {_of_runs(row, threshold_pct)}",
             *_of_recordings(row, threshold_pct),
             f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."]
+
+
+def unrelated(rows: Sequence[Row], base: str, other: str, by: str) -> list[str]:
+    """Return that two runs have no kernel (or operator, …) in common, by their rows of run_difference; else nothing."""
+    known = [(row["kernel_key"] or row["item"], row) for row in rows]
+    there = [{name for name, row in known if name and row[f"{side}_launches"]} for side in ("base", "other")]
+    if not all(there) or there[0] & there[1]:
+        return []
+    what = "kernel" if by == "key" else by
+    return [f"No {what} is in both runs: {base} has {len(there[0])}, {other} {len(there[1])}. They look like different programs: "
+            "shares of time can be compared, times cannot."]
 
 
 def _of_runs(row: Row, threshold_pct: float) -> str:

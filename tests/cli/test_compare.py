@@ -191,6 +191,34 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
     assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15
 
 
+def test_of_two_programs_the_page_says_so_first_and_lists_nothing(tmp_path: Path) -> None:
+    for number, (run, names) in enumerate({"solver": ("stencil", "halo"), "train": ("gemm",), "again": ("gemm", "halo")}.items()):
+        launches = [(name, 1000.0 * (3 * k + at), 10.0) for k in range(40) for at, name in enumerate(names)]
+        kineto(tmp_path / run / "rank0.json", launches, pid=number)
+    store = tmp_path / "store"
+    nl.ingest([tmp_path / "solver", tmp_path / "train", tmp_path / "again"], store=store, jobs=1).close()
+
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(command, ["runs", *arguments, "--store", str(store)], env={"COLUMNS": "160"})
+        assert done.exit_code == 0, done.output
+        return " ".join(done.stdout.split())
+
+    apart = said("solver", "train")
+    assert apart.startswith("No kernel is in both runs: solver has 2, train 1. They look like different programs"), apart
+    assert "Shares of the captured time" in apart and "How these two recordings differ" not in apart
+    for kind in ("kernel", "family"):
+        words = f"nsightlens show --store {store} run_difference by={kind} base=solver other=train"
+        assert words in apart
+        shown = CliRunner().invoke(show, words.split()[2:])
+        assert shown.exit_code == 0 and ("stencil" if kind == "kernel" else "gemm") in shown.output
+    assert said("solver", "train", "--by", "key").startswith("No kernel is in both runs")
+    assert "is in both" not in said("solver", "train", "--by", "step"), "no item is compared"
+    assert "is in both" not in said("solver", "train", "--by", "op"), "no operator is known in either"
+    shared = said("solver", "again")
+    assert shared.startswith("Comparable?") and "How these two recordings differ" in shared
+    assert nl.compare(nl.open(store), "solver", "train").verdict[0].startswith("No kernel is in both runs: solver has 2, train 1")
+
+
 def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two), "--format", "json"])
     tables = json.loads(done.stdout)["tables"]
