@@ -155,6 +155,14 @@ def test_of_work_that_begins_at_once_what_ends_first_ends_the_gap(
     assert _swept_rows(profile, _parts(profile, tmp_path))["idle_breakdown"] == _rows(profile, "idle_breakdown")
 
 
+def test_work_may_last_for_more_than_31_bits_of_ns(profile: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    profile.execute("UPDATE kernels SET duration_ns = 3000000000, overrun_ns = NULL WHERE kernel_id = 801")
+    found = _swept_rows(profile, _parts(profile, tmp_path))
+    assert max(row["busy_ns"] for row in profile.sql("FROM idle_breakdown()").to_arrow_table().to_pylist()) > 1 << 31
+    for name in BY_STREAM:
+        assert found[name] == _rows(profile, name), name
+
+
 def test_idle_breakdown_has_every_class_here_and_its_order(profile: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     profile.execute("UPDATE processes SET rank = 9 - right(process_id, 1)::INTEGER")
     found = swept.sweep(profile, _parts(profile, tmp_path))["idle_breakdown"]
