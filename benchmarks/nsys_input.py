@@ -1,4 +1,4 @@
-"""An nsys SQLite export of any size: two ranks in one report, one launching call per kernel, some copies and NVTX ranges."""
+"""An nsys SQLite export of any size: two ranks in one report, or one of a job; a launch per kernel, some copies, NVTX ranges."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER
   TEXT, binaryData TEXT);
 """
 
-# Row number i; `u` and `v` are two well-mixed 16-bit numbers of it; odd rows are the second process. Low names are frequent.
+# Row number i; `u` and `v` are two well-mixed 16-bit numbers of it; odd rows are the second process's, if two.
+# Low names are frequent.
 _ROWS = """
 WITH RECURSIVE
 counted(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM counted WHERE i + 1 < :rows),
-mixed AS (SELECT i, i % 2 AS p, i / 2 AS n, (i * 2654435761 % 4294967296) >> 16 AS u, (i * 2246822519 % 4294967296) >> 16 AS v
-          FROM counted),
+mixed AS (SELECT i, i % :processes AS p, i / :processes AS n, (i * 2654435761 % 4294967296) >> 16 AS u,
+                 (i * 2246822519 % 4294967296) >> 16 AS v FROM counted),
 launched AS (SELECT i, p, n, u, v, (u * u >> 16) * :names >> 16 AS name, :first_ns + n * :period + v % 4000 AS start FROM mixed)
 """
 
@@ -92,18 +93,22 @@ FROM launched
 """
 
 
-def write(target: Path, kernels: int, names: int, launches: bool = True) -> dict[str, int]:
-    """Write an export with so many kernels (and as many RUNTIME rows, if `launches`); return what a reader must find."""
+def write(target: Path, kernels: int, names: int, launches: bool = True, rank: int | None = None) -> dict[str, int]:
+    """Write an export with so many kernels (and as many RUNTIME rows, if `launches`); return what a reader must find.
+
+    rank: of a job with a host for each, whose exports are of one process each; their names are to say it (rank3.sqlite).
+    """
     with contextlib.closing(sqlite3.connect(target)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
         connection.executescript(_SCHEMA)
-        _write_info(connection, names)
+        _write_info(connection, names, rank)
         few = max(1, kernels // 100)
-        spread = {"rows": few, "period": _PERIOD_NS * 100}
-        _insert(connection, _KERNELS, kernels, names, {})
+        every = {"processes": len(_PIDS) if rank is None else 1, "first_ns": 2_000_000_000 + 1000 * (rank or 0)}
+        spread = every | {"rows": few, "period": _PERIOD_NS * 100}
+        _insert(connection, _KERNELS, kernels, names, every)
         if launches:
-            _insert(connection, _LAUNCHES, kernels, names, {})
+            _insert(connection, _LAUNCHES, kernels, names, every)
         _insert(connection, _COPIES, kernels, names, spread)
         _insert(connection, _COPY_CALLS, kernels, names, spread)
         _insert(connection, _RANGES, kernels, names, spread)
@@ -114,7 +119,7 @@ def write(target: Path, kernels: int, names: int, launches: bool = True) -> dict
 
 
 def _insert(connection: sqlite3.Connection, statement: str, kernels: int, names: int, overrides: dict[str, int]) -> None:
-    values = {"rows": kernels, "kernels": kernels, "names": names, "first_ns": 2_000_000_000, "period": _PERIOD_NS}
+    values = {"rows": kernels, "kernels": kernels, "names": names, "period": _PERIOD_NS}
     for number, pid in enumerate(_PIDS):
         values |= {f"pid{number}": _global_pid(pid), f"tid{number}": _global_pid(pid) | pid}
     values |= overrides
@@ -125,7 +130,7 @@ def _global_pid(pid: int) -> int:
     return (1 << 48) | (pid << 24)
 
 
-def _write_info(connection: sqlite3.Connection, names: int) -> None:
+def _write_info(connection: sqlite3.Connection, names: int, rank: int | None) -> None:
     made = kernel_names(names)
     strings = [(1 + i, api) for i, api in enumerate(_APIS)]
     strings += [(10 + i, name) for i, (name, _) in enumerate(made)]
@@ -136,9 +141,10 @@ def _write_info(connection: sqlite3.Connection, names: int) -> None:
         ("EXPORT_SCHEMA_VERSION", "3.24.7"), ("EXPORT_PARAM_TIME_NORMALIZE", "false"), ("EXPORT_PARAM_TIME_SHIFT", "0")])
     connection.execute("INSERT INTO META_DATA_CAPTURE VALUES ('CUDA_GRAPH_TRACE_OPTIONS:MODE', 'Node')")
     connection.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?, NULL, NULL)", [_UTC_EPOCH_NS])
-    connection.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (?, 'TargetInfo', 'Hostname', 1, 'bench')", [1 << 48])
-    for device, pid in enumerate(_PIDS):
-        uuid = f"0000000000000000000000000000000{device + 1}"
+    connection.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (?, 'TargetInfo', 'Hostname', 1, ?)",
+                       [1 << 48, "bench" if rank is None else f"bench{rank}"])
+    for device, pid in enumerate(_PIDS if rank is None else _PIDS[:1]):
+        uuid = f"{rank or 0:030}0{device + 1}"
         connection.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, ?, 'NVIDIA A100-SXM4-80GB', ?, 1, 41943040, 85899345920, "
                            "2039000000000, 1410000000, 108, ?, ?, 8, 0)", [device, f"0000:0{device + 1}:00.0", uuid, device])
         connection.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, ?, ?, ?, 108)", [device, device, pid, uuid])

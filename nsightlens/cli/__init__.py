@@ -141,8 +141,8 @@ def main() -> None:
             raise
         messages.explain(broken)
         sys.exit(broken.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _interrupted()
+    except (click.Abort, KeyboardInterrupt) as exc:
+        _interrupted(str(exc.__cause__ or exc))
     except RuntimeError as exc:
         if str(exc) != _INTERRUPTED_QUERY:
             raise
@@ -157,8 +157,9 @@ def main() -> None:
         sys.exit(1)
 
 
-def _interrupted() -> NoReturn:
-    click.echo("interrupted; the store is unchanged", err=True)
+def _interrupted(left: str = "") -> NoReturn:
+    """End as Ctrl-C does. left: what is there now, where something is."""
+    click.echo(f"interrupted; {left or 'the store is unchanged'}", err=True)
     sys.exit(130)
 
 

@@ -62,7 +62,7 @@ NO_COLOR, FORCE_COLOR       1: no colour; colour in pipes, too""",
 0   success, even if a result has no rows
 1   failure
 2   usage error; the message lists what is possible
-130 interrupted; the store is unchanged""",
+130 interrupted; the message says what is in the store""",
 }
 
 

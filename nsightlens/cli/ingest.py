@@ -99,7 +99,9 @@ def _summarise(report: Report) -> None:
     with nl.open(report.store) as store:
         contents(store, {o.run for o in report.outcomes})
     if report.answers_s is not None:
-        say(f"answers: {report.answers_s:.1f} s; the views of each profile are read from them (nsightlens views VIEW)")
+        every = report.answers_s + (report.across_s or 0)
+        across = f", {report.across_s:.1f} s of them across ranks" if report.across_s is not None else ""
+        say(f"answers: {every:.1f} s{across}; views are read from them (nsightlens views VIEW)")
     if report.refused and not any(state != "refused" for state in states):
         say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return

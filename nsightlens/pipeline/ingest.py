@@ -24,6 +24,7 @@ from nsightlens.discovery.remote import path_of
 from nsightlens.errors import ReadError, UnknownFormatError, UsageError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
+from nsightlens.pipeline.answer_across import answer_across
 from nsightlens.pipeline.kept import held, instead_of, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
@@ -71,6 +72,8 @@ class Report:
     """Parts of the store that are missing or damaged and were not rebuilt, as their captures were not ingested."""
     answers_s: float | None = None
     """Seconds that the answers took; None where none were computed."""
+    across_s: float | None = None
+    """Seconds that those across profiles took, which come after the commit; None where none were computed."""
 
     def warnings(self, ask: Ask) -> list[tuple[str, str]]:
         """Return code and text of what the ingest refused, and of runs that pool captures that may not be of one workload."""
@@ -92,7 +95,8 @@ def ingest(
 
     Only what is new or has changed is read. One unreadable file never stops the others. `executor` replaces our own worker
     processes (say, a cluster's). answers: True computes all views of each profile now (store/answers.py), False none; None:
-    those asked for often, where the store is large enough. Rows of other runs stay, also where their captures were recorded over.
+    those asked for often, where the store is large enough; where most of it is new, also those across profiles
+    (store/across.py). Rows of other runs stay, also where their captures were recorded over.
     Raises UsageError for a path that does not exist, StoreError where the store can't be written.
     """
     roots = list(roots)
@@ -119,6 +123,7 @@ def ingest(
             _LOG.info("committed to %s", writing.store)
         if (writing.path / CATALOG).is_file():
             looks.save()
+            report.across_s = answer_across(writing, change, answers, on_progress)
     return report
 
 

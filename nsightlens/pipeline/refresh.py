@@ -13,6 +13,7 @@ from nsightlens.discovery.remote import RemotePath, path_of
 from nsightlens.errors import StoreError, no_store
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
+from nsightlens.pipeline.answer_across import answer_across
 from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
 from nsightlens.pipeline.kept import is_at_its_path
 from nsightlens.pipeline.meter import OnProgress
@@ -76,6 +77,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     if is_needed(change, known):
         memory.give_back()
         writing.commit(change)
+    report.across_s = answer_across(writing, change, True if report.answers_s is not None else None, resources.on_progress)
     return Refreshed(report, sorted(row["path"] for row in gone), len(change.matched))
 
 
@@ -111,4 +113,5 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     report.answers_s = answer(change, Known(), writing.path, resources, None)
     memory.give_back()
     writing.rebuild(change, keep_as)
+    report.across_s = answer_across(writing, change, None, resources.on_progress)
     return Refreshed(report, gone, 0, known.older_schema, writing.path / keep_as if keep_as else None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nsightlens.store import user_cache
+from nsightlens.store import across, user_cache
 from nsightlens.views.header import View
 from nsightlens.views.signature import digest, of_all_code
 
@@ -48,7 +48,7 @@ def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]
     if folder is None:
         return None
     file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
-    identity = digest([of_all_code(), json.dumps([file, parameters], sort_keys=True, default=str)])
+    identity = digest([of_all_code(), json.dumps(file), across.question(parameters)])
     return folder / "views" / f"{view.name}-{identity}.arrow"
 
 

@@ -10,12 +10,12 @@ import re
 import shlex
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -25,7 +25,7 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
+from nsightlens.store import across, answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
@@ -206,7 +206,7 @@ class Store(Asking):
             return _plain_integers(rows.aggregate(f"{keys}, {how}({of}) AS {of}", keys).order(keys).to_arrow_table())
 
         if view.is_shipped and view.scope == "run":
-            return kept_rows.rows(self._file, view, asked | {"": [*by, of, how]}, summed)
+            return self._remembered(view, asked | {"": [*by, of, how]}, summed)
         return summed()
 
     def batches(self, name: str, **parameters: object) -> Iterator[pa.RecordBatch]:
@@ -255,7 +255,12 @@ class Store(Asking):
         rows = self._asked(view, parameters) if view.scope == "profile" else None
         if rows is not None:
             return rows
-        return kept_rows.rows(self._file, view, parameters, lambda: self._computed(view, parameters))
+        return self._remembered(view, parameters, lambda: self._computed(view, parameters))
+
+    def _remembered(self, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
+        """Return rows from the answers across profiles, or from the user's cache, else those that `compute` returns."""
+        found = across.find(self._connection, view.name, parameters) if view.scope == "run" else None
+        return kept_rows.rows(self._file, view, parameters, compute) if found is None else found
 
     def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view, by its SQL or its analysis, or from the answers of the store."""
@@ -403,7 +408,7 @@ class Store(Asking):
         """Close the catalog."""
         self._connection.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

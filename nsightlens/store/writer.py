@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, other_schema
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import answers, catalog, compaction, damage, part_files, remote, template
+from nsightlens.store import across, answers, catalog, compaction, damage, part_files, remote, template
 from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -205,16 +205,10 @@ class Writing:
             if self._far:
                 made = sorted(after - before)
                 self._far.upload(self.path, made)
-            self._make(fresh, change, Bundles(new, every), rebuild)
-            _sync(fresh)
-            self._lock.check()
-            if self._far:
-                self._far.commit(fresh)
-            fresh.replace(self.path / CATALOG)
+            self._make(fresh, lambda place: self._build(place, change, Bundles(new, every), rebuild))
+            self._put(fresh)
         except BaseException as exc:
-            for half in [*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])]:
-                with contextlib.suppress(OSError):
-                    half.unlink()
+            _unlink([*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])])
             self._remove_parts_but(set() if self._far else before)
             if self._far:
                 self._far.discard(made)
@@ -237,19 +231,46 @@ class Writing:
             parts = connection.execute("SELECT table_name, run, profile_id, path, row_count FROM _parts ORDER BY ALL").fetchall()
         return standing([part for part in parts if part[3] not in lost], self.path)
 
-    def _make(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
-        """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""
+    def keep(self, rows: across.Rows) -> None:
+        """Have the catalog keep answers across profiles, and no others. Raises OSError, duckdb.Error: it is as before then."""
+        fresh = self.path / f".{CATALOG}.{os.getpid()}"
+
+        def build(place: Path) -> None:
+            shutil.copyfile(self.path / CATALOG, place)
+            with contextlib.closing(catalog.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
+                with catalog.transaction(connection):
+                    across.keep(connection, rows)
+                connection.execute("CHECKPOINT")
+
+        try:
+            self._make(fresh, build)
+            self._put(fresh)
+        except BaseException:
+            _unlink(self.path.glob(f"{fresh.name}*"))
+            raise
+
+    def _make(self, fresh: Path, build: Callable[[Path], None]) -> None:
+        """Have `build` make the new catalog, where DuckDB can lock it, and bring it to `fresh`."""
         fresh.touch()
         here = has_locks(fresh)
         fresh.unlink()
         if here:
-            self._build(fresh, change, parts, rebuild)
+            build(fresh)
             return
         with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB writes no file that it cannot lock
-            self._build(Path(folder) / CATALOG, change, parts, rebuild)
+            build(Path(folder) / CATALOG)
             shutil.copyfile(Path(folder) / CATALOG, fresh)
 
+    def _put(self, fresh: Path) -> None:
+        """Let the new catalog take the place of the old one."""
+        _sync(fresh)
+        self._lock.check()
+        if self._far:
+            self._far.commit(fresh)
+        fresh.replace(self.path / CATALOG)
+
     def _build(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
+        """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""
         try:
             self._build_within(_memory(parts.new), fresh, change, parts, rebuild)
         except duckdb.Error:  # too little memory for rows as wide as these, say: once more, with what DuckDB takes by itself,
@@ -271,6 +292,8 @@ class Writing:
             with catalog.transaction(connection):
                 catalog.make_views(connection)
                 answers.forget(connection, change.gone)
+                if change != Change():  # else parts are merged: their rows stay
+                    across.forget(connection)
                 catalog.apply(connection, change, parts.new, [part for one in parts.every for part in one.parts(self.path)])
                 catalog.show_parts(connection, self.store)
                 catalog.renew_matches(connection, change.runs_to_match)
@@ -290,6 +313,12 @@ def _memory(new: Sequence[Bundle]) -> str:
     widest = max((sum(part.row_group(at).total_byte_size for at in range(part.num_row_groups)) / max(part.num_rows, 1)
                   for part in parts), default=0)
     return catalog.WRITE_MEMORY_WIDE if widest > catalog.WIDE_BYTES else catalog.WRITE_MEMORY
+
+
+def _unlink(files: Iterable[Path]) -> None:
+    for file in files:
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 def _sync(path: Path) -> None:

@@ -21,7 +21,7 @@ def sentences(row: Row, threshold_pct: float) -> list[str]:
 
 
 def unrelated(rows: Sequence[Row], base: str, other: str, by: str) -> list[str]:
-    """Return that two runs have no kernel (or operator, …) in common, by their rows of run_difference; nothing where they do."""
+    """Return that two runs have no kernel (or operator, …) in common, by their rows of run_difference; else nothing."""
     known = [(row["kernel_key"] or row["item"], row) for row in rows]
     there = [{name for name, row in known if name and row[f"{side}_launches"]} for side in ("base", "other")]
     if not all(there) or there[0] & there[1]:

@@ -1,0 +1,56 @@
+"""Answers across profiles: rows of views of scope run, and of totals over them, computed after an ingest and kept in the catalog.
+
+The table _across has them, as Arrow's IPC stream. They hold for all that the catalog holds, so that a commit that changes it
+drops them; and for the code that computed them: those of another are never read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+
+import duckdb
+import pyarrow as pa
+
+from nsightlens.views.signature import of_all_code
+
+Rows = Mapping[tuple[str, str], pa.Table]
+"""(View, question) -> the rows that answer it."""
+
+
+def question(parameters: Mapping[str, object]) -> str:
+    """Return what is asked of a view, as text: its parameters."""
+    return json.dumps(parameters, sort_keys=True, default=str)
+
+
+def find(connection: duckdb.DuckDBPyConnection, view: str, parameters: Mapping[str, object]) -> pa.Table | None:
+    """Return the rows of a view with these parameters; None where they are not kept."""
+    query = "SELECT rows FROM _across WHERE view_name = ? AND question = ? AND code = ?"
+    with suppress(duckdb.CatalogException, pa.ArrowException):  # no such table: none are kept
+        found = connection.execute(query, [view, question(parameters), of_all_code()]).fetchone()
+        return pa.ipc.open_stream(found[0]).read_all() if found else None
+    return None
+
+
+def are_kept(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether the catalog has any that this code computed."""
+    with suppress(duckdb.CatalogException):
+        return bool(connection.execute("FROM _across WHERE code = ? LIMIT 1", [of_all_code()]).fetchall())
+    return False
+
+
+def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
+    """Have the catalog keep these, and no others."""
+    forget(connection)
+    connection.execute("CREATE TABLE _across (view_name VARCHAR, question VARCHAR, code VARCHAR, rows BLOB)")
+    for (view, asked), table in rows.items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        connection.execute("INSERT INTO _across VALUES (?, ?, ?, ?)", [view, asked, of_all_code(), sink.getvalue().to_pybytes()])
+
+
+def forget(connection: duckdb.DuckDBPyConnection) -> None:
+    """Have the catalog keep none."""
+    connection.execute("DROP TABLE IF EXISTS _across")
