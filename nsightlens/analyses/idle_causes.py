@@ -7,8 +7,10 @@ stream had to wait for an event) or queue (the GPU's delay). unlinked: the launc
 that work ran a host function (cudaLaunchHostFunc, a host node of a CUDA graph), the cause is host_function, whatever the
 thread did; the time before and after it counts as separate gaps. A thread that waits for the GPU cannot keep it busy: began_in
 names the function in which it waited, or copied, when the gap began, so all rows with the same began_in are what that function
-costs. off_cpu_ns is the part in which the thread ran on no CPU. A waiting thread gives up its CPU, unless it spins; a thread
-that should launch but was off the CPU was blocked or preempted.
+costs. A cpu row has no name: in no recorded call, the thread ran code of the program, or waited for something else than the
+GPU (input, a lock, another process); operators, NVTX ranges and MPI functions of that time are in idle_by_range, functions in
+cpu_sample_summary. off_cpu_ns is the part in which the thread ran on no CPU. A waiting thread gives up its CPU, unless it
+spins; a thread that should launch but was off the CPU was blocked or preempted.
 @scope profile
 @topic gpu
 @needs gpu_work
@@ -32,7 +34,8 @@ that should launch but was off the CPU was blocked or preempted.
 @column context       CUDA context id within the process; NULL but per stream.
 @column stream        Stream id within the process; NULL but per stream, and for work outside streams.
 @column cause         synchronisation, call, cpu, launch, event, queue, host_function or unlinked.
-@column name          The function, for synchronisation, call and launch; for host_function the call that gave it to the stream.
+@column name          The function, for synchronisation, call and launch; for host_function the call that gave it to the stream;
+    NULL for cpu (in no call), event, queue and unlinked.
 @column began_in      Function that waits for the GPU, or copies, in which that thread was when the gap began; NULL: in none.
 @column idle_pct      idle_ns as a share of gaps_ns, to one decimal.
 @column idle_ns       Idle time of this cause.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def opened(captures: Sequence[Path], store: Path | None, views: Path | None, stack: ExitStack) -> Store:
     """Return the store, or where captures are given a temporary one of them; `stack` closes it and leaves nothing behind.
 
-    Raises UsageError where both are given, and NsightlensError where no capture was read, with the reasons.
+    Raises UsageError where both are given, and NsightlensError where no capture was read, after the reasons were said.
     """
     import nsightlens as nl
     from nsightlens.cli.ingest import NO_CAPTURES, refusals, refusals_of, say
@@ -45,7 +45,10 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
 
 
 def _nothing(text: str, refused: Sequence[str]) -> NsightlensError:
-    """Return the error where there is nothing to show, with the reasons why files were refused."""
+    """Say why files were refused, and return the error where there is nothing to show."""
+    from nsightlens.cli.messages import complain
     from nsightlens.names.distinct import printable
 
-    return NsightlensError("\n".join(map(printable, (text, *refused))))
+    for line in refused:
+        complain(printable(line))
+    return NsightlensError(printable(text))

@@ -61,8 +61,9 @@ def _held_up(asked: Page) -> list[str]:
     worst = max(rows, key=lambda row: row["profiler_ns"])
     who = f"process {_tail(worst['process_id'])}" if worst["rank"] is None else f"rank {worst['rank']}"
     others = f", and {counted(len(rows) - 1, 'other process')}" if len(rows) > 1 else ""
-    return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} of "
-            f"{who}{others}: host and idle time include it (nsightlens show profiler_share)"]
+    return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} "
+            f"from the first to the last API call of {who}{others}: host and idle time include it "
+            "(nsightlens show profiler_share)"]
 
 
 def _of_counters(tools: Collection[str], command: str) -> list[str]:

@@ -31,7 +31,8 @@ _OF_KERNELS = ("kernel_key", "family")
 _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not", "more")
 _VERDICTS = {"verdict": 24}
 """Columns that are decisive, and up to which width they are not cut."""
-_KEYS = ("run", "tool", "rank", "path", "view", "name", "kernel", "code", "grid", "block", "level", "precision", "severity")
+_KEYS = ("run", "tool", "rank", "path", "view", "rule", "who", "name", "kernel", "code", "grid", "block", "level", "precision",
+         "severity")
 _TELLING = ("run", "tool", "rank", "level", "precision")
 """Keys of whose rows it is, and of which of several points of a kernel: rows that differ in them alone would look the same."""
 _SETTINGS = ("grid", "block", "level", "precision")

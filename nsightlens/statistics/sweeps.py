@@ -30,7 +30,11 @@ class Packing:
 
     def edges(self, track: Int, at: Int, change: Int) -> Int:
         """Return edges as integers."""
-        return ((((track << self.time_bits) + (at - self.first)) << self.change_bits) | change)
+        return (self.moments(track, at) << self.change_bits) | change
+
+    def moments(self, track: Int, at: Int) -> Int:
+        """Return tracks, above times from the first, as integers: edges without their changes."""
+        return (track << self.time_bits) + (at - self.first)
 
     def place(self, edges: Int) -> Int:
         """Return tracks, above times from the first, of edges."""

@@ -39,8 +39,8 @@ all. A profile of as many is a batch of its own."""
 EVENTS = ("kernels", "memory_ops", "api_calls", "ranges")
 SELDOM = frozenset({
     "_overlap_by_name", "cpu_sample_summary", "cpu_sample_tree", "critical_path_summary", "exposed_communication",
-    "frequent_kernel_sequences", "gpu_time_util", "idle_breakdown", "idle_by_range", "idle_causes", "kernel_breakdown",
-    "launch_statistics", "nccl_overlap", "queue_length", "serving_summary", "stack_summary", "stack_tree"})
+    "frequent_kernel_sequences", "gpu_time_util", "idle_by_range", "idle_causes", "kernel_breakdown",
+    "launch_statistics", "nccl_overlap", "serving_summary", "stack_summary", "stack_tree"})
 """Views that neither `summary` nor `compare` reads and that take seconds per million launches, or have as many rows as there are
 frames of stacks: kept where that is asked for."""
 MEANWHILE = frozenset({"_step_states"})
@@ -49,7 +49,7 @@ PLACE = "_place"
 BY = ("run", "tool", "rank", "profile_id", PLACE)
 """How the rows of several profiles are ordered, by those columns of these that there are."""
 _SWEEPS = ("statistics/sweeps.py", "store/gpu_bins.py", "store/host_steps.py", "store/kernel_time.py", "store/profile_parts.py",
-           "store/swept.py")
+           "store/stream_work.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
 _ANSWERED = """

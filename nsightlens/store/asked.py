@@ -24,6 +24,7 @@ from nsightlens.views.header import View
 from nsightlens.views.signature import digest
 
 _MOST_FILES, _MOST_BYTES = 4096, 1 << 30
+_OF_FEW_ROWS = ("profiles", "processes", "devices")
 _NARROWING = ("run", "tool", "profile_id")
 _PARTS = """
 SELECT p.profile_id, p.table_name, p.run, p.path, p.row_count, s.signature, count(*) OVER (PARTITION BY p.path) > 1 AS shared
@@ -44,12 +45,14 @@ class _Profile:
 def rows(connection: duckdb.DuckDBPyConnection, root: Path, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
     """Return the rows of a view of scope profile from the parts of the store at `root`, in the order of its answers.
 
-    parameters: the view's own and filters. None where it is to be computed in the catalog: the store is small, or its parts are
-    not beside the catalog. Raises UsageError, duckdb.Error.
+    parameters: the view's own and filters. None where it is to be computed in the catalog: the store is small, all that the view
+    reads is answered, or the parts are not beside the catalog. Raises UsageError, duckdb.Error.
     """
     arguments, selected = registry.asked(view, parameters)
     is_small = answers.events(connection) < answers.WORTH_IT
     if is_small or (arguments and not view.sql):  # an analysis may look for its parameters in all profiles
+        return None
+    if _stands_on_answers(connection, view):
         return None
     profiles = _profiles(connection, root, {name: selected[name] for name in _NARROWING if name in selected})
     whole = all(part.is_file() for one in profiles.values() for part in one.parts.values())
@@ -63,6 +66,13 @@ def rows(connection: duckdb.DuckDBPyConnection, root: Path, view: View, paramete
     with contextlib.closing(connect()) as own:
         own.register("found", found)
         return own.sql(f"SELECT * EXCLUDE ({answers.PLACE}) FROM found ORDER BY {order}").to_arrow_table()
+
+
+def _stands_on_answers(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
+    """Return whether a view reads answers alone, and those whatever its parameters are."""
+    views = registry.load()
+    kept = {name for name in answers.complete(connection) if name in views and not views[name].is_macro}
+    return kept.union(_OF_FEW_ROWS).issuperset(view.requires)
 
 
 def _profiles(connection: duckdb.DuckDBPyConnection, root: Path, wanted: Mapping[str, Sequence[object]]) -> dict[str, _Profile]:

@@ -84,7 +84,9 @@ class Asking:
     ) -> pa.Table:
         """Span, busy and idle time of each GPU, exact to the ns, per capture window: unions of intervals, never sums. A
         row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline, so no
-        rows. busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
+        rows. The span is from the first to the last work on the GPU; of the steps, or of all that was captured,
+        gpu_summary has the shares. busy = compute + exposed communication + what memory operations and graphs add;
+        span = busy + idle.
 
         Parameters:
             per: 'device' or 'process': what the intervals are united over.
@@ -1107,7 +1109,8 @@ class Asking:
         includes them. Estimated SM efficiency sums the blocks per SM of concurrent kernels, at most 1, over all time,
         including idle time. Occupancy is the mean over kernel time within the steps. Tensor cores have two shares: of
         all kernel time, and of the time of kernels with a known operator, as in the plugin (whose table of names ends
-        with Ampere). Figures that the tool did not record are NULL. busy_time combines the processes of a GPU.
+        with Ampere). Figures that the tool did not record are NULL. busy_time combines the processes of a GPU, and
+        its span is from the first to the last work.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1371,8 +1374,10 @@ class Asking:
     ) -> pa.Table:
         """What the host was in while a GPU idled: the gaps of each GPU that fall into ranges of a name, for each
         process. MPI functions, NVTX ranges, annotations, operators and steps; time in several ranges of one name
-        counts once. Ranges nest: the times of different names overlap, and do not sum to the idle time. idle_causes
-        says what held up the work that ended each gap.
+        counts once. Ranges nest, so the times of different names overlap; all ranges together and the row "(in no
+        range)" are the idle time. What a process does before its first work on a GPU (loading, MPI_Init) is in no
+        row: step_breakdown of a process without steps includes it. idle_causes says what held up the work that ended
+        each gap.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1382,14 +1387,14 @@ class Asking:
             process_id: OS process.
             device_id: The physical GPU.
             kind: mpi (a call that nsys traced as such), nvtx_push_pop, nvtx_start_end, annotation, operator, module
-                or step.
+                or step; NULL in no range.
             domain: NVTX domain; NULL for the default domain and elsewhere.
-            name: Name of the range, or the MPI function.
+            name: Name of the range, or the MPI function; (in no range): the rest of the idle time.
             idle_ns: Time in such ranges while the GPU idled between its first and last work for the process.
             idle_pct: Share of all such idle time of that GPU.
-            inside_ns: Time in such ranges: their union.
+            inside_ns: Time in such ranges: their union; NULL in no range.
             gpu_idle_ns: All idle time of the GPU between its first and last work for the process.
-            ranges: Number of ranges of that name.
+            ranges: Number of ranges of that name; NULL in no range.
         """
 
     @overload
@@ -1412,9 +1417,11 @@ class Asking:
         (cudaLaunchHostFunc, a host node of a CUDA graph), the cause is host_function, whatever the thread did; the
         time before and after it counts as separate gaps. A thread that waits for the GPU cannot keep it busy:
         began_in names the function in which it waited, or copied, when the gap began, so all rows with the same
-        began_in are what that function costs. off_cpu_ns is the part in which the thread ran on no CPU. A waiting
-        thread gives up its CPU, unless it spins; a thread that should launch but was off the CPU was blocked or
-        preempted.
+        began_in are what that function costs. A cpu row has no name: in no recorded call, the thread ran code of the
+        program, or waited for something else than the GPU (input, a lock, another process); operators, NVTX ranges
+        and MPI functions of that time are in idle_by_range, functions in cpu_sample_summary. off_cpu_ns is the part
+        in which the thread ran on no CPU. A waiting thread gives up its CPU, unless it spins; a thread that should
+        launch but was off the CPU was blocked or preempted.
 
         Parameters:
             per: 'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
@@ -1431,7 +1438,7 @@ class Asking:
             stream: Stream id within the process; NULL but per stream, and for work outside streams.
             cause: synchronisation, call, cpu, launch, event, queue, host_function or unlinked.
             name: The function, for synchronisation, call and launch; for host_function the call that gave it to the
-                stream.
+                stream; NULL for cpu (in no call), event, queue and unlinked.
             began_in: Function that waits for the GPU, or copies, in which that thread was when the gap began; NULL:
                 in none.
             idle_pct: idle_ns as a share of gaps_ns, to one decimal.
@@ -2810,6 +2817,7 @@ class Asking:
             shapes: Input shapes as the tool prints them; NULL without by_shapes.
             calls: Calls.
             device_self_ns: GPU time launched by the operator itself.
+            device_self_pct: Share of the device_self_ns of all operators of the process, to two decimals.
             device_total_ns: GPU time launched by it and the operators inside it.
             host_self_ns: Host time of its own.
             host_total_ns: Sum of the calls' durations.
@@ -2995,7 +3003,8 @@ class Asking:
     ) -> pa.Table:
         """How much of a capture is overhead: time in which the profiler held up a thread of the process, and CUDA's time
         for loading and compiling. It excludes time that the profiler adds to calls and kernels themselves:
-        profiler_overhead has that, from two executions.
+        profiler_overhead has that, from two executions. The span is that of the API calls, and holds what came before
+        the first work on a GPU.
 
         Columns:
             run: Run (one workload in one configuration).

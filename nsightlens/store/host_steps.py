@@ -90,7 +90,7 @@ class HostSteps:
         self._line, self._start, self._end, self._step_id, self._step = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
         if np.any((np.diff(self._line) == 0) & (np.diff(self._start) == 0)):
             raise UnfitError("two steps begin at once")
-        self._lines, self._first_id, self._times = lines, calls.first_id, times
+        self._lines, self._times = lines, times
         self._of_line = [np.flatnonzero(self._line == at) for at in range(len(lines))]
         self._starts = [self._start[rows] for rows in self._of_line]
         self._count = np.zeros(len(found), dtype=np.int64)
@@ -105,9 +105,8 @@ class HostSteps:
         """Take in some work: it belongs to the last step that began by its call, where the call ended in that step."""
         self._recorded.add(line, start, end)
         times = self._times
-        call = np.where(launch == MISSING, -1, launch - self._first_id)
-        known = (call >= 0) & (call < len(times.start))
-        known[known] = times.template[call[known]] >= 0
+        call = times.places(launch)
+        known = call >= 0
         for one in np.unique(line).tolist():
             mine = np.flatnonzero(line == one)
             called = mine[known[mine]]

@@ -18,9 +18,11 @@ from nsightlens.schema import TABLES, TEMPLATE, templates_of
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET = range(4)
 Line = tuple[str | None, int | None]
 """A process and its capture window."""
+Stream = tuple[int, str | None, int | None, int | None]
+"""A line's number, a device, a context and a stream there."""
 _WORK = {
     "kernels": f"""
-SELECT k.{TEMPLATE} AS template, k.process_id, window_index, device_id,
+SELECT k.{TEMPLATE} AS template, k.process_id, window_index, device_id, context, stream,
     CASE WHEN family = 'collective' THEN {COMMUNICATION} ELSE {COMPUTE} END AS kind,
     round(CASE WHEN sm_blocks > 1 THEN 1 ELSE sm_blocks END * 1e12)::BIGINT AS blocks
 FROM (
@@ -32,13 +34,13 @@ FROM (
 ) AS k
 ORDER BY template""",
     "memory_ops": f"""
-SELECT {TEMPLATE} AS template, process_id, window_index, device_id,
+SELECT {TEMPLATE} AS template, process_id, window_index, device_id, context, stream,
     CASE kind WHEN 'memset' THEN {MEMSET} ELSE {MEMCPY} END AS kind, NULL::BIGINT AS blocks
 FROM read_parquet(?) ORDER BY template""",
 }
 _CALLED = f"SELECT {TEMPLATE} AS template, process_id, window_index, thread, name FROM read_parquet(?) ORDER BY template"
 _SPARSE = 4
-"""Launch ids of a profile lie within so many times their number, or it is not read here."""
+"""Ids of a profile's rows lie within so many times their number, or it is not read here."""
 
 
 class UnfitError(Exception):
@@ -49,28 +51,41 @@ class UnfitError(Exception):
 class Work:
     """Rows of kernels and memory operations with a place on the timeline: template by template, where and what they are.
 
-    line, track, class_ by template; classes: (kind, blocks per SM in 10^-12 or None); tracks: (line, device) of each.
+    line, track, stream, class_ by template; classes: (kind, blocks per SM in 10^-12 or None); tracks: (line, device) of each;
+    streams: Stream of each.
     """
 
     table: str
     file: Path
     line: Int
     track: Int
+    stream: Int
     class_: Int
 
     def count(self) -> int:
         """Return how many rows there are, those that are left out included."""
         return int(pq.read_metadata(self.file).num_rows)
 
-    def rows(self) -> Iterator[tuple[Int, Int, Int, Int]]:
-        """Yield the templates, starts, ends and launch ids of some rows, those of impossible durations cut or left out."""
-        names = ["start_ns", "duration_ns", "launch_id", TEMPLATE, *(["overrun_ns"] if self.table == "kernels" else [])]
-        for start, duration, launch, template, *overrun in read(self.file, names):
+    @property
+    def row_id(self) -> str:
+        """Return the column that numbers the rows."""
+        return str(TABLES[self.table].row_id)
+
+    def ids(self) -> range:
+        """Return the ids that rows may have. Raises UnfitError where they are far apart."""
+        return _ids(self.file, self.row_id)
+
+    def rows(self, *more: str) -> Iterator[tuple[Int, ...]]:
+        """Yield the templates, starts, ends, launch ids and further columns of some rows, those of impossible durations cut or
+        left out."""
+        names = ["start_ns", "duration_ns", "launch_id", TEMPLATE, *more, *(["overrun_ns"] if self.table == "kernels" else [])]
+        for start, duration, launch, template, *rest in read(self.file, names):
             there = (start != MISSING) & (duration != MISSING)
-            if overrun:
-                duration = np.where(overrun[0] == MISSING, duration, duration - overrun[0])
+            if self.table == "kernels":
+                overrun = rest.pop()
+                duration = np.where(overrun == MISSING, duration, duration - overrun)
             there &= duration >= 0
-            yield template[there], start[there], (start + duration)[there], launch[there]
+            yield template[there], start[there], (start + duration)[there], launch[there], *(column[there] for column in rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +115,8 @@ class Calls:
 
     def times(self) -> CallTimes:
         """Return all of them as arrays by launch id. Raises UnfitError as `rows` does."""
-        found = CallTimes(np.full(self.count, MISSING), np.full(self.count, MISSING), np.full(self.count, -1, np.int32))
+        start, end = np.full(self.count, MISSING), np.full(self.count, MISSING)
+        found = CallTimes(self.first_id, start, end, np.full(self.count, -1, np.int32))
         for place, template, start, end in self.rows():
             found.start[place] = start
             found.end[place] = end
@@ -110,11 +126,19 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class CallTimes:
-    """Starts, ends and templates of API calls by launch id; template -1 where an id has no call."""
+    """Starts, ends and templates of API calls by launch id from first_id; template -1 where an id has no call."""
 
+    first_id: int
     start: Int
     end: Int
     template: npt.NDArray[np.int32]
+
+    def places(self, launch: Int) -> Int:
+        """Return the places here of launch ids, -1 where there is no call."""
+        place = np.where(launch == MISSING, -1, launch - self.first_id)
+        place[(place < 0) | (place >= len(self.start))] = -1
+        found: Int = np.where((place >= 0) & (self.template[place] >= 0), place, -1) if len(self.start) else place
+        return found
 
     def outermost(self, thread: Int) -> Mask:
         """Return which calls of a length lie in no other of their thread, of two that begin at once the longer one.
@@ -161,18 +185,18 @@ def calls(parts: Mapping[str, Path], rows: Sequence[Mapping[str, Any]], lines: M
     line = _coded(lines[row["process_id"], row["window_index"]] for row in rows)
     thread = _coded(threads.setdefault((at, row["thread"]), len(threads)) for at, row in zip(line.tolist(), rows, strict=True))
     name = _coded(names.setdefault(row["name"], len(names)) for row in rows)
-    first, last, count = _launch_ids(parts["api_calls"]) if rows else (0, -1, 0)
-    size = last - first + 1
-    if size > _SPARSE * count + STRETCH:
-        raise UnfitError("launch ids are far apart")
-    return Calls(parts["api_calls"] if rows else None, first, size, line, thread, name, [*names])
+    ids = _ids(parts["api_calls"], "launch_id") if rows else range(0)
+    return Calls(parts["api_calls"] if rows else None, ids.start, len(ids), line, thread, name, [*names])
 
 
-def _launch_ids(file: Path) -> tuple[int, int, int]:
+def _ids(file: Path, column: str) -> range:
+    """Return the ids from the first to the last. Raises UnfitError where they are far apart."""
     first, last, count = np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0
-    for (launch,) in read(file, ["launch_id"]):
-        first, last, count = min(first, int(launch.min())), max(last, int(launch.max())), count + len(launch)
-    return first, last, count
+    for (ids,) in read(file, [column]):
+        first, last, count = min(first, int(ids.min())), max(last, int(ids.max())), count + len(ids)
+    if last - first + 1 > _SPARSE * count + STRETCH:
+        raise UnfitError(f"{column}: ids are far apart")
+    return range(first, last + 1)
 
 
 def _coded(values: Iterator[int]) -> Int:

@@ -1,9 +1,10 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
-Four passes give seven views their rows at once, and with these a dozen others: the work against the calls that launched it
-(_steps), the edges of all work (_gpu_states, _gpu_load, _gpu_bins), those of work, calls, ranges and steps (_step_states,
-_idle_by_call), and the kernels by what they have in common (_kernel_time). The views stay what says which rows are right: their
-SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the same rows.
+Five passes give nine views their rows at once, and with these a dozen others: the work against the calls that launched it
+(_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load,
+_gpu_bins), those of work, calls, ranges and steps (_step_states, _idle_by_call), and the kernels by what they have in common
+(_kernel_time). The views stay what says which rows are right: their SQL serves small profiles, other parameters and what is not
+fit to be read so (UnfitError), and tests hold both to the same rows.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from nsightlens.store.profile_parts import (
     Calls,
     CallTimes,
     Line,
+    Stream,
     UnfitError,
     Work,
     calls,
     is_whole,
     templates,
 )
+from nsightlens.store.stream_work import stream_work
 
 _PROFILE = "SELECT run, tool, profile_id FROM profiles"
 _RANGED = "SELECT DISTINCT process_id, window_index FROM ranges"
@@ -68,6 +71,7 @@ class _Profile:
     key: dict[str, str]
     lines: list[Line]
     tracks: list[tuple[int, str | None]]
+    streams: list[Stream]
     classes: list[tuple[int, int | None]]
     work: list[Work]
     calls: Calls
@@ -87,10 +91,13 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
         return {}
     outermost = times.outermost(profile.calls.thread)
     called = _called(profile, times, outermost)
+    found = {}
+    with suppress(UnfitError):
+        found = stream_work(connection, profile.key, profile.lines, profile.streams, profile.work, times, profile.packing)
     counts, edges = _edges_of_work(profile, launched)
     placed = launched.placed()
     del times, launched  # with all edges, they would be too much
-    found = {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
+    found |= {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
     with suppress(UnfitError):
         found["_kernel_time"] = kernel_time(connection, parts, profile.key, profile.work, placed)
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
@@ -111,15 +118,16 @@ def _profile(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -
     busy = rows["kernels"] + rows["memory_ops"]
     tracks = sorted({(number[row["process_id"], row["window_index"]], row["device_id"]) for row in busy},
                     key=lambda track: (track[0], *_last(track[1:])))
+    streams = [*dict.fromkeys(_stream(number, row) for row in busy)]
     classes = sorted({(row["kind"], row["blocks"]) for row in busy}, key=_last)
-    work = [_work(table, parts[table], rows[table], number, tracks, classes)
+    work = [_work(table, parts[table], rows[table], number, tracks, streams, classes)
             for table in ("kernels", "memory_ops") if table in parts]
     called = calls(parts, rows["api_calls"], number)
     first, last, longest = connection.execute(_BOUNDS).fetchall()[0]
     packed = packing(first or 0, (last or 0) + max(longest or 0, 0), _classes(len(classes), called), max(len(lines), len(tracks)))
     if packed is None:
         raise UnfitError("63 bits are too few")
-    return _Profile(known[0], lines, tracks, classes, work, called, packed)
+    return _Profile(known[0], lines, tracks, streams, classes, work, called, packed)
 
 
 def _classes(of_work: int, calls: Calls) -> int:
@@ -133,14 +141,20 @@ def _last(values: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
 
 
 def _work(table: str, file: Path, rows: list[dict[str, Any]], lines: Mapping[Line, int], tracks: list[tuple[int, str | None]],
-          classes: list[tuple[int, int | None]]) -> Work:
+          streams: list[Stream], classes: list[tuple[int, int | None]]) -> Work:
     places = {track: at for at, track in enumerate(tracks)}
+    numbers = {stream: at for at, stream in enumerate(streams)}
     kinds = {kind: at for at, kind in enumerate(classes)}
     line = [lines[row["process_id"], row["window_index"]] for row in rows]
     return Work(
         table, file, np.array(line, dtype=np.int64),
         np.array([places[at, row["device_id"]] for at, row in zip(line, rows, strict=True)], dtype=np.int64),
+        np.array([numbers[_stream(lines, row)] for row in rows], dtype=np.int64),
         np.array([kinds[row["kind"], row["blocks"]] for row in rows], dtype=np.int64))
+
+
+def _stream(lines: Mapping[Line, int], row: Mapping[str, Any]) -> Stream:
+    return lines[row["process_id"], row["window_index"]], row["device_id"], row["context"], row["stream"]
 
 
 def _edges_of_work(profile: _Profile, launched: HostSteps) -> tuple[Int, Int]:
@@ -200,7 +214,7 @@ def _load_table(profile: _Profile, span: Int, load: Int) -> pa.Table:
         kernel, busy, known, high, low = load[:, place].tolist()
         if busy:
             rows.append({**profile.key, **_of_line(profile, line), "device_id": device, "span_ns": int(span[place]),
-                         "kernel_ns": kernel, "busy_ns": busy, "sm_ns": _double((high << 20) + low) / 1e12 if known else None})
+                         "kernel_ns": kernel, "busy_ns": busy, "sm_ns": ((high << 20) + low) / 1e12 if known else None})
     return _table(rows, ("device_id",), ("span_ns", "kernel_ns", "busy_ns"), pa.field("sm_ns", pa.float64()))
 
 
@@ -212,11 +226,6 @@ def _bins_table(profile: _Profile, track: Int, number: Int, start: Int, length: 
                          ("device_id", pa.array([device for _, device in profile.tracks], pa.string()))):
         columns[name] = values.take(pa.array(track))
     return pa.table({**columns, "bin": number, "start_ns": start, "duration_ns": length, "work_ns": work})
-
-
-def _double(value: int) -> float:
-    """Return a sum as DuckDB makes a double of a HUGEINT: its halves of 64 bits one by one."""
-    return float(value & ((1 << 64) - 1)) + float(value >> 64) * 2.0**64
 
 
 def _gpu_states_table(profile: _Profile, counts: Int, states: Int) -> pa.Table:

@@ -36,6 +36,7 @@ def test_a_refused_file_is_an_error_with_the_reason_that_ingest_gives(
     done = run(*command, name)
     assert (done.returncode, done.stdout) == (1, "") and not Path("report.html").exists()
     assert len(ingested) == 1 and name in ingested[0] and _lines(done) == ingested
+    assert done.stderr.splitlines()[-1] == f"nsightlens: {name}: nothing was read", "the reason comes first"
     of_store = run(*command, "--store", "store")
     assert (of_store.returncode, of_store.stdout) == (1, "") and _lines(of_store) == ingested
     assert "store: no capture was read into this store" in of_store.stderr

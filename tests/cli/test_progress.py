@@ -115,6 +115,7 @@ def test_a_long_command_says_how_far_it_is(
         time.sleep(0.5)
         raise UsageError("slow")
 
+    monkeypatch.setattr("nsightlens.analyses.run_difference.named", lambda _, *runs: runs)  # the store has one run
     answer.__name__ = slow.rpartition(".")[2]
     monkeypatch.setattr(slow, answer)
     done = run(*asked, "--store", str(bundled_store))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import nsightlens as nl
 from nsightlens.cli.cache import command as cache_command
 from nsightlens.errors import UsageError
-from nsightlens.store import answers, kept_rows, user_cache
+from nsightlens.store import answers, asked, kept_rows, user_cache
 from nsightlens.store.store import Store
 from nsightlens.views import registry
 from tests.captures import kineto
@@ -116,6 +116,21 @@ def test_a_store_without_its_parts_computes_in_its_catalog(tmp_path: Path, cache
     with nl.open(tmp_path / "store") as alone:
         assert alone.view("busy_time", per="process").num_rows == 1
     assert not cache.exists()
+
+
+def test_what_stands_on_answers_alone_reads_them(
+    store: Store, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with nl.ingest([next(SIMULATED.glob("nsys/rank1.sqlite*"))], tmp_path / "store", jobs=1) as answered:
+        with monkeypatch.context() as patched:
+            patched.setattr(asked, "_profiles", lambda *_: pytest.fail("its parts were looked for"))
+            found = answered.view("queue_length", full_length=3)
+        assert answered.view("idle_breakdown", kernel_wait_below_ns=1000).num_rows
+    assert len(list(cache.iterdir())) == 1, "of idle_breakdown, whose other rows are of all work"
+    expected = _computed(store, monkeypatch, "queue_length", full_length=3, only_tool="nsys", only_run="rank1")
+    names = ["run", "profile_id", "process_id"]
+    assert found.drop_columns(names).to_pylist() == expected.drop_columns(names).to_pylist()
+    assert sum(found["full_ns"].to_pylist())
 
 
 def test_a_small_store_needs_no_cache(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 -- How much of a capture is overhead: time in which the profiler held up a thread of the process, and CUDA's time for loading
 -- and compiling. It excludes time that the profiler adds to calls and kernels themselves: profiler_overhead has that, from two
--- executions.
+-- executions. The span is that of the API calls, and holds what came before the first work on a GPU.
 -- @scope profile
 -- @needs overheads
 -- @requires overheads, api_calls, processes

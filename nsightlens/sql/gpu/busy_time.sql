@@ -1,5 +1,6 @@
 -- Span, busy and idle time of each GPU, exact to the ns, per capture window: unions of intervals, never sums.
 -- A row is a device within a window of a profile; with per := 'process', a process. ncu has no timeline, so no rows.
+-- The span is from the first to the last work on the GPU; of the steps, or of all that was captured, gpu_summary has the shares.
 -- busy = compute + exposed communication + what memory operations and graphs add; span = busy + idle.
 -- @scope profile
 -- @needs gpu_work

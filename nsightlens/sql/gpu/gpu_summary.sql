@@ -4,7 +4,7 @@
 -- sums the blocks per SM of concurrent kernels, at most 1, over all time, including idle time. Occupancy is the mean over
 -- kernel time within the steps. Tensor cores have two shares: of all kernel time, and of the time of kernels with a known
 -- operator, as in the plugin (whose table of names ends with Ampere). Figures that the tool did not record are NULL. busy_time
--- combines the processes of a GPU.
+-- combines the processes of a GPU, and its span is from the first to the last work.
 -- @scope run
 -- @needs gpu_work
 -- @requires _gpu_load, _kernel_time, _tensor_core_counters, devices, processes

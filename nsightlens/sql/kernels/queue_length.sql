@@ -3,7 +3,7 @@
 -- @scope profile
 -- @alias get_queue_length_summary
 -- @needs gpu_work
--- @requires _gpu_work, _stream_work, processes
+-- @requires _queue_lengths, processes
 -- @assumes A stream's queue holds 1024 launches (full_length): CUDA does not document it.
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @param  full_length    Launches that fill the queue: from then on a launch call may block.
@@ -29,36 +29,14 @@
 -- @column point_median   Median over the changes.
 -- @column point_p75      Third quartile over the changes.
 CREATE MACRO queue_length(full_length := 1024) AS TABLE
-WITH queues AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY profile_id, window_index, process_id, device_id, context, stream)::INTEGER AS queue
-    FROM (SELECT DISTINCT run, tool, profile_id, window_index, process_id, device_id, context, stream FROM _gpu_work)
-), launched AS NOT MATERIALIZED (
-    SELECT q.queue, w.launch_id, min(w.call_start_ns) AS launched_ns, min(w.start_ns) AS begun_ns
-    FROM _stream_work AS w
-    JOIN queues AS q ON q.profile_id = w.profile_id AND q.run = w.run AND q.tool = w.tool
-        AND q.window_index IS NOT DISTINCT FROM w.window_index AND q.process_id IS NOT DISTINCT FROM w.process_id
-        AND q.device_id IS NOT DISTINCT FROM w.device_id AND q.context IS NOT DISTINCT FROM w.context
-        AND q.stream IS NOT DISTINCT FROM w.stream
-    WHERE w.call_start_ns IS NOT NULL
-    GROUP BY q.queue, w.launch_id
-), changes AS NOT MATERIALIZED (
-    SELECT queue, unnest([launched_ns, begun_ns]) AS at_ns, unnest([1::TINYINT, -1::TINYINT]) AS change
-    FROM launched ORDER BY queue, at_ns, change DESC
-), lasting AS NOT MATERIALIZED (
-    -- a streaming window, as in _gpu_states
-    SELECT queue, at_ns, sum(change) OVER (ROWS UNBOUNDED PRECEDING)::BIGINT AS length,
-        CASE WHEN lead(queue) OVER () = queue THEN lead(at_ns) OVER () - at_ns END AS lasts_ns
-    FROM changes
-), lengths AS (
-    SELECT queue, length, count(*) AS points, sum(lasts_ns) AS lasts_ns, min(at_ns) AS first_ns, max(at_ns) AS last_ns
-    FROM lasting GROUP BY queue, length
-), placed AS (
-    SELECT *, sum(points) OVER (PARTITION BY queue ORDER BY length) AS upto, sum(points) OVER (PARTITION BY queue) - 1 AS last_place
-    FROM lengths
+WITH placed AS (
+    SELECT *, sum(points) OVER (queue ORDER BY length) AS upto, sum(points) OVER queue - 1 AS last_place
+    FROM _queue_lengths WINDOW queue AS (PARTITION BY run, tool, profile_id, window_index, process_id, device_id, context, stream)
 ), summed AS (
     SELECT
-        queue, sum(points)::BIGINT AS points, max(last_ns) - min(first_ns) AS observed_ns,
-        sum(length * lasts_ns) / nullif(sum(lasts_ns), 0) AS mean_length, max(length) AS max_length,
+        run, tool, profile_id, window_index, process_id, device_id, context, stream, sum(points)::BIGINT AS points,
+        TRY_CAST(sum(lasts_ns) AS BIGINT) AS observed_ns,
+        sum(length * lasts_ns::HUGEINT) / nullif(sum(lasts_ns), 0) AS mean_length, max(length) AS max_length,
         TRY_CAST(coalesce(sum(lasts_ns) FILTER (length >= full_length), 0) AS BIGINT) AS full_ns,
         sum(length * points) / sum(points) AS point_mean,
         -- sums of integers, exact in any order: at most as long as there are launches, the squares stay far below 127 bits
@@ -69,15 +47,14 @@ WITH queues AS MATERIALIZED (
         min(length) FILTER (upto > floor(0.25 * last_place)) AS low_p25, min(length) FILTER (upto > ceil(0.25 * last_place)) AS high_p25,
         min(length) FILTER (upto > floor(0.5 * last_place)) AS low_median, min(length) FILTER (upto > ceil(0.5 * last_place)) AS high_median,
         min(length) FILTER (upto > floor(0.75 * last_place)) AS low_p75, min(length) FILTER (upto > ceil(0.75 * last_place)) AS high_p75
-    FROM placed GROUP BY queue
+    FROM placed GROUP BY run, tool, profile_id, window_index, process_id, device_id, context, stream
 )
 SELECT
-    q.run, q.tool, p.rank, q.profile_id, q.window_index, q.process_id, q.device_id, q.context, q.stream,
+    s.run, s.tool, p.rank, s.profile_id, s.window_index, s.process_id, s.device_id, s.context, s.stream,
     points // 2 AS launches, observed_ns, mean_length, max_length, full_ns, points, point_mean, point_stddev, point_min,
     low_p25 + (high_p25 - low_p25) * (0.25 * last_place - floor(0.25 * last_place)) AS point_p25,
     low_median + (high_median - low_median) * (0.5 * last_place - floor(0.5 * last_place)) AS point_median,
     low_p75 + (high_p75 - low_p75) * (0.75 * last_place - floor(0.75 * last_place)) AS point_p75
 FROM summed AS s
-JOIN queues AS q USING (queue)
-LEFT JOIN processes AS p ON q.process_id = p.process_id AND q.profile_id = p.profile_id
-ORDER BY q.run, q.tool, p.rank, q.profile_id, q.window_index, q.process_id, q.device_id, q.context, q.stream;
+LEFT JOIN processes AS p ON s.process_id = p.process_id AND s.profile_id = p.profile_id
+ORDER BY s.run, s.tool, p.rank, s.profile_id, s.window_index, s.process_id, s.device_id, s.context, s.stream;

@@ -13,7 +13,7 @@
 -- @assumes Work launched inside an operator on its thread belongs to it; a CUDA graph belongs to the operator that replays it.
 -- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
 -- @param  by_shapes  Group by input shapes too.
--- @first name, device_self_ns, device_total_ns, calls, host_self_ns, host_total_ns
+-- @first name, device_self_ns, device_self_pct, device_total_ns, calls, host_self_ns, host_total_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.
@@ -23,6 +23,7 @@
 -- @column shapes                 Input shapes as the tool prints them; NULL without by_shapes.
 -- @column calls                  Calls.
 -- @column device_self_ns         GPU time launched by the operator itself.
+-- @column device_self_pct        Share of the device_self_ns of all operators of the process, to two decimals.
 -- @column device_total_ns        GPU time launched by it and the operators inside it.
 -- @column host_self_ns           Host time of its own.
 -- @column host_total_ns          Sum of the calls' durations.
@@ -46,7 +47,10 @@ WITH operators AS MATERIALIZED (
     FROM operators GROUP BY run, tool, profile_id, process_id, name, given
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS shapes, s.calls,
-    CASE WHEN l.known THEN s.device_self_ns END AS device_self_ns, CASE WHEN l.known THEN s.device_total_ns END AS device_total_ns,
+    CASE WHEN l.known THEN s.device_self_ns END AS device_self_ns,
+    CASE WHEN l.known THEN round(100.0 * s.device_self_ns / sum(s.device_self_ns) OVER (PARTITION BY s.profile_id, s.process_id), 2)
+        END AS device_self_pct,
+    CASE WHEN l.known THEN s.device_total_ns END AS device_total_ns,
     s.host_self_ns, s.host_total_ns, s.eligible AS tensor_core_eligible,
     round(100.0 * s.tensor_self_ns / nullif(s.device_self_ns, 0), 2) AS tensor_core_self_pct,
     round(100.0 * s.tensor_total_ns / nullif(s.device_total_ns, 0), 2) AS tensor_core_total_pct
