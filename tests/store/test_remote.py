@@ -404,3 +404,22 @@ def test_s3_that_does_not_answer_or_has_no_such_bucket(s3: Any, job: Path, monke
         done = run(*command)
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
         assert "s3://bucket/store: no answer from its server. Check the network" in done.stderr
+
+
+def test_a_run_goes_from_a_store_at_s3(s3: Any, job: Path, tmp_path: Path) -> None:
+    """The row of the run and its parts; the other run stays, and a removal of what is not there changes nothing."""
+    store = "s3://bucket/store"
+    other = kineto(tmp_path / "other" / "rank0.json", [("second", 60e6, 10.0)], rank=0, pid=9).parent
+    nl.ingest(job, store=store, run="before", jobs=1).close()
+    nl.ingest(other, store=store, run="after", jobs=1).close()
+    assert sorted(_names(store)) == ["first", "second"]
+    done = run("remove", "--run", "before", "--store", store)
+    assert done.returncode == 0, done.stderr
+    assert _names(store) == ["second"]
+    with nl.open(store) as opened:
+        assert {row["run"] for row in opened.sql("SELECT run FROM profiles").to_pylist()} == {"after"}
+    held = set(s3.find("bucket/store"))
+    assert run("remove", "--run", "before", "--store", store).returncode == 2
+    assert set(s3.find("bucket/store")) == held and _names(store) == ["second"]
+    nl.ingest(job, store=store, run="before", jobs=1).close()
+    assert sorted(_names(store)) == ["first", "second"]

@@ -31,7 +31,7 @@ def test_idle_time_is_that_of_a_plain_count(seed: int) -> None:
         {**head, "process_id": dice.choice("pq"), "range_id": number, "kind": "nvtx_push_pop",
          "name": dice.choice("abc"), "start_ns": dice.randrange(FIRST_NS, LAST_NS), "duration_ns": dice.randrange(1, 60)}
         for number in range(dice.randrange(1, 40))]
-    expected = set()
+    expected: set[tuple[Any, ...]] = set()
     for process, device in product("pq", "gh"):
         busy = covered(kernels, process_id=process, device_id=device)
         idle = set(range(min(busy, default=0), max(busy, default=0))) - busy
