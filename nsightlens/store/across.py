@@ -22,7 +22,7 @@ Rows = Mapping[tuple[str, str], pa.Table]
 
 def question(parameters: Mapping[str, object]) -> str:
     """Return what is asked of a view, as text: its parameters."""
-    return json.dumps(parameters, sort_keys=True, default=str)
+    return json.dumps(dict(parameters), sort_keys=True, default=str)
 
 
 def are_kept(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -47,8 +47,8 @@ class Kept:
         if not self._are_kept:
             return None
         query = "SELECT rows FROM _across WHERE view_name = ? AND question = ? AND code = ?"
-        found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchone()
-        return pa.ipc.open_stream(found[0]).read_all() if found else None
+        found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchall()
+        return pa.ipc.open_stream(found[0][0]).read_all() if found else None
 
 
 def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:

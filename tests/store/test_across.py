@@ -119,6 +119,15 @@ def test_they_are_made_where_most_is_new(
     assert bool(_kept(store)) is are_kept
 
 
+def test_a_question_may_follow_an_answer(answered: Path, tmp_path: Path) -> None:
+    """DuckDB refuses the next one on a connection while a result is fetched in part."""
+    shutil.copytree(answered, tmp_path / "store")
+    with nl.open(tmp_path / "store") as store:
+        for view, asked in answer_across.VIEWS.items():
+            assert store._across.find(view, asked) is not None
+            assert store._connection.sql("SELECT 1").to_arrow_table().num_rows == 1
+
+
 def test_without_answers_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "WORTH_IT", 1)
     assert ingest([_ranks(tmp_path / "job", 0, 1)], tmp_path / "store", answers=False, jobs=1).across_s is None
