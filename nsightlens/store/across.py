@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 
 import duckdb
 import pyarrow as pa
@@ -24,20 +25,30 @@ def question(parameters: Mapping[str, object]) -> str:
     return json.dumps(parameters, sort_keys=True, default=str)
 
 
-def find(connection: duckdb.DuckDBPyConnection, view: str, parameters: Mapping[str, object]) -> pa.Table | None:
-    """Return the rows of a view with these parameters; None where they are not kept."""
-    query = "SELECT rows FROM _across WHERE view_name = ? AND question = ? AND code = ?"
-    with suppress(duckdb.CatalogException, pa.ArrowException):  # no such table: none are kept
-        found = connection.execute(query, [view, question(parameters), of_all_code()]).fetchone()
-        return pa.ipc.open_stream(found[0]).read_all() if found else None
-    return None
-
-
 def are_kept(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the catalog has any that this code computed."""
-    with suppress(duckdb.CatalogException):
+    with suppress(duckdb.CatalogException):  # no such table
         return bool(connection.execute("FROM _across WHERE code = ? LIMIT 1", [of_all_code()]).fetchall())
     return False
+
+
+class Kept:
+    """The answers across profiles of an open catalog."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def _are_kept(self) -> bool:
+        return are_kept(self._connection)
+
+    def find(self, view: str, parameters: Mapping[str, object]) -> pa.Table | None:
+        """Return the rows of a view with these parameters; None where they are not kept."""
+        if not self._are_kept:
+            return None
+        query = "SELECT rows FROM _across WHERE view_name = ? AND question = ? AND code = ?"
+        found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchone()
+        return pa.ipc.open_stream(found[0]).read_all() if found else None
 
 
 def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:

@@ -111,6 +111,7 @@ class Store(Asking):
             raise no_store(self.path)
         self._file = where.stat()
         self._connection = catalog.attach(where)
+        self._across = across.Kept(self._connection)
         if self._memory is not None:
             self._connection.execute(f"SET memory_limit = {catalog.literal(self._memory)}")
             self._connection.execute("SET threads = 1")
@@ -259,7 +260,7 @@ class Store(Asking):
 
     def _remembered(self, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
         """Return rows from the answers across profiles, or from the user's cache, else those that `compute` returns."""
-        found = across.find(self._connection, view.name, parameters) if view.scope == "run" else None
+        found = self._across.find(view.name, parameters) if view.scope == "run" else None
         return kept_rows.rows(self._file, view, parameters, compute) if found is None else found
 
     def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:

@@ -64,7 +64,7 @@ def test_answers_equal_what_the_views_compute(answered: Path, tmp_path: Path, mo
     with nl.open(tmp_path / "store") as store, monkeypatch.context() as without:
         kept = {view: store.view(view, **asked) for view, asked in answer_across.VIEWS.items()}
         totals = [store.totals(*asked, {}) for asked in answer_across.TOTALS]
-        without.setattr(across, "find", lambda *_: None)
+        without.setattr(across.Kept, "find", lambda *_: None)
         for view, asked in answer_across.VIEWS.items():
             assert kept[view].equals(store.view(view, **asked), check_metadata=True), view
         assert totals == [store.totals(*asked, {}) for asked in answer_across.TOTALS]
@@ -99,8 +99,9 @@ def test_other_code_does_not_read_them(tmp_path: Path, monkeypatch: pytest.Monke
     store = tmp_path / "store"
     ingest([_ranks(tmp_path / "job", 0, 1)], store, answers=True, jobs=1)
     monkeypatch.setattr(across, "of_all_code", lambda: "another")
+    assert _kept(store) == set()
     with nl.open(store) as opened:
-        assert across.find(opened._connection, "findings", {}) is None
+        assert opened._across.find("findings", {}) is None
     assert ingest([tmp_path / "job"], store, answers=True, jobs=1).across_s is not None
 
 
