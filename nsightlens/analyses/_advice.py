@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from nsightlens.views.figures import counted, duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ PLUGIN = {
 }
 """Rules of the plugin that none of ours knows better."""
 _ONCE = "If the call is made once, at the start, a longer run hides it."
+_SHORT_NS = 100_000
+"""Up to here a kernel is short, and idle time per kernel is of the size that a launch takes."""
 _CALLS = (
     (("HostRegister", "HostUnregister", "HostAlloc", "AllocHost", "MallocHost", "HostMalloc", "FreeHost", "HostFree"), _ONCE,
      "Host memory is pinned (page-locked), or released, while the GPU waits: pin buffers once and reuse them. Libraries pin too, "
@@ -133,3 +139,20 @@ def of_call(name: str) -> dict[str, str]:
     more = "nsightlens show idle_causes" if "Synchronize" in name else general.more
     return next(({"why": why, "against": against or general.against, "more": more} for parts, against, why in _CALLS
                  if any(part in name for part in parts)), {"why": general.why, "against": general.against, "more": more})
+
+
+def of_launches(row: Mapping[str, Any] | None, idle_ns: int) -> dict[str, str]:
+    """Return what a late host can do (why), by how many kernels it launched and how long they were; nothing where none is known.
+
+    row: kernels, and mean_ns of them; idle_ns: how long the GPU idled in all.
+    """
+    if row is None:
+        return {}
+    each = idle_ns / row["kernels"]
+    said = (f"{counted(row['kernels'], 'kernel')} of {duration(row['mean_ns'])} on average, and {duration(each)} of idle time "
+            "for each")
+    if max(each, row["mean_ns"]) <= _SHORT_NS:
+        return {"why": f"{said}: the kernels are too short for the rate of launches. "
+                       "Launch fewer and larger kernels: CUDA or HIP graphs, torch.compile, a bigger batch."}
+    return {"why": f"{said}: launching alone does not take that long. Find out what the CPU does meanwhile (idle_causes, "
+                   "idle_by_range, cpu_sample_summary), and let it run ahead of the GPU."}

@@ -60,7 +60,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, communicator_summary, straggler
-from nsightlens.analyses._advice import PLUGIN, of_call
+from nsightlens.analyses._advice import PLUGIN, of_call, of_launches
 from nsightlens.analyses._finding import (
     SCHEMA,
     Key,
@@ -98,6 +98,10 @@ FROM memory_ops
 WHERE tool <> 'ncu' AND kind <> 'memset' AND duration_ns > 0 AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
 """
 _CALLS = "SELECT * FROM _idle_by_call WHERE profile_id IN (SELECT unnest(?)) ORDER BY idle_ns DESC, name"
+_LAUNCHES = """
+SELECT profile_id, process_id, window_index, count(*) AS kernels, avg(duration_ns) AS mean_ns FROM kernels
+WHERE tool <> 'ncu' AND duration_ns IS NOT NULL AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
+"""
 _WAITED = """
 SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w.kind, ', ' ORDER BY w.kind) AS kinds
 FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
@@ -268,6 +272,7 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
     for row in ask(_CALLS, profiles).to_pylist() if calling else ():
         calls[key(row)].append(row)
     waited = {(key(row), row["name"]): row["kinds"] for row in (ask(_WAITED, profiles).to_pylist() if calling else ())}
+    launches = _launches(ask, [p for p in processes if exceeds(p, "host", p.waits_for_host)])
     tiny = _kernel_rules.tiny(ask, [p for p in few if exceeds(p, "tiny_kernels", p.waits_for_host)])
     for process in processes:
         slow = tiny.get(process.key)
@@ -287,7 +292,14 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
         for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}", left):
-            yield found | ({"more": _operators(process)} if most == "operators" else {})
+            yield found | of_launches(launches.get(process.key), left) | (
+                {"more": _operators(process)} if most == "operators" else {})
+
+
+def _launches(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:
+    """Return how many kernels each process ran, and how long they were on average."""
+    profiles = sorted({process.row["profile_id"] for process in processes})
+    return {key(row): row for row in ask(_LAUNCHES, [profiles]).to_pylist()} if profiles else {}
 
 
 def _operators(process: Process) -> str:

@@ -264,6 +264,21 @@ def test_time_that_nothing_recorded_explains_is_called_so() -> None:
     assert row["what"] == "the GPU idles while the host is busy elsewhere, mostly in code outside API calls and operators"
 
 
+@pytest.mark.parametrize(("scale", "kernels", "advised", "numbers"), [
+    (1, 8, "larger kernels: CUDA or HIP graphs", "8 kernels of 50 ns on average, and 75 ns of idle time for each"),
+    (1_000_000, 1, "what the CPU does meanwhile", "1 kernel of 400.0 ms on average, and 600.0 ms of idle time for each"),
+    (100_000, 100, "what the CPU does meanwhile", "100 kernels of 400.0 µs on average, and 600.0 µs of idle time for each"),
+])
+def test_advice_on_a_late_host_depends_on_how_many_kernels_it_launches(
+    scale: int, kernels: int, advised: str, numbers: str,
+) -> None:
+    length = 400 * scale // kernels
+    rows = tables([("compute", 600 * scale + at * length, 600 * scale + (at + 1) * length) for at in range(kernels)])
+    rows["ranges"][0]["duration_ns"] = 1000 * scale
+    (row,) = (row for row in of(**rows) if row["rule"] == "host")
+    assert row["total_ns"] == 600 * scale and row["why"].startswith(numbers) and advised in row["why"]
+
+
 @pytest.mark.captures
 @pytest.mark.parametrize(("path", "rule", "rank", "total", "words"), [
     ("nsys/RajaATAli__SC23_Programming-Your-GPU-with-OpenMP_Tutorial__report3.sqlite", "copies", 0, 26_207_455_433, "pageable"),
