@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from nsightlens.pages.tables import ids_last
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_KERNEL = ("kernel", "name")
+"""Columns with names of kernels."""
+
 
 @click.command("show")
 @click.argument("view", shell_complete=view_names)
@@ -29,13 +33,15 @@ if TYPE_CHECKING:
 @click.option("--columns", default=None, metavar="NAMES", help="Only these columns, in this order: name,total_ns.")
 @sort_option
 @click.option("--limit", type=click.IntRange(0), default=None, metavar="ROWS", help="Maximum number of rows.")
+@click.option("--kernel", hidden=True)
 @click.option("--exact", is_flag=True, help="Times in ns and sizes in bytes, as CSV, JSON and Parquet always have them.")
 @store_option
 @views_option
 @output_options
 def command(
     view: str, pairs: tuple[str, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
-    columns: str | None, sort: str | None, limit: int | None, exact: bool, **filters: Any,
+    columns: str | None, sort: str | None, limit: int | None, kernel: str | None, exact: bool,
+    **filters: Any,
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 
@@ -64,10 +70,12 @@ def command(
             raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
         found, given = registry.named(view, opened.views)
         view = found.name
+        known = [name for name, _ in found.columns]
+        if kernel is not None:
+            raise _instead_of_kernel(kernel, view, known)
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         confirm(opened, asked)
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
-        known = [name for name, _ in found.columns]
         names, by = named(columns, known, view), order(sort, known, view)
         if not names and (form or format_of(output)) == "table":
             names = ids_last(known)
@@ -77,6 +85,15 @@ def command(
         if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first, sums=sums) and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))
+
+
+def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError:
+    """Return what to say to --kernel, which `roofline` has: how a view's rows are chosen by kernel."""
+    column = next((name for name in _KERNEL if name in columns), None)
+    if column is None:
+        return UsageError(f"show has no --kernel, and {view} no column with names of kernels", subject="option", value="--kernel")
+    pair = shlex.quote(f"only_{column}=*{kernel}*")
+    return UsageError(f"show has no --kernel; ask for rows by name: nsightlens show {view} {pair}", subject="option", value="--kernel")
 
 
 def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:

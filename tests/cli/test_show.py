@@ -69,3 +69,11 @@ def test_what_is_sorted_by_has_room(bundled_store: Path) -> None:
 def test_a_column_that_is_not_there(bundled_store: Path, option: str) -> None:
     with pytest.raises(UsageError, match="kernel_summary has no column 'totl_ns'; did you mean total_ns"):
         show(bundled_store, "kernel_summary", option, "totl_ns")
+
+
+@pytest.mark.parametrize(("view", "instead"), [
+    ("kernel_summary", r"ask for rows by name: nsightlens show kernel_summary 'only_name=\*gemm\*'"),
+    ("busy_time", "no --kernel, and busy_time no column with names of kernels")])
+def test_kernel_is_no_option_and_the_error_says_what_to_ask(bundled_store: Path, view: str, instead: str) -> None:
+    with pytest.raises(UsageError, match=instead):
+        show(bundled_store, view, "--kernel", "gemm")
