@@ -90,10 +90,9 @@ def command(
 def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError:
     """Return what to say to --kernel, which `roofline` has: how a view's rows are chosen by kernel."""
     column = next((name for name in _KERNEL if name in columns), None)
-    if column is None:
-        return UsageError(f"show has no --kernel, and {view} no column with names of kernels", subject="option", value="--kernel")
     pair = shlex.quote(f"only_{column}=*{kernel}*")
-    return UsageError(f"show has no --kernel; ask for rows by name: nsightlens show {view} {pair}", subject="option", value="--kernel")
+    return UsageError("show has no --kernel" + (f"; ask for rows by name: nsightlens show {view} {pair}" if column else
+                                                f", and {view} no column with names of kernels"))
 
 
 def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:
