@@ -61,7 +61,7 @@ ADVICE = {
     "host": Advice(
         20, "Work reaches the GPU too slowly: find out what the host does meanwhile, launch fewer and larger kernels "
         "(fusion, CUDA or HIP graphs), and let the host run ahead of the GPU.",
-        "Without marked steps, the start and end of the program count, too.",
+        "If no steps are marked, the start and end of the program count, too.",
         "nsightlens show idle_causes", of_host=True),
     "tiny_kernels": Advice(
         10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA or HIP "
