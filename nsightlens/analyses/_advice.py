@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.views.figures import counted, duration
+from nsightlens.views.finding_cards import EACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +150,9 @@ def of_launches(row: Mapping[str, Any] | None, idle_ns: int) -> dict[str, str]:
     if row is None:
         return {}
     each = idle_ns / row["kernels"]
-    said = (f"{counted(row['kernels'], 'kernel')} of {duration(row['mean_ns'])} on average, and {duration(each)} of idle time "
-            "for each")
+    said = (f"{counted(row['kernels'], 'kernel')} of {duration(row['mean_ns'])} on average, and {duration(each)}{EACH}")
     if max(each, row["mean_ns"]) <= _SHORT_NS:
-        return {"why": f"{said}: the kernels are too short for the rate of launches. "
+        return {"why": f"{said}the kernels are too short for the rate of launches. "
                        "Launch fewer and larger kernels: CUDA or HIP graphs, torch.compile, a bigger batch."}
-    return {"why": f"{said}: launching alone does not take that long. Find out what the CPU does meanwhile (idle_causes, "
+    return {"why": f"{said}launching alone does not take that long. Find out what the CPU does meanwhile (idle_causes, "
                    "idle_by_range, cpu_sample_summary), and let it run ahead of the GPU."}
