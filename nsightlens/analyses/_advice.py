@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.views.figures import counted, duration
-from nsightlens.views.finding_cards import EACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +141,17 @@ def of_call(name: str) -> dict[str, str]:
                  if any(part in name for part in parts)), {"why": general.why, "against": general.against, "more": more})
 
 
-def of_launches(row: Mapping[str, Any] | None, idle_ns: int) -> dict[str, str]:
-    """Return what a late host can do (why), by how many kernels it launched and how long they were; nothing where none is known.
+def of_launches(row: Mapping[str, Any] | None, idle_ns: int) -> tuple[str, dict[str, str]]:
+    """Return how many kernels a late host launched and how long they were, and what it can do (why); nothing where none is known.
 
-    row: kernels, and mean_ns of them; idle_ns: how long the GPU idled in all.
+    row: kernels, and total_ns of them; idle_ns: how long the GPU idled in all.
     """
     if row is None:
-        return {}
-    each = idle_ns / row["kernels"]
-    said = (f"{counted(row['kernels'], 'kernel')} of {duration(row['mean_ns'])} on average, and {duration(each)}{EACH}")
-    if max(each, row["mean_ns"]) <= _SHORT_NS:
-        return {"why": f"{said}the kernels are too short for the rate of launches. "
-                       "Launch fewer and larger kernels: CUDA or HIP graphs, torch.compile, a bigger batch."}
-    return {"why": f"{said}launching alone does not take that long. Find out what the CPU does meanwhile (idle_causes, "
-                   "idle_by_range, cpu_sample_summary), and let it run ahead of the GPU."}
+        return "", {}
+    mean, each = row["total_ns"] / row["kernels"], idle_ns / row["kernels"]
+    said = f": {counted(row['kernels'], 'kernel')} of {duration(mean)} on average, and {duration(each)} of idle time for each"
+    if max(each, mean) <= _SHORT_NS:
+        return said, {"why": "The kernels are too short for the rate of launches. Launch fewer and larger kernels: CUDA or HIP "
+                             "graphs, torch.compile, a bigger batch."}
+    return said, {"why": "Launching alone does not take that long. Find out what the CPU does meanwhile (idle_causes, "
+                         "idle_by_range, cpu_sample_summary), and let it run ahead of the GPU."}

@@ -23,7 +23,7 @@ has no row: whether its GPU idled is unknown.
 @topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
-@requires kernels, diagnostics, _process_groups, pipeline_bubbles
+@requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles
 @optional headroom
 @assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom shows what kernels could gain.
@@ -99,8 +99,8 @@ WHERE tool <> 'ncu' AND kind <> 'memset' AND duration_ns > 0 AND profile_id IN (
 """
 _CALLS = "SELECT * FROM _idle_by_call WHERE profile_id IN (SELECT unnest(?)) ORDER BY idle_ns DESC, name"
 _LAUNCHES = """
-SELECT profile_id, process_id, window_index, count(*) AS kernels, avg(duration_ns) AS mean_ns FROM kernels
-WHERE tool <> 'ncu' AND duration_ns IS NOT NULL AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
+SELECT profile_id, process_id, window_index, sum(kernels)::BIGINT AS kernels, sum(total_ns)::BIGINT AS total_ns FROM _kernel_time
+WHERE profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
 """
 _WAITED = """
 SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w.kind, ', ' ORDER BY w.kind) AS kinds
@@ -291,13 +291,13 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
-        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}", left):
-            yield found | of_launches(launches.get(process.key), left) | (
-                {"more": _operators(process)} if most == "operators" else {})
+        figures, advice = of_launches(launches.get(process.key), left)
+        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}{figures}", left):
+            yield found | advice | ({"more": _operators(process)} if most == "operators" else {})
 
 
 def _launches(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:
-    """Return how many kernels each process ran, and how long they were on average."""
+    """Return how many kernels each process ran, and how long they took together."""
     profiles = sorted({process.row["profile_id"] for process in processes})
     return {key(row): row for row in ask(_LAUNCHES, [profiles]).to_pylist()} if profiles else {}
 

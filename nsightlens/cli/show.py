@@ -40,8 +40,7 @@ _KERNEL = ("kernel", "name")
 @output_options
 def command(
     view: str, pairs: tuple[str, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
-    columns: str | None, sort: str | None, limit: int | None, kernel: str | None, exact: bool,
-    **filters: Any,
+    columns: str | None, sort: str | None, limit: int | None, kernel: str | None, exact: bool, **filters: Any,
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE.
 

@@ -2817,7 +2817,8 @@ class Asking:
             shapes: Input shapes as the tool prints them; NULL without by_shapes.
             calls: Calls.
             device_self_ns: GPU time launched by the operator itself.
-            device_self_pct: Share of the device_self_ns of all operators of the process, to two decimals.
+            device_self_pct: Share of the device_self_ns of all operators of the process, to two decimals; NULL where
+                that is 0.
             device_total_ns: GPU time launched by it and the operators inside it.
             host_self_ns: Host time of its own.
             host_total_ns: Sum of the calls' durations.

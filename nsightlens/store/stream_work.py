@@ -33,7 +33,6 @@ _NAMES = {"process_id": pa.string(), "window_index": pa.int64(), "device_id": pa
           "stream": pa.int64()}
 
 
-
 @dataclass(frozen=True, slots=True)
 class _Named:
     """What numbers of streams stand for."""

@@ -11,8 +11,6 @@ from nsightlens.views.figures import duration, spans
 
 Row = dict[str, Any]
 
-EACH = " of idle time for each: "
-"""What stands between the figures of a process and the advice, in the rule host."""
 _BEST = ("nsys", "kineto", "ncu")
 """Tools, the least disturbing one first: of a rule that fires under several, its figures are shown."""
 _SAID = 3
@@ -50,13 +48,8 @@ def cards(rows: Iterable[Row]) -> list[Card]:
     """Return a card for each rule that fired in a run, over the processes and tools that share it, in the order of the view."""
     found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["rule"], _advice(row), _apart(row)].append(row)
+        found[row["rule"], row["why"], _apart(row)].append(row)
     return [_card(alike) for alike in found.values()]
-
-
-def _advice(row: Row) -> str:
-    """Return what is advised, without the figures of the process that the rule host says it for."""
-    return str(row["why"].partition(EACH)[2] if row["rule"] == "host" and EACH in row["why"] else row["why"])
 
 
 def _apart(row: Row) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsightlens.views.finding_cards import EACH, cards, verdict
+from nsightlens.views.finding_cards import cards, verdict
 
 LATE: dict[str, Any] = {
     "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "who": "rank 3", "profile_id": None, "process_id": None,
@@ -75,8 +75,6 @@ def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:
 
 
 def test_hosts_of_one_advice_are_one_card_whatever_their_figures() -> None:
-    few = [HOST | {"rank": rank, "why": f"{rank} kernels of 4.000 µs on average, and 2.000 µs{EACH}launch fewer."}
-           for rank in (1, 2)]
-    other = HOST | {"rank": 3, "why": f"3 kernels of 4.000 ms on average, and 2.000 ms{EACH}look at the CPU."}
-    first, second = cards([*few, other])
-    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.why.startswith("1 kernels of 4.000 µs")
+    few = [HOST | {"rank": rank, "what": f"the GPU idles: {rank} kernels of 4.000 µs on average"} for rank in (1, 2)]
+    first, second = cards([*few, HOST | {"rank": 3, "why": "Look at the CPU."}])
+    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("1 kernels of 4.000 µs on average")

@@ -23,7 +23,7 @@
 -- @column shapes                 Input shapes as the tool prints them; NULL without by_shapes.
 -- @column calls                  Calls.
 -- @column device_self_ns         GPU time launched by the operator itself.
--- @column device_self_pct        Share of the device_self_ns of all operators of the process, to two decimals.
+-- @column device_self_pct        Share of the device_self_ns of all operators of the process, to two decimals; NULL where that is 0.
 -- @column device_total_ns        GPU time launched by it and the operators inside it.
 -- @column host_self_ns           Host time of its own.
 -- @column host_total_ns          Sum of the calls' durations.
@@ -48,8 +48,8 @@ WITH operators AS MATERIALIZED (
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS shapes, s.calls,
     CASE WHEN l.known THEN s.device_self_ns END AS device_self_ns,
-    CASE WHEN l.known THEN round(100.0 * s.device_self_ns / sum(s.device_self_ns) OVER (PARTITION BY s.profile_id, s.process_id), 2)
-        END AS device_self_pct,
+    CASE WHEN l.known THEN round(100.0 * s.device_self_ns
+        / nullif(sum(s.device_self_ns) OVER (PARTITION BY s.profile_id, s.process_id), 0), 2) END AS device_self_pct,
     CASE WHEN l.known THEN s.device_total_ns END AS device_total_ns,
     s.host_self_ns, s.host_total_ns, s.eligible AS tensor_core_eligible,
     round(100.0 * s.tensor_self_ns / nullif(s.device_self_ns, 0), 2) AS tensor_core_self_pct,
