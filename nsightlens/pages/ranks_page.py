@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.names.kernel_names import labels
 from nsightlens.pages.asked import Page, Row, Section, best
-from nsightlens.pages.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
+from nsightlens.pages.page import NAME, grid, heading, lines, more, spread, unmatched
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share, size
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
 TOOLS = (*TIMELINE, *RECORDS)
-NOTHING = ("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the ranks, and ingest "
-           "--rank-pattern reads them from unusual file names")
+REMEDY = ("nsightlens scan RUN_DIR shows the ranks of a run's files, and nsightlens ingest --rank-pattern reads them from unusual "
+          "file names")
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
@@ -236,13 +235,12 @@ def kernels(page: Page) -> None:
         counts[row["name"]] += row["instances"]
     total = sum(sum(by_rank.values()) for by_rank in sums.values())
     top = sorted(sums, key=lambda name: (-sum(sums[name].values()), name))[:_FEW]
-    names = labels(top, page_width())
     heading("Top kernels over all ranks", tool)
     grid([
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
-        Column("kernel", [names[name] for name in top], 9, text=True, flexible=True, shortest=NAME),
+        Column("kernel", top, 9, text=True, flexible=True, shortest=NAME, kernels=top),
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])

@@ -34,7 +34,8 @@ class Shown:
         shown = in_python(self.table.slice(0, self.rows)).select(ids_last(self.table.column_names))
         sums = view.whole_sums if view else ()
         return as_text(shown, Style(output_width(), units=True, first=view.first if view else (), rows=self.rows,
-                                    of=self.table.num_rows, sums=sums, rest=".to_pandas()")).rstrip("\n")
+                                    of=self.table.num_rows, sums=sums, rest=".to_pandas()",
+                                    kernels=view.kernels if view else ())).rstrip("\n")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.table, name)
