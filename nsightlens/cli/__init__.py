@@ -133,11 +133,7 @@ def main() -> None:
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
     except click.ClickException as exc:
-        moved = exc.option_name and _behind_its_command(exc.option_name, sys.argv[1:]) if isinstance(exc, click.NoSuchOption) else None
-        if moved:
-            messages.complain(f"nsightlens: {exc.option_name} comes after the command: nsightlens {shlex.join(moved)}")
-        else:
-            exc.show()
+        _complain_of_usage(exc, sys.argv[1:])
         sys.exit(exc.exit_code)
     except NsightlensError as exc:
         messages.explain(exc)
@@ -161,6 +157,14 @@ def main() -> None:
         click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _complain_of_usage(exc: click.ClickException, args: Sequence[str]) -> None:
+    moved = _behind_its_command(exc.option_name, args) if isinstance(exc, click.NoSuchOption) else None
+    if isinstance(exc, click.NoSuchOption) and moved:
+        messages.complain(f"nsightlens: {exc.option_name} comes after the command: nsightlens {shlex.join(moved)}")
+    else:
+        exc.show()
 
 
 def _behind_its_command(option: str, args: Sequence[str]) -> list[str] | None:

@@ -13,13 +13,10 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps, with_steps
-from nsightlens.views.figures import spans
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.errors import NsightlensError
-    from nsightlens.pages.asked import Row
     from nsightlens.store.comparison import Comparison
 
 
@@ -52,7 +49,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     """
     import nsightlens as nl
     from nsightlens.pages import ranks_page
-    from nsightlens.pages.asked import Page
+    from nsightlens.pages.asked import Page, Row
     from nsightlens.pages.behind import ask_first, tables_behind
     from nsightlens.pages.page import heading
     from nsightlens.pipeline.memory import spare_pandas
@@ -70,7 +67,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                 ask_first(pages.values(), ranks_page.sections, begin)
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise _too_few_ranks(overview, asked)
+            raise ranks_page.too_few(overview, asked)
         if form or output:
             emit_page(with_steps("comparing",
                                  lambda begin: tables_behind(opened, runs, asked, ranks_page.sections, begin).tables),
@@ -83,21 +80,6 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                 section(pages[run])
         click.echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
                         "rank_balance"), err=True)
-
-
-def _too_few_ranks(overview: list[Row], asked: dict[str, list[object]]) -> NsightlensError:
-    """Return what to say where no run has two of the ranks that are asked for; overview: the profiles of timelines and records."""
-    from nsightlens.errors import NsightlensError, UsageError
-    from nsightlens.pages import ranks_page
-
-    ranks = {run: {rank for row in overview if row["run"] == run and row["ranks"] for rank in row["ranks"].split(",")}
-             for run in asked.get("run") or dict.fromkeys(row["run"] for row in overview)}
-    there = "; ".join(f"{run} has {'ranks' if len(known) > 1 else 'rank'} {spans(known)}" if known else f"no rank of {run} is known"
-                      for run, known in ranks.items())
-    said = f"compare ranks needs at least two ranks of a run{f': {there}' if there else ''}"
-    if "rank" in asked and any(len(known) > 1 for known in ranks.values()):
-        return UsageError(f"--rank {', '.join(map(str, asked['rank']))}: {said}", subject="rank", value=asked["rank"])
-    return NsightlensError(f"{said}. {ranks_page.REMEDY}")
 
 
 @command.command("runs")

@@ -97,7 +97,7 @@ def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, li
 def _check(name: str, views: Mapping[str, View], key: str, value: object) -> None:
     view, column = views[name], key.removeprefix("only_")
     own = {param.name for param in view.params}
-    if key in own or column != key and column in dict(view.columns):
+    if key in own or (column != key and column in dict(view.columns)):
         return
     selects = f"which_{key}" if f"which_{key}" in own else f"only_{key}" if key in dict(view.columns) else None
     instead = [f"{selects}={value}"] if selects else []

@@ -77,8 +77,8 @@ def labels(names: Iterable[str], longest: int = 60) -> dict[str, str]:
     """Return {name: label}: names as people want them in a narrow column, without parameters and plumbing, no two the same.
 
     Labels have at most `longest` characters. Kernels that would share one have behind it the word in which their kernel_keys
-    differ, else that of their namespaces, else a number. A name may have its launch configuration behind it ("f  grid 2x1x1 block
-    64x1x1"): launches of one kernel are told apart by it.
+    differ, else that of their namespaces, else a number. A launch configuration behind a name ("f  grid 2x1x1 block 64x1x1")
+    counts where labels would be the same without it.
     """
     forms = {}
     for name in names:

@@ -64,7 +64,7 @@ def test_one_rank_cannot_be_compared(tmp_path: Path) -> None:
 def test_one_rank_of_several_cannot_be_compared(store: Path) -> None:
     done = compared(store, 80, "--rank", "0")
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception).startswith("--rank 0: compare ranks needs at least two ranks of a run: ")
+    assert str(done.exception).startswith("rank 0: compare ranks needs at least two ranks of a run: ")
     assert re.search(r" has ranks 0-\d+$", str(done.exception))
 
 

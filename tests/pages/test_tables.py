@@ -227,7 +227,8 @@ def test_runs_that_tell_rows_apart_stay_and_figures_that_are_the_same_go() -> No
     assert header(text) == ["run", "step", "step time", "kernel"] and "memcpy" not in "".join(text.splitlines()[:2])
 
 
-PARALLEL = "void clover::par_ranged2d_kernel<{}(bool, int, clover::Buffer2D<double> &)::[lambda(int, int) (instance 1)]>(clover::Range2d, T1)"
+PARALLEL = ("void clover::par_ranged2d_kernel<{}(bool, int, clover::Buffer2D<double> &)::[lambda(int, int) (instance 1)]>"
+            "(clover::Range2d, T1)")
 
 
 def test_names_of_kernels_that_have_to_be_cut_are_labels() -> None:
