@@ -7,7 +7,7 @@
     nl.summary(store)                               the page to read first
     nl.findings(store)                              what to look at, best first
     nl.compare(store, "base", "fused")              what changed from one run to another; ranks=True: the ranks of each
-    nl.show(store.view("kernel_summary"))           a table with units, in a notebook or a terminal
+    nl.show(store.view("kernel_summary"))           a table with units, in a notebook or the interpreter; print() it in a script
     nl.plots.step_breakdown(store.view("step_breakdown"))   a chart; help(nl.plots) lists them
     nl.report(store).save("report.html")            one offline HTML page
     nl.read("rank0.pt.trace.json")["kernels"]       the tables of one capture, without a store
@@ -274,7 +274,8 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
 def show(table: pa.Table, *others: object, rows: int = 200) -> Shown:
     """Return a table that notebooks and terminals display, times and sizes with their units. rows: how many of it are displayed.
 
-    The result has all that the table has: nl.show(table).to_pandas(). Raises UsageError for what is no pyarrow.Table.
+    A script prints it: print(nl.show(table)). The result has all that the table has: nl.show(table).to_pandas(). Raises
+    UsageError for what is no pyarrow.Table.
     """
     import pyarrow
 

@@ -90,7 +90,7 @@ ADVICE = {
         "nsightlens show device_sample_summary", confidence="medium"),
     "profiler": Advice(
         5, "Host and idle time include its overhead: quote step times from a run without a profiler, and record less (no stacks, "
-        "shapes, sampling).", "Overhead costs no time in threads that nothing waits for.", "nsightlens show profiler_overhead"),
+        "shapes, sampling).", "Overhead costs no time in threads that nothing waits for.", "nsightlens show profiler_share"),
     "capture": Advice(
         0, "Neither shares of time nor the absence of work is certain: capture again, or read shares as lower bounds.",
         "What was captured may still be representative.", "nsightlens show diagnostic_summary"),

@@ -135,7 +135,7 @@ def _profiler(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
         run, more = (row["run"], row["tool"]), row["tool_ns"] - row["other_ns"]
         if run in runs and 100 * more > ADVICE["profiler"].limit_pct * row["tool_ns"]:
             what = f"a step takes {row['ratio']:.2f} times as long under {row['tool']} as without a profiler ({row['part']})"
-            yield of_run(run, "profiler", "all", what, more, row["tool_ns"])
+            yield of_run(run, "profiler", "all", what, more, row["tool_ns"]) | {"more": "nsightlens show profiler_overhead"}
 
 
 def _capture(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:

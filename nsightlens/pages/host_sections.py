@@ -8,7 +8,7 @@ from nsightlens.pages import page
 from nsightlens.pages.asked import TIMELINE, Page, Row, best
 from nsightlens.pages.page import grid, heading
 from nsightlens.pages.tables import Column
-from nsightlens.views.figures import MISSING, duration, number, share, size
+from nsightlens.views.figures import MISSING, duration, number, rate, share, size
 
 _FEW = 6
 
@@ -28,7 +28,7 @@ def copies(asked: Page) -> None:
         Column("total", [duration(row["total_ns"]) for row in shown], 9),
         Column("share", [share(row["time_pct"]) for row in shown], 6),
         Column("bytes", [size(row["total_bytes"]) for row in shown], 7),
-        Column("per second", [size(row["bytes_per_s"]) for row in shown], 7),
+        Column("rate", [rate(row["bytes_per_s"], "B") for row in shown], 7),
     ])
     page.more(len(rows) - len(shown), "memory_op_summary")
 

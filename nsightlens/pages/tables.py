@@ -14,7 +14,7 @@ from typing import Any
 from nsightlens.names.distinct import printable, shortened
 from nsightlens.names.kernel_names import is_launch, labels
 from nsightlens.pages.colour import painted
-from nsightlens.views.figures import MISSING, counted, duration, rate, size
+from nsightlens.views.figures import MISSING, counted, duration, is_date, moment, rate, size
 
 GAP = "   "
 ROWS, WIDTH = 200, 120
@@ -222,6 +222,8 @@ def _column(name: str, values: list[object], is_text: bool, style: Style) -> Col
     if style.units and name.endswith(_UNITS) and not name.endswith(_MOMENTS):
         read = duration if name.endswith("_ns") else size
         return Column(name, [read(v) if isinstance(v, (int, float)) else MISSING for v in values])
+    if style.units and name.endswith(_MOMENTS) and any(map(is_date, values)) and all(v is None or is_date(v) for v in values):
+        return Column(name, [moment(v) if isinstance(v, int) else MISSING for v in values])
     per_second = next((unit for ending, unit in _RATES.items() if name.endswith(ending)), "") if style.units else ""
     if per_second:
         return Column(name, [rate(v, per_second) if isinstance(v, (int, float)) else MISSING for v in values])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 
 MISSING = "–"
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_YEARS = 10**17  # ns: three years
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
@@ -38,6 +40,17 @@ def rate(per_second: float | None, unit: str) -> str:
     factor, prefix = next((pair for pair in _PREFIXES if abs(per_second) >= pair[0] * 0.99995), (1.0, ""))
     digits = _digits(per_second / factor) if factor > 1 else f"{per_second:.4g}"
     return f"{digits} {prefix}{unit}/s"
+
+
+def moment(epoch_ns: int) -> str:
+    """Return a point in time, ns since the epoch, to the ms: '2024-02-02 05:02:02.838 UTC'."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=epoch_ns // 10**6)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03} UTC"
+
+
+def is_date(ns: object) -> bool:
+    """Return whether a point in time is one since the epoch: none that is relative to a capture is years long."""
+    return isinstance(ns, int) and ns >= _YEARS
 
 
 def share(pct: float | None) -> str:

@@ -7,10 +7,10 @@ import html
 import pyarrow as pa
 
 from nsightlens.names.distinct import printable
-from nsightlens.views.figures import MISSING, duration, number, size
+from nsightlens.views.figures import MISSING, duration, is_date, moment, number, size
 from nsightlens.views.python_calls import python_calls
 
-_MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns")
+_MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns", "first_ns")
 """Points in time: beside others, every digit counts."""
 _IDS = ("_id", "pid", "step", "thread", "address")
 
@@ -48,6 +48,8 @@ def _cell(name: str, value: object) -> str:
     if value is None:
         return MISSING
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if name.endswith(_MOMENTS) and isinstance(value, int) and is_date(value):
+            return moment(value)
         if name.endswith("_ns") and not name.endswith(_MOMENTS):
             return duration(value)
         if name.endswith("_bytes"):

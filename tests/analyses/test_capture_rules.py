@@ -83,6 +83,7 @@ def test_a_profiler_that_held_up_threads_is_named(held: int, fires: bool) -> Non
     assert ("profiler" in found) is fires
     if fires:
         assert (found["profiler"]["total_ns"], found["profiler"]["of_ns"]) == (held, 1000)
+        assert found["profiler"]["more"] == "nsightlens show profiler_share", "the view that has this share"
 
 
 @pytest.mark.parametrize(("code", "severity", "fires"), [

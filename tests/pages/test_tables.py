@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 
 from nsightlens.names.kernel_names import kernel_key
 from nsightlens.pages.tables import Style, ids_last, render
 from nsightlens.views.figures import rate
+from nsightlens.views.html_table import html_table
 
 NAMES = ("run", "tool", "rank", "total_ns", "instances", "median_ns", "name")
 TEXT = (True, True, False, False, False, False, True)
@@ -261,3 +263,16 @@ def test_only_the_kernels_of_a_table_of_several_kinds_are_labels() -> None:
     rows = [("kernel", "void f<int>(int)"), ("memcpy", "Memcpy HtoD (Pageable -> Device)")]
     text = render(("kind", "name"), rows, (True, True), Style(80, kernels=("name",)))
     assert "f<int>" in text and "void" not in text and "Memcpy HtoD (Pageable -> Device)" in text
+
+
+@pytest.mark.parametrize(("column", "ns", "text"), [
+    ("first_ns", 1_706_850_122_838_249_000, "2024-02-02 05:02:02.838 UTC"),
+    ("origin_epoch_ns", 1_706_850_122_000_000_999, "2024-02-02 05:02:02.000 UTC"),
+    ("first_ns", 533_338_240, "533,338,240"),
+    ("start_ns", 0, "0"),
+])
+def test_a_point_in_time_since_the_epoch_is_a_date_and_one_since_the_beginning_is_not(column: str, ns: int, text: str) -> None:
+    shown = render(("rank", column), [(0, ns), (1, None)], (False, False), Style(80, units=True)).splitlines()
+    assert shown[-2].split(maxsplit=1) == ["0", text] and shown[-1].split() == ["1", "–"]
+    assert str(ns) in render(("rank", column), [(0, ns)], (False, False), Style(80)).replace(",", "")
+    assert f">{text}<" in html_table(pa.table({column: [ns]}))
