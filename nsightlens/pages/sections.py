@@ -316,9 +316,8 @@ def diagnostics(asked: Page) -> None:
     notes = len(rows) - len(serious)
     if not rows:
         return
-    heading("Diagnostics", f"{notes} note{'s' if notes != 1 else ''} more: nsightlens show diagnostic_summary" if notes else "")
-    if not serious:
-        lines(["no errors, no warnings"])
+    said = f"{counted(notes, 'note')}{' more' if serious else ''}: nsightlens show diagnostic_summary" if notes else ""
+    heading("Diagnostics", said if serious else f"no errors, no warnings; {said}")
     for row in serious[:_FEW]:
         lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['count']}×): {row['message']}"],
               mark="!" if row["severity"] == "error" else "-")

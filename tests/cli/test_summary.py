@@ -17,7 +17,7 @@ from nsightlens.cli.summary import command
 from nsightlens.errors import UsageError
 from nsightlens.pages import page
 from nsightlens.pages.asked import Page
-from nsightlens.pages.sections import SECTIONS, ordered
+from nsightlens.pages.sections import SECTIONS, diagnostics, ordered
 from nsightlens.pages.tables import Column
 from nsightlens.store.store import Store
 from nsightlens.views import figures
@@ -56,6 +56,8 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
         busy = store.view("busy_time", only_tool="nsys").to_pylist()
         top = store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()
         peak = store.view("memory_peak").to_pylist()
+        copied = store.view("memory_op_summary", only_tool="nsys").to_pylist()[0]
+    assert figures.rate(copied["bytes_per_s"], "B") in text, "in the unit that the view has"
     for row in busy:
         assert figures.duration(row["compute_ns"]) in text and figures.share(row["busy_pct"]) in text
     assert figures.duration(top[0]["total_ns"]) in text and f"{top[0]['instances']:,}" in text
@@ -233,3 +235,15 @@ def test_one_step_is_no_mean(tmp_path: Path) -> None:
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     page_ = ask(tmp_path / "store").stdout
     assert "Where a step went · kineto, 1 step: " in page_ and "mean of 1" not in page_
+
+
+@pytest.mark.parametrize(("severities", "said"), [
+    (["info"], "Diagnostics no errors, no warnings; 1 note: nsightlens show"),
+    (["warning", "info", "info"], "Diagnostics 2 notes more: nsightlens show"),
+])
+def test_notes_are_more_where_others_are_listed(capsys: pytest.CaptureFixture[str], severities: list[str], said: str) -> None:
+    row = {"run": "r", "code": "x", "tool": "nsys", "count": 1, "message": "m"}
+    answers: dict[tuple[object, ...], list[dict[str, Any]]] = {
+        ("diagnostic_summary",): [row | {"severity": severity} for severity in severities]}
+    diagnostics(Page(cast(Store, None), "r", {}, answers))
+    assert said in " ".join(capsys.readouterr().out.replace(" · ", " ").split())
