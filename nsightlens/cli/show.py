@@ -124,7 +124,8 @@ class _First:
 
     def _left_out(self, ranks: set[int | None]) -> str:
         """Return that rows are left out, and whose, where all rows that are shown are of one rank and the next are not."""
-        alone = f", all of rank {ranks.copy().pop()}: the next are of other ranks" if len(ranks) == 1 and self.ranks > ranks else ""
+        rank, *others = ranks or [None]
+        alone = "" if others or not self.ranks > ranks else f", all of rank {rank}: the next are of other ranks"
         return f"the first {counted(self._most, 'row')}{alone}" if self._most else ""
 
 
