@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import shlex
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -131,7 +133,7 @@ def main() -> None:
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
     except click.ClickException as exc:
-        exc.show()
+        _complain_of_usage(exc, sys.argv[1:])
         sys.exit(exc.exit_code)
     except NsightlensError as exc:
         messages.explain(exc)
@@ -155,6 +157,34 @@ def main() -> None:
         click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _complain_of_usage(exc: click.ClickException, args: Sequence[str]) -> None:
+    moved = _behind_its_command(exc.option_name, args) if isinstance(exc, click.NoSuchOption) else None
+    if isinstance(exc, click.NoSuchOption) and moved:
+        messages.complain(f"nsightlens: {exc.option_name} comes after the command: nsightlens {shlex.join(moved)}")
+    else:
+        exc.show()
+
+
+def _behind_its_command(option: str, args: Sequence[str]) -> list[str] | None:
+    """Return the arguments with what stands before the command at their end; None where the command has no such option."""
+    for names, command, before, behind in _commands(root, args):
+        found = next((known for known in command.params if isinstance(known, click.Option) and option in known.opts), None)
+        if found and before and (found.is_flag or before[-1] != option):
+            return [*names, *behind, *before]
+    return None
+
+
+def _commands(group: click.Group, args: Sequence[str]) -> Iterator[tuple[list[str], click.Command, list[str], list[str]]]:
+    """Yield each command that arguments may mean: its names, itself, and the arguments before and behind it."""
+    for at, name in enumerate(args):
+        command, before, behind = group.get_command(click.Context(group), name), list(args[:at]), list(args[at + 1:])
+        if isinstance(command, click.Group):
+            for names, inner, between, rest in _commands(command, behind):
+                yield [name, *names], inner, before + between, rest
+        elif command:
+            yield [name], command, before, behind
 
 
 def _interrupted(left: str = "") -> NoReturn:

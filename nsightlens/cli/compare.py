@@ -48,7 +48,6 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     nsightlens compare ranks --format json
     """
     import nsightlens as nl
-    from nsightlens.errors import NsightlensError
     from nsightlens.pages import ranks_page
     from nsightlens.pages.asked import Page, Row
     from nsightlens.pages.behind import ask_first, tables_behind
@@ -68,7 +67,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                 ask_first(pages.values(), ranks_page.sections, begin)
         runs = [run for run, page in pages.items() if ranks_page.sections(page)]
         if not runs:
-            raise NsightlensError(ranks_page.NOTHING)
+            raise ranks_page.too_few(overview, asked)
         if form or output:
             emit_page(with_steps("comparing",
                                  lambda begin: tables_behind(opened, runs, asked, ranks_page.sections, begin).tables),

@@ -83,16 +83,22 @@ def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, li
                              subject=column, value=values, view=name)
         asked[f"only_{column}"] = values
     if name in views:
-        for key in asked:
-            _check(name, views, key)
+        for key, value in asked.items():
+            _check(name, views, key, value)
     return asked
 
 
-def _check(name: str, views: Mapping[str, View], key: str) -> None:
+def _check(name: str, views: Mapping[str, View], key: str, value: object) -> None:
     view, column = views[name], key.removeprefix("only_")
     own = {param.name for param in view.params}
-    if column == key or own & {key, f"which_{column}"} or column in dict(view.columns):
+    if key in own or (column != key and (column in dict(view.columns) or f"which_{column}" in own)):
         return
+    selects = f"which_{key}" if f"which_{key}" in own else f"only_{key}" if key in dict(view.columns) else None
+    instead = [f"{selects}={value}"] if selects else []
+    instead += _as_option(key, value) if selects or key not in COLUMNS else []
+    if column == key and instead:
+        raise UsageError(f"{name}: there is no parameter {key}; write {' or '.join(instead)}", subject="parameter", value=key,
+                         choices=[*own, *(f"only_{one}" for one, _ in view.columns)], view=name)
     others = nearest_with(column, name, views)
     if others:
         from nsightlens.views.registry import under_another_name
@@ -102,6 +108,13 @@ def _check(name: str, views: Mapping[str, View], key: str) -> None:
         having = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
         raise UsageError(f"{name} has no column {column}{meant} {having}: nsightlens show {others[0]}", subject="column",
                          value=column, choices=[column for column, _ in view.columns], view=name)
+
+
+def _as_option(key: str, value: object) -> list[str]:
+    """Return the option of the command at work that a parameter seems to mean, as it is written."""
+    context = click.get_current_context(silent=True)
+    options = [one for one in context.command.params if isinstance(one, click.Option)] if context else []
+    return [f"--{key} {value}" for one in options if f"--{key}" in one.opts and not one.is_flag and not one.hidden]
 
 
 def nearest_with(column: str, name: str, views: Mapping[str, View], how_many: int = 2) -> list[str]:

@@ -93,7 +93,8 @@ def emit(
 
 def emit_batches(
     tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False, units: bool = False,
-    first: Sequence[str] = (), sums: Sequence[tuple[str, Sequence[str]]] = (), notes: Callable[[], Sequence[str]] = tuple,
+    first: Sequence[str] = (), sums: Sequence[tuple[str, Sequence[str]]] = (), kernels: Sequence[str] = (),
+    notes: Callable[[], Sequence[str]] = tuple,
 ) -> int:
     """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
 
@@ -108,7 +109,7 @@ def emit_batches(
     else:
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
         colour = form == "table" and output is None and wanted(sys.stdout)
-        style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums)
+        style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels)
         texts = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
         if form == "table" and output is None:
             text = "".join(texts)

@@ -68,6 +68,10 @@ def command(
     with nl.open(store, views=views) as opened:
         if view in TABLES and view not in opened.views:
             raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
+        if view not in opened.views and Path(view).exists():
+            raise UsageError(f"{view} is {'a folder' if Path(view).is_dir() else 'a file'}, not a view: read it with nsightlens "
+                             f"ingest {shlex.quote(view)}, then nsightlens show top_kernels (nsightlens views lists the views)",
+                             subject="view", value=view)
         found, given = registry.named(view, opened.views)
         view = found.name
         known = [name for name, _ in found.columns]
@@ -82,7 +86,7 @@ def command(
         shown = _First(arranged(tables, names, by), limit)
         first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
         sums = () if columns else found.whole_sums
-        rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums,
+        rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
                             notes=lambda: [*filter(None, [shown.said]), *map(hint, found.notes(len(shown.ranks)))])
         if not rows and limit != 0:
             for line in why_empty(opened, found, asked):

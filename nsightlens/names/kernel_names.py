@@ -13,6 +13,9 @@ from nsightlens.names.key import Parsed, parse
 from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import used
 
+_LAUNCHED = "  grid "
+"""What is between a kernel and its launch configuration, where an item of a view is both."""
+
 
 @lru_cache(maxsize=1 << 14)
 def _cached(name: str, repair: bool) -> Parsed:
@@ -65,11 +68,21 @@ def tensor_cores(name: str, family: str) -> bool | None:
     return used(demangle(name), _parsed(name).short, family)
 
 
+def is_launch(text: str) -> bool:
+    """Return whether an item of a view is a kernel with its launch configuration."""
+    return _LAUNCHED in text
+
+
 def labels(names: Iterable[str], longest: int = 60) -> dict[str, str]:
     """Return {name: label}: names as people want them in a narrow column, without parameters and plumbing, no two the same.
 
     Labels have at most `longest` characters. Kernels that would share one have behind it the word in which their kernel_keys
-    differ, else that of their namespaces, else a number.
+    differ, else that of their namespaces, else a number. A launch configuration behind a name ("f  grid 2x1x1 block 64x1x1")
+    counts where labels would be the same without it.
     """
-    parts = {name: _parsed(name) for name in names}
-    return distinct({name: (shorten(part.key), part.key, " ".join(part.dropped), name) for name, part in parts.items()}, longest)
+    forms = {}
+    for name in names:
+        kernel, _, launch = name.partition(_LAUNCHED)
+        part = _parsed(kernel)
+        forms[name] = (shorten(part.key), part.key, " ".join(part.dropped), kernel, launch)
+    return distinct(forms, longest)

@@ -53,7 +53,8 @@ def ranks(store: Store, filters: dict[str, object]) -> Pages:
     there = _runs(store, asked, ranks_page.TOOLS)
     runs = [run for run in there if ranks_page.sections(Page(store, run, asked))]
     if not runs:
-        raise NsightlensError(f'{ranks_page.NOTHING}. Two runs: nl.compare(store, "base", "other")')
+        rows = [row for row in store.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
+        raise NsightlensError(f'{ranks_page.too_few(rows, asked)}. Two runs: nl.compare(store, "base", "other")')
 
     def put(pages: Iterable[Page]) -> None:
         for one in pages:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 
-from nsightlens.names.kernel_names import labels
+from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.asked import Page, Row, Section, best
-from nsightlens.pages.page import NAME, grid, heading, lines, more, page_width, spread, unmatched
+from nsightlens.pages.page import NAME, grid, heading, lines, more, spread, unmatched
 from nsightlens.pages.tables import Column
-from nsightlens.views.figures import counted, duration, number, share, size
+from nsightlens.views.figures import counted, duration, number, share, size, spans
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
 TOOLS = (*TIMELINE, *RECORDS)
-NOTHING = ("no run has a timeline or records of two ranks or more: nsightlens scan RUN_DIR shows the ranks, and ingest "
-           "--rank-pattern reads them from unusual file names")
+_REMEDY = ("nsightlens scan RUN_DIR shows the ranks of a run's files, and nsightlens ingest --rank-pattern reads them from "
+           "unusual file names")
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
@@ -236,16 +237,36 @@ def kernels(page: Page) -> None:
         counts[row["name"]] += row["instances"]
     total = sum(sum(by_rank.values()) for by_rank in sums.values())
     top = sorted(sums, key=lambda name: (-sum(sums[name].values()), name))[:_FEW]
-    names = labels(top, page_width())
     heading("Top kernels over all ranks", tool)
     grid([
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
-        Column("kernel", [names[name] for name in top], 9, text=True, flexible=True, shortest=NAME),
+        Column("kernel", top, 9, text=True, flexible=True, shortest=NAME, kernels=top),
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])
+
+
+def too_few(overview: Iterable[Row], asked: Mapping[str, Collection[object]]) -> NsightlensError:
+    """Return what to say where no run has two of the ranks that are asked for: which ones there are, and how to get more.
+
+    overview: rows of profile_overview by TOOLS. asked: column -> values.
+    """
+    ranks: dict[str, set[str]] = {}
+    for row in overview:
+        if "run" not in asked or row["run"] in asked["run"]:
+            ranks.setdefault(row["run"], set()).update((row["ranks"] or "").split(","))
+    several = False
+    there = []
+    for run, found in ranks.items():
+        known = found - {""}
+        several |= len(known) > 1
+        there.append(f"{run} has rank{'s' * (len(known) > 1)} {spans(known)}" if known else f"no rank of {run} is known")
+    needed = "compare ranks needs at least two ranks of a run" + (f": {'; '.join(there)}" if there else "")
+    if "rank" in asked and several:
+        return UsageError(f"rank {spans(map(str, asked['rank']))}: {needed}", subject="rank", value=list(asked["rank"]))
+    return NsightlensError(f"{needed}. {_REMEDY}")
 
 
 def sections(page: Page) -> tuple[Section, ...]:

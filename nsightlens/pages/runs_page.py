@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from nsightlens.analyses.run_waterfall import called
+from nsightlens.names.kernel_names import is_launch
 from nsightlens.pages.asked import Row
 from nsightlens.pages.page import NAME, bar, grid, heading, lines, paragraphs, put, spare
 from nsightlens.pages.tables import Column
@@ -112,7 +113,8 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
     shown.append(("sum: the step" if stepped else "sum", *totals, 100, 100, first["change_ns"] or 0, ""))
     names, base, other, base_pct, other_pct, by, verdicts = (list(cells) for cells in zip(*shown, strict=True))
     columns = [
-        Column("item", names, 9, text=True, flexible=True, shortest=NAME),
+        Column("item", names, 9, text=True, flexible=True, shortest=NAME,
+               kernels=[name if is_launch(name) else None for name in names]),
         Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
         Column("difference", list(map(signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
@@ -180,7 +182,7 @@ def _changed(rows: list[Row], item_kind: str, of: str) -> None:
     """Print a table of items; of: whose interval is shown."""
     grid([
         Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True,
-               shortest=NAME),
+               shortest=NAME, kernels=[row["item"] if item_kind in ("kernel", "key") else None for row in rows]),
         Column("base", [duration(row["base_ns"]) for row in rows], 6),
         Column("other", [duration(row["other_ns"]) for row in rows], 6),
         Column("difference", [signed(row["difference_ns"]) for row in rows], 8),

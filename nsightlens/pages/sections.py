@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import chain
 
-from nsightlens.names.kernel_names import labels
 from nsightlens.names.process_label import process_label
 from nsightlens.pages import host_sections, page
 from nsightlens.pages.asked import TIMELINE, Page, Row, Section, best
@@ -200,12 +199,12 @@ def kernels(asked: Page) -> None:
         asked.missing.append("kernels")
         return
     top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
-    names = labels({row["name"] for row in top}, page.page_width())
+    names = [row["name"] for row in top]
     impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
     heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
     grid([
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
-        Column("kernel", [names[row["name"]] for row in top], 9, True, True, shortest=34),
+        Column("kernel", names, 9, True, True, shortest=34, kernels=names),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
         Column("launches", [number(row["instances"]) for row in top], 4),
         Column("as recorded" if impossible else "total", [duration(row["total_ns"]) for row in top], 8),

@@ -35,7 +35,7 @@ class Shown:
         sums = view.whole_sums if view else ()
         return as_text(shown, Style(output_width(), units=True, first=view.first if view else (), rows=self.rows,
                                     of=self.table.num_rows, sums=sums, rest=".to_pandas()",
-                                    notes=self._notes())).rstrip("\n")
+                                    kernels=view.kernels if view else (), notes=self._notes())).rstrip("\n")
 
     def _notes(self) -> list[str]:
         """Return what people must know who see the table."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.names.distinct import printable, shortened
-from nsightlens.names.kernel_names import labels
+from nsightlens.names.kernel_names import is_launch, labels
 from nsightlens.pages.colour import painted
 from nsightlens.views.figures import MISSING, counted, duration, rate, size
 
@@ -27,7 +27,10 @@ _NAMED = 12
 _KERNELS = ("name", "kernel")
 """Columns of long names that are asked for: before one is cut below a third of the width, a figure goes."""
 _OF_KERNELS = ("kernel_key", "family")
-"""A table with one of these columns is of kernels, unless it has rows of several kinds."""
+"""A table of no view with one of these columns is of kernels."""
+_KINDS = ("kind", "kernel_type", "category")
+_KERNEL_KINDS = ("kernel", "compute", "communication")
+"""Where a column says of which kind each row is: those of kernels."""
 _PROSE = ("message", "reason", "problem", "advice", "what", "why", "against", "why_not", "more")
 _VERDICTS = {"verdict": 24}
 """Columns that are decisive, and up to which width they are not cut."""
@@ -47,7 +50,7 @@ class Column:
     """One printed column: its header, its cells, and how it may be made narrower.
 
     weight: on a page, the least go first where room is short. text: set to the left. flexible: may be cut, to `shortest`.
-    kernels: where the cells are names of kernels, these in full: names that have to be cut are labels.
+    kernels: for cells that are names of kernels, these in full: a name is shown as a label, at every width; None for other cells.
     """
 
     name: str
@@ -59,7 +62,11 @@ class Column:
     width: int = 0
     shown_as: str = ""
     folded: bool = False
-    kernels: Sequence[str] = ()
+    kernels: Sequence[str | None] = ()
+
+    def __post_init__(self) -> None:
+        """Show names of kernels as labels from the beginning: a column is as wide as they are."""
+        self.label(_NAME_WIDTH)
 
     def heads(self) -> list[str]:
         """Return the lines of its header: one, or, folded, two of about the same length."""
@@ -80,10 +87,15 @@ class Column:
 
     def fit(self) -> None:
         """Shorten the cells to the column's width; cells that differ stay different."""
-        if self.kernels and max(map(len, self.kernels)) > self.width:
-            self.cells = list(map(labels(self.kernels, self.width).__getitem__, self.kernels))
+        self.label(self.width)
         shown = shortened(self.cells, self.width)
         self.cells = [shown[cell] for cell in self.cells]
+
+    def label(self, longest: int) -> None:
+        """Put labels of at most `longest` characters in the place of names of kernels."""
+        if self.kernels:
+            found = labels({name for name in self.kernels if name is not None}, longest)
+            self.cells = [cell if name is None else found[name] for name, cell in zip(self.kernels, self.cells, strict=True)]
 
     def placed(self, text: str) -> str:
         """Return a text at the column's width."""
@@ -97,7 +109,8 @@ class Style:
     units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
     left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
     that ask for attention have one, and nothing else in the table can steer a terminal. sums: columns that are the sum of others.
-    rest: how to see what is left out. notes: lines for below the table.
+    rest: how to see what is left out. kernels: the columns that hold names of kernels, where it is known. notes: lines for below
+    the table.
     """
 
     width: int | None = None
@@ -110,6 +123,7 @@ class Style:
     sums: Sequence[tuple[str, Sequence[str]]] = ()
     rest: str = "--wide, or --format csv"
     notes: Sequence[str] = ()
+    kernels: Sequence[str] = ()
 
 
 def ids_last(names: Sequence[str]) -> list[str]:
@@ -143,11 +157,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         names = [harmless(name) for name in names]
         for name, column in zip(names, columns, strict=True):
             column.name, column.cells = name, [harmless(cell) for cell in column.cells]
-    if "kind" not in names and not set(names).isdisjoint(_OF_KERNELS):
-        for column in columns:
-            if column.name in (*_KERNELS, "kernel_key"):
-                at = names.index(column.name)
-                column.kernels = [MISSING if row[at] is None else str(row[at]) for row in shown]
+    if not style.wide:
+        _label_kernels(names, shown, columns, style)
     if style.units:
         _read_in_units(names, columns)
     every, above = columns, list[Column]()
@@ -172,6 +183,22 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     below = [line for text in (*missing, *(f"({note})" for note in style.notes))
              for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ", break_on_hyphens=False)]
     return "\n".join([*alike, *lines, *below]) + "\n"
+
+
+def _label_kernels(names: Sequence[str], rows: Sequence[Sequence[object]], columns: Sequence[Column], style: Style) -> None:
+    """Let names of kernels be labels: those of columns that hold them, and items that have a launch configuration behind them."""
+    of_kernels = {*_KERNELS, "kernel_key"} if set(names) & {*_OF_KERNELS} else set()
+    kind = next((names.index(name) for name in _KINDS if name in names), None)
+    here = [kind is None or row[kind] in _KERNEL_KINDS for row in rows]
+    for at, column in enumerate(columns):
+        if not column.text:
+            continue
+        known = names[at] in (style.kernels or of_kernels)
+        values = [row[at] for row in rows]
+        column.kernels = [value if isinstance(value, str) and ((known and is_kernel) or is_launch(value)) else None
+                          for value, is_kernel in zip(values, here, strict=True)]
+        if any(column.kernels):
+            column.label(_NAME_WIDTH)
 
 
 def _with_rest(columns: list[Column], values: Mapping[str, Sequence[Any]], width: int, style: Style) -> list[Column]:

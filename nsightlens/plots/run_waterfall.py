@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.names.distinct import shortened
+from nsightlens.names.kernel_names import is_launch, labels
 from nsightlens.plots import frame
 from nsightlens.plots.frame import Gpus, Picture, Row
 from nsightlens.views import palette
@@ -86,8 +87,9 @@ def _draw(axes: Axes, bars: list[Bar], unit: str, start: float) -> None:
                       ha="right" if left else "left", va="center", fontsize=7.5, color="0.25")
         if bars[0][3] == TOTAL and place + 1 < len(bars):
             axes.plot([end, end], [place + 0.35, place + 0.65], color="0.5", linewidth=0.6)
-    shown = shortened((text for text, *_ in bars), frame.NAME_LENGTH)
-    axes.set_yticks(range(len(bars)), [frame.clean(shown[text]) for text, *_ in bars], fontsize=8)
+    texts = [text for text, *_ in bars]
+    shown = shortened(texts, frame.NAME_LENGTH) | labels(filter(is_launch, texts), frame.NAME_LENGTH)
+    axes.set_yticks(range(len(bars)), [frame.clean(shown[text]) for text in texts], fontsize=8)
     axes.set_ylim(len(bars) - 0.4, -0.6)
     ends = [start, *(end for _, _, end, *_ in bars)]
     room = 0.12 * ((max(ends) - min(ends)) or 1)

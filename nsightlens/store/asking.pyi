@@ -763,7 +763,7 @@ class Asking:
             max_ns: Longest duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single one.
             category: call, kernel or memory: nsys's CUDA_API, CUDA_KERNEL and MEMORY_OPER.
-            name: Function, kernel, or label of the memory operation, as the tool prints it.
+            name: Kernel name, label of the memory operation, or function, as the tool prints it.
         """
 
     @overload

@@ -141,7 +141,7 @@ def _not_there(view: View, column: str, value: object, there: _There) -> UsageEr
     pattern = f"*{value}*"
     hint = f"; * stands for any text: 'only_{column}={pattern}'" if _matching(pattern, list(map(str, choices))) else ""
     where = view.name + (f" with {there.said}" if there.said else "")
-    shown = labels(choices, _LONGEST) if dict(view.columns)[column].startswith("Kernel name") else {}
+    shown = labels(choices, _LONGEST) if column in view.kernels else {}
     return UsageError(f"only_{column} {value}: {where} has {listed(choices, value, shown)}{hint}", subject=column, value=value,
                       choices=choices, view=view.name)
 

@@ -49,6 +49,7 @@ Literal = int | float | str | bool | None
 Scope = OneOf["profile", "run", "rows"]
 PACKAGE = Path(__file__).resolve().parents[1]
 NO_FILE = Path("view")
+_KERNEL_NAME = ("Kernel name", "Canonical name")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
@@ -131,6 +132,11 @@ class View:
         """Return the columns that are the sum of others in each row, with these."""
         return [(book.total, [part for _, part in book.parts]) for book in self.balances
                 if not book.per and all(sign > 0 for sign, _ in book.parts)]
+
+    @property
+    def kernels(self) -> list[str]:
+        """Return the columns that hold names of kernels, as their documentation says."""
+        return [name for name, doc in self.columns if doc.startswith(_KERNEL_NAME)]
 
     @property
     def is_shipped(self) -> bool:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 import nsightlens as nl
 from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
-from nsightlens.errors import NsightlensError
+from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages import page, runs_page
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
@@ -58,7 +58,14 @@ def test_one_rank_cannot_be_compared(tmp_path: Path) -> None:
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 80)
     assert isinstance(done.exception, NsightlensError)
-    assert "two ranks" in str(done.exception)
+    assert "needs at least two ranks of a run: run has rank 0. nsightlens scan" in str(done.exception)
+
+
+def test_one_rank_of_several_cannot_be_compared(store: Path) -> None:
+    done = compared(store, 80, "--rank", "0")
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("rank 0: compare ranks needs at least two ranks of a run: ")
+    assert re.search(r" has ranks 0-\d+$", str(done.exception))
 
 
 @pytest.mark.captures

@@ -126,3 +126,22 @@ def test_topics_fit_the_width(monkeypatch: pytest.MonkeyPatch, topic: str, width
     assert text.split() == run("help", topic).stdout.split()
     if topic == "filters":
         assert max(map(len, others)) > width - 16 and "nsightlens show kernel_by_rank --rank 0-1 --tool nsys" in examples
+
+
+@pytest.mark.parametrize(("given", "meant"), [
+    (("--store", "my store", "show", "top_kernels", "how_many=3"), "show top_kernels how_many=3 --store 'my store'"),
+    (("--store", "show", "show", "top_kernels"), "show top_kernels --store show"),
+    (("--store=x", "compare", "ranks"), "compare ranks --store=x"),
+    (("compare", "--rank", "0,1", "ranks"), "compare ranks --rank 0,1"),
+    (("--wide", "show", "top_kernels"), "show top_kernels --wide"),
+])
+def test_an_option_before_its_command_is_answered_with_the_line_that_works(given: tuple[str, ...], meant: str) -> None:
+    done = run(*given)
+    option = given[given[0] == "compare"].partition("=")[0]
+    assert (done.returncode, done.stderr) == (2, f"nsightlens: {option} comes after the command: nsightlens {meant}\n")
+
+
+@pytest.mark.parametrize("given", [("--nosuch", "show", "top_kernels"), ("--store", "show")])
+def test_an_option_that_the_command_lacks_or_without_a_command_is_no_such_option(given: tuple[str, ...]) -> None:
+    done = run(*given)
+    assert done.returncode == 2 and f"No such option '{given[0]}'" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from nsightlens.cli.show import command
 from nsightlens.errors import UsageError
+from nsightlens.names.kernel_names import labels
 
 
 def show(store: Path, *arguments: str, columns: int = 120) -> Result:
@@ -110,3 +112,33 @@ def test_a_column_that_is_not_there(bundled_store: Path, option: str) -> None:
 def test_kernel_is_no_option_and_the_error_says_what_to_ask(bundled_store: Path, view: str, instead: str) -> None:
     with pytest.raises(UsageError, match=instead):
         show(bundled_store, view, "--kernel", "gemm")
+
+
+@pytest.mark.parametrize(("view", "pair", "said"), [
+    ("step_breakdown", "step=5", "there is no parameter step; write only_step=5 or --step 5"),
+    ("step_timeline", "step=5", "there is no parameter step; write which_step=5 or --step 5"),
+    ("kernel_summary", "name=gemm", "there is no parameter name; write only_name=gemm"),
+    ("top_kernels", "limit=3", "there is no parameter limit; write --limit 3"),
+    ("busy_time", "step=3", "busy_time has no column step; "),
+])
+def test_a_parameter_that_a_view_lacks_is_answered_with_what_works(bundled_store: Path, view: str, pair: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        show(bundled_store, view, pair)
+
+
+def test_a_file_in_the_place_of_a_view_is_read_first(bundled_store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my run.sqlite"
+    file.touch()
+    with pytest.raises(UsageError, match=re.escape(f"is a file, not a view: read it with nsightlens ingest '{file}'")):
+        show(bundled_store, str(file))
+    with pytest.raises(UsageError, match="is a folder, not a view"):
+        show(bundled_store, str(tmp_path))
+
+
+def test_a_kernel_has_one_name_in_every_view(bundled_store: Path) -> None:
+    views = ("kernel_summary", "operator_kernels", "kernel_launch_summary", "kernel_breakdown", "headroom")
+    names = [labels([row["name"]])[row["name"]] for row in
+             json.loads(show(bundled_store, "operator_kernels", "-f", "json").stdout)["rows"] if "<" in row["name"]]
+    shown = {view: show(bundled_store, view, columns=250).stdout for view in views}
+    assert names and [view for view, text in shown.items() if not any(name in text for name in names)] == []
+    assert not any("void " in text for text in shown.values())

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from nsightlens.names.kernel_names import kernel_key
 from nsightlens.pages.tables import Style, ids_last, render
 from nsightlens.views.figures import rate
 
@@ -226,6 +227,10 @@ def test_runs_that_tell_rows_apart_stay_and_figures_that_are_the_same_go() -> No
     assert header(text) == ["run", "step", "step time", "kernel"] and "memcpy" not in "".join(text.splitlines()[:2])
 
 
+PARALLEL = ("void clover::par_ranged2d_kernel<{}(bool, int, clover::Buffer2D<double> &)::[lambda(int, int) (instance 1)]>"
+            "(clover::Range2d, T1)")
+
+
 def test_names_of_kernels_that_have_to_be_cut_are_labels() -> None:
     name = ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
             "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)")
@@ -233,3 +238,26 @@ def test_names_of_kernels_that_have_to_be_cut_are_labels() -> None:
     shown = render(names, [(name, "elementwise", 5), ("gemm", "gemm", 6)], text, Style(80))
     assert "vectorized_elementwise_kernel<CUDAFunctor_add" in shown and "void at::" not in shown
     assert name in render(names, [(name, "elementwise", 5)], text, Style(wide=True))
+
+
+@pytest.mark.parametrize("width", [60, 100, 250])
+def test_a_kernel_has_one_name_in_every_table(width: int) -> None:
+    """Of a view whose documentation says so, of a query with families, and of items with a launch configuration."""
+    name = PARALLEL.format("PdV_kernel")
+    item = f"{kernel_key(name)}  grid 115200x1x1 block 256x1x1"
+    tables = [render(("name", "total_ns"), [(name, 5)], (True, False), Style(width, kernels=("name",))),
+              render(("name", "family"), [(name, "other")], (True, True), Style(width)),
+              render(("item", "total_ns"), [(item, 5)], (True, False), Style(width))]
+    assert ["par_ranged2d_kernel<PdV_kernel>" in text for text in tables] == [True] * 3
+
+
+def test_launches_of_one_kernel_are_told_apart_by_their_configuration() -> None:
+    items = [f"{kernel_key(PARALLEL.format('PdV_kernel'))}  grid {grid}x1x1 block 256x1x1" for grid in (8, 16)]
+    text = render(("item", "total_ns"), [(item, 5) for item in items], (True, False), Style(60))
+    assert "par_ranged2d_kernel<PdV_kernel>: 8x1x1" in text and "par_ranged2d_kernel<PdV_kernel>: 16x1x1" in text
+
+
+def test_only_the_kernels_of_a_table_of_several_kinds_are_labels() -> None:
+    rows = [("kernel", "void f<int>(int)"), ("memcpy", "Memcpy HtoD (Pageable -> Device)")]
+    text = render(("kind", "name"), rows, (True, True), Style(80, kernels=("name",)))
+    assert "f<int>" in text and "void" not in text and "Memcpy HtoD (Pageable -> Device)" in text

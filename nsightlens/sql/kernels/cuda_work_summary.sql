@@ -19,7 +19,7 @@
 -- @column max_ns     Longest duration.
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
 -- @column category   call, kernel or memory: nsys's CUDA_API, CUDA_KERNEL and MEMORY_OPER.
--- @column name       Function, kernel, or label of the memory operation, as the tool prints it.
+-- @column name       Kernel name, label of the memory operation, or function, as the tool prints it.
 CREATE MACRO cuda_work_summary(with_calls := true) AS TABLE
 WITH work AS (
     SELECT run, tool, 'kernel' AS category, name, duration_ns FROM kernels WHERE tool <> 'ncu'
