@@ -98,6 +98,17 @@ FROM memory_ops
 WHERE tool <> 'ncu' AND kind <> 'memset' AND duration_ns > 0 AND profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
 """
 _CALLS = "SELECT * FROM _idle_by_call WHERE profile_id IN (SELECT unnest(?)) ORDER BY idle_ns DESC, name"
+_BEFORE = """
+WITH began AS (
+    SELECT profile_id, process_id, window_index, min(start_ns) AS first_ns FROM _gpu_work
+    WHERE profile_id IN (SELECT unnest(?)) GROUP BY ALL
+)
+SELECT b.profile_id, b.process_id, b.window_index, a.name,
+    TRY_CAST(sum(least(a.start_ns + a.duration_ns, b.first_ns) - a.start_ns) AS BIGINT) AS before_ns
+FROM began AS b JOIN api_calls AS a ON a.profile_id = b.profile_id AND a.process_id IS NOT DISTINCT FROM b.process_id
+    AND a.window_index IS NOT DISTINCT FROM b.window_index AND a.start_ns < b.first_ns
+GROUP BY ALL ORDER BY ALL
+"""
 _LAUNCHES = """
 SELECT profile_id, process_id, window_index, sum(kernels)::BIGINT AS kernels, sum(total_ns)::BIGINT AS total_ns FROM _kernel_time
 WHERE profile_id IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL
@@ -236,7 +247,8 @@ def _communication(
         calls_only = process.row["tool"] == "nsys" and process.key not in with_kernels
         for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
-            yield found | ({"more": "nsightlens show idle_by_range"} if calls_only else {})
+            more = "idle_by_range" if calls_only else "distributed_overview" if waits["stragglers"] else ""
+            yield found | ({"more": f"nsightlens show {more}"} if more else {})
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
@@ -272,6 +284,7 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
     for row in ask(_CALLS, profiles).to_pylist() if calling else ():
         calls[key(row)].append(row)
     waited = {(key(row), row["name"]): row["kinds"] for row in (ask(_WAITED, profiles).to_pylist() if calling else ())}
+    before = {(key(row), row["name"]): row["before_ns"] for row in (ask(_BEFORE, profiles).to_pylist() if calling else ())}
     launches = _launches(ask, [p for p in processes if exceeds(p, "host", p.waits_for_host)])
     tiny = _kernel_rules.tiny(ask, [p for p in few if exceeds(p, "tiny_kernels", p.waits_for_host)])
     for process in processes:
@@ -283,7 +296,8 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
             is_tiny = "LaunchKernel" in row["name"] and idle <= between  # the time until the next launch holds that of its call
             if not is_tiny and exceeds(process, "api_call", idle):
                 named += idle
-                yield from _call(process, row, idle, waited.get((process.key, row["name"]), ""))
+                at = process.key, row["name"]
+                yield from _call(process, row, idle, waited.get(at, ""), min(before.get(at) or 0, idle))
         rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
                 "code outside API calls and operators": process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
@@ -308,11 +322,13 @@ def _operators(process: Process) -> str:
     return f"nsightlens show critical_path{of_rank} --sort=-duration_ns"
 
 
-def _call(process: Process, row: Row, idle: int, kinds: str) -> Iterator[Row]:
-    """Yield that the GPU idles during the calls of one function. kinds: what the host waits for in them, where known."""
+def _call(process: Process, row: Row, idle: int, kinds: str, before: int) -> Iterator[Row]:
+    """Yield that the GPU idles during the calls of one function. kinds: what the host waits for in them, where known. before:
+    the part of the idle time that lies before the first work on the GPU; ns."""
     counted = f"{row['calls']:,} calls, the longest" if row["calls"] > 1 else "one call of"
     awaited = f", where the host waits for {_WAITED_FOR[kinds]}" if kinds in _WAITED_FOR else ""
-    what = f"the GPU idles during {row['name']} ({counted} {span(row['longest_ns'])}){awaited}"
+    first = f"; {span(before)} before the first work on the GPU" if 2 * before > idle else ""
+    what = f"the GPU idles during {row['name']} ({counted} {span(row['longest_ns'])}{first}){awaited}"
     for found in fired(process, "api_call", what, idle):
         told = of_call(row["name"])
         yield found | told | {"against": against(process, "api_call", told["against"])}

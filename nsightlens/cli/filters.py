@@ -72,18 +72,12 @@ def _numbers(column: str, text: str) -> list[int]:
 
 def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, list[object]],
                   pairs: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Return the parameters for view `name`: KEY=VALUE arguments, and filters as only_<column> or which_<column>.
+    """Return the parameters for view `name`: KEY=VALUE arguments, and filters as only_<column>.
 
     Raises UsageError for a column that the view lacks, naming a view that has it, and for a column that is filtered twice.
     """
     asked: dict[str, object] = dict(pairs or {})
-    own = {param.name for param in views[name].params} if name in views else set()
     for column, values in filters.items():
-        if f"which_{column}" in own:
-            if len(values) > 1 or f"which_{column}" in asked:
-                raise UsageError(f"{name} takes a single {column}", subject=column, value=values, view=name)
-            asked[f"which_{column}"] = values[0]
-            continue
         if f"only_{column}" in asked:
             raise UsageError(f"only_{column} and --{column} are the same filter; give one of them",
                              subject=column, value=values, view=name)
@@ -97,7 +91,7 @@ def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, li
 def _check(name: str, views: Mapping[str, View], key: str, value: object) -> None:
     view, column = views[name], key.removeprefix("only_")
     own = {param.name for param in view.params}
-    if key in own or (column != key and column in dict(view.columns)):
+    if key in own or (column != key and (column in dict(view.columns) or f"which_{column}" in own)):
         return
     selects = f"which_{key}" if f"which_{key}" in own else f"only_{key}" if key in dict(view.columns) else None
     instead = [f"{selects}={value}"] if selects else []

@@ -94,10 +94,12 @@ def emit(
 def emit_batches(
     tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False, units: bool = False,
     first: Sequence[str] = (), sums: Sequence[tuple[str, Sequence[str]]] = (), kernels: Sequence[str] = (),
+    notes: Callable[[], Sequence[str]] = tuple,
 ) -> int:
     """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
 
-    CSV, JSON and Parquet are written as the tables come; a table for people needs them all.
+    CSV, JSON and Parquet are written as the tables come; a table for people needs them all, and has notes below it, which are
+    asked for when all tables have come.
     """
     form = form or format_of(output)
     began = next(tables)  # what is wrong with the question shows here, before a file is touched
@@ -108,7 +110,7 @@ def emit_batches(
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
         colour = form == "table" and output is None and wanted(sys.stdout)
         style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels)
-        texts = {"table": _text(counted, style), "csv": _csv(counted), "json": _json(counted)}[form]
+        texts = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
         if form == "table" and output is None:
             text = "".join(texts)
             print_paged(text if colour or not sys.stdout.isatty() else harmless(text))
@@ -130,12 +132,12 @@ class _Counted:
             yield table
 
 
-def _text(tables: _Counted, style: Style) -> Iterator[str]:
+def _text(tables: _Counted, style: Style, notes: Callable[[], Sequence[str]]) -> Iterator[str]:
     """Yield the text of all rows, or, of more than are shown, of the first."""
     import pyarrow as pa
 
     shown = [table for table in tables if style.wide or style.width is None or tables.rows - table.num_rows < style.rows]
-    yield as_text(pa.concat_tables(shown), replace(style, of=tables.rows))
+    yield as_text(pa.concat_tables(shown), replace(style, of=tables.rows, notes=notes()))
 
 
 def emit_page(

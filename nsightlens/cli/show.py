@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 from nsightlens.pages.tables import ids_last
+from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,11 +83,12 @@ def command(
         names, by = named(columns, known, view), order(sort, known, view)
         if not names and (form or format_of(output)) == "table":
             names = ids_last(known)
-        shown = _limited(arranged(tables, names, by), limit)
+        shown = _First(arranged(tables, names, by), limit)
         first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
         sums = () if columns else found.whole_sums
-        if not emit_batches(shown, form, output, wide=wide, units=not exact, first=first, sums=sums,
-                            kernels=found.kernels) and limit != 0:
+        rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
+                            notes=lambda: [*filter(None, [shown.said]), *map(hint, found.notes(len(shown.ranks)))])
+        if not rows and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))
 
@@ -99,10 +101,38 @@ def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError
                                                 f", and {view} no column with names of kernels"))
 
 
-def _limited(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:
-    """Yield the first `most` rows, and read no further; None: all."""
-    for number, table in enumerate(tables):
-        if most is not None and most <= 0 and number:
-            return
-        yield table if most is None else table.slice(0, most)
-        most = most if most is None else max(most - table.num_rows, 0)
+class _First:
+    """The first rows of tables, and what people must know of them.
+
+    most: how many rows, None: all. said: what is left out. ranks: those of the rows, and of the next ones.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table], most: int | None) -> None:
+        self._tables, self._most = tables, most
+        self.said = ""
+        self.ranks = set[int | None]()
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Yield the first rows, and read no further than the table that follows the last of them."""
+        left = self._most
+        for number, table in enumerate(self._tables):
+            shown = table if left is None else table.slice(0, left)
+            alone = self.ranks | _ranks(shown)
+            self.ranks |= _ranks(table)
+            if shown.num_rows < table.num_rows and not self.said:
+                self.said = self._left_out(alone)
+            if number and left == 0:
+                return
+            yield shown
+            left = None if left is None else left - shown.num_rows
+
+    def _left_out(self, ranks: set[int | None]) -> str:
+        """Return that rows are left out, and whose, where all rows that are shown are of one rank and the next are not."""
+        rank, *others = ranks or [None]
+        alone = "" if others or not self.ranks > ranks else f", all of rank {rank}: the next are of other ranks"
+        return f"the first {counted(self._most, 'row')}{alone}" if self._most else ""
+
+
+def _ranks(table: pa.Table) -> set[int | None]:
+    """Return the ranks in a table; none where it has no such column."""
+    return set(table["rank"].unique().to_pylist()) if "rank" in table.column_names else set()

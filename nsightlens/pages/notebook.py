@@ -13,6 +13,6 @@ def show_tables(shell: Any) -> None:
 
 
 def _as_html(table: Any) -> str:
-    from nsightlens.views.html_table import html_table
+    from nsightlens.pages.shown import Shown
 
-    return html_table(table)
+    return Shown(table)._repr_html_()

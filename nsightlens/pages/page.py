@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ _NARROWEST, _WIDEST = 40, 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _BINS = 16
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|[KMGT]i?B(?:/s)?|[GT]FLOP/s)(?!\w))")
 _KEPT: ContextVar[list[str] | None] = ContextVar("kept", default=None)
 
 
@@ -70,8 +72,8 @@ def some(values: Iterable[str | None], most: int = 2) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the text in lines, not broken at hyphens: a path in a command can be copied."""
-    return textwrap.wrap(text, width, break_on_hyphens=False)
+    """Return the text in lines, not broken at hyphens, as a path in a command can be copied, nor behind a figure."""
+    return [line.replace("\0", " ") for line in textwrap.wrap(_UNIT.sub("\0", text), width, break_on_hyphens=False)]
 
 
 def unmatched(kernels: int, part_ns: int, total_ns: int) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from nsightlens.pages.arrow import as_text
 from nsightlens.pages.tables import Style, ids_last, output_width
 from nsightlens.views.header import View
-from nsightlens.views.html_table import html_table, in_python
+from nsightlens.views.html_table import escaped, html_table, in_python
 from nsightlens.views.registry import known
 
 
@@ -26,7 +26,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """Return the table as notebooks show it."""
-        return html_table(self.table, self.rows)
+        return html_table(self.table, self.rows) + "".join(f"<p>{escaped(note)}</p>" for note in self._notes())
 
     def __repr__(self) -> str:
         """Return the table as `nsightlens show` prints it: as many columns as the terminal (COLUMNS, else 120) has room for."""
@@ -35,7 +35,13 @@ class Shown:
         sums = view.whole_sums if view else ()
         return as_text(shown, Style(output_width(), units=True, first=view.first if view else (), rows=self.rows,
                                     of=self.table.num_rows, sums=sums, rest=".to_pandas()",
-                                    kernels=view.kernels if view else ())).rstrip("\n")
+                                    kernels=view.kernels if view else (), notes=self._notes())).rstrip("\n")
+
+    def _notes(self) -> list[str]:
+        """Return what people must know who see the table."""
+        view = _view_of(self.table)
+        ranks = set(self.table["rank"].unique().to_pylist()) if "rank" in self.table.column_names else set()
+        return view.notes(len(ranks - {None})) if view else []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.table, name)

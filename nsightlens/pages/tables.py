@@ -109,7 +109,8 @@ class Style:
     units: times and sizes have the unit that people read them in, and columns of times no suffix. first: the columns that are
     left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
     that ask for attention have one, and nothing else in the table can steer a terminal. sums: columns that are the sum of others.
-    rest: how to see what is left out. kernels: the columns that hold names of kernels, where it is known.
+    rest: how to see what is left out. kernels: the columns that hold names of kernels, where it is known. notes: lines for below
+    the table.
     """
 
     width: int | None = None
@@ -121,6 +122,7 @@ class Style:
     colour: bool = False
     sums: Sequence[tuple[str, Sequence[str]]] = ()
     rest: str = "--wide, or --format csv"
+    notes: Sequence[str] = ()
     kernels: Sequence[str] = ()
 
 
@@ -177,7 +179,10 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     if not rows:
         lines.append("(no rows)")
     alike = _alike(above, width or WIDTH)
-    return "\n".join([*alike, *lines, *_missing(left_out, max(len(rows), style.of) - len(shown), width, style.rest)]) + "\n"
+    missing = _missing(left_out, max(len(rows), style.of) - len(shown), style.rest)
+    below = [line for text in (*missing, *(f"({note})" for note in style.notes))
+             for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ", break_on_hyphens=False)]
+    return "\n".join([*alike, *lines, *below]) + "\n"
 
 
 def _label_kernels(names: Sequence[str], rows: Sequence[Sequence[object]], columns: Sequence[Column], style: Style) -> None:
@@ -367,15 +372,14 @@ def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
     return lines
 
 
-def _missing(columns: Sequence[Column], rows: int, width: int | None, rest: str) -> list[str]:
+def _missing(columns: Sequence[Column], rows: int, rest: str) -> list[str]:
     """Return what is not shown, by name, and how to see it; columns without a value in any row, as there is nothing to see."""
     empty = [column.name for column in columns if _has_no_value(column)]
     cut = [column.name for column in columns if column.name not in empty]
     parts = [f"{counted(len(cut), 'column')} ({_some(cut)})"] if cut else []
     parts += [counted(rows, "row")] if rows > 0 else []
     said = [f"({' and '.join(parts)} more: {rest})"] if parts else []
-    said += [f"(without a value: {_some(empty)})"] if empty else []
-    return [line for text in said for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ")]
+    return said + ([f"(without a value: {_some(empty)})"] if empty else [])
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2790,35 +2790,38 @@ class Asking:
         name: Literal["operator_summary", "operator_view"],
         *,
         by_shapes: bool = ...,
+        per: str = ...,
         only_run: _Names | None = ...,
         only_rank: _Numbers | None = ...,
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """The Operator View of the TensorBoard plugin, per process: calls, time on the GPU and on the host, and tensor
-        cores, by operator; with by_shapes by operator and input shapes. Total includes the operators inside an
-        operator; self excludes them. GPU time is a sum of durations of kernels and memory operations (concurrent ones
-        count separately); host self time also excludes CUDA or HIP API calls. If an operator calls itself, its total
-        counts the inner call twice. Left out, as in the plugin: DataParallel.forward,
-        DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if no GPU work of the
-        process has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
-        (attention, scaled products) include it, an operator inside it is eligible, or it used them.
+        """The Operator View of the TensorBoard plugin, per process, or per run over all ranks: calls, time on the GPU
+        and on the host, and tensor cores, by operator; with by_shapes by operator and input shapes. Total includes
+        the operators inside an operator; self excludes them. GPU time is a sum of durations of kernels and memory
+        operations (concurrent ones count separately); host self time also excludes CUDA or HIP API calls. If an
+        operator calls itself, its total counts the inner call twice. Left out, as in the plugin:
+        DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if
+        no GPU work of the process has a known operator. An operator is eligible for tensor cores if the plugin's list
+        or newer operators (attention, scaled products) include it, an operator inside it is eligible, or it used
+        them.
 
         Parameters:
             by_shapes: Group by input shapes too.
+            per: 'process', one rank after the other, or 'run': summed over all processes that a tool recorded.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: nsys or kineto. Never add them up: they saw the same work.
-            rank: Rank of the process; NULL where unknown.
-            profile_id: Profile; key of `profiles`.
-            process_id: OS process.
+            rank: Rank of the process; NULL where unknown, and per run.
+            profile_id: Profile; key of `profiles`; NULL per run.
+            process_id: OS process; NULL per run.
             name: Operator.
             shapes: Input shapes as the tool prints them; NULL without by_shapes.
             calls: Calls.
-            device_self_ns: GPU time launched by the operator itself.
-            device_self_pct: Share of the device_self_ns of all operators of the process, to two decimals; NULL where
-                that is 0.
+            device_self_ns: GPU time launched by the operator itself; per run, NULL where it is unknown of a process.
+            device_self_pct: Share of the device_self_ns of all operators of the process (or run), to two decimals;
+                NULL where that is 0.
             device_total_ns: GPU time launched by it and the operators inside it.
             host_self_ns: Host time of its own.
             host_total_ns: Sum of the calls' durations.

@@ -121,14 +121,22 @@ def _who(rows: list[Row]) -> str:
     return f"{len(processes)} processes" if len(processes) > 1 else ""
 
 
+def _range(rows: list[Row], column: str) -> str:
+    """Return a time of the rows: the least and the most where they differ."""
+    least, most = (duration(of(row[column] for row in rows)) for of in (min, max))
+    if least == most:
+        return most
+    same_unit = least.split()[-1] == most.split()[-1]
+    return f"{least.split()[0] if same_unit else least} to {most}"
+
+
 def _figures(rows: list[Row]) -> list[str]:
     """Return how long, as what share, and the limit of the rule."""
     first, shares = rows[0], sorted({row["share_pct"] for row in rows if row["share_pct"] is not None})
     found = []
     if first["total_ns"] is not None:
         whole = " of all ranks" if first["rule"] in _OF_ALL or first["who"] == "all ranks" else ""
-        most = "at most " if len(shares) > 1 else ""
-        found.append(f"{most}{duration(first['total_ns'])} of {duration(first['of_ns'])}{whole}")
+        found.append(f"{_range(rows, 'total_ns')} of {_range(rows, 'of_ns')}{whole}{' each' * (len(rows) > 1)}")
     if shares:
         found.append(" to ".join(f"{pct:.1f}" for pct in dict.fromkeys((shares[0], shares[-1]))) + " %")
     if first["limit_pct"]:

@@ -15,6 +15,8 @@ Each .sql file holds one statement under a header of comments:
     -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
     -- @alias   a_name how_many=5   (the same, with a parameter, or a filter: only_domain=NCCL)
     -- @assumes A sentence that must be true for the answer to be; one line each, at least one in a public view.
+    -- @note    Which rows or times it leaves out, and which view has them: a line below its table.
+    -- @note_across  The same, where there are several ranks.
     -- @balance span_ns = busy_ns + idle_ns   (books that every answer must keep; nsightlens/views/balance.py)
     CREATE VIEW name AS ...          or: CREATE MACRO name(how_many := 20) AS TABLE ...
 
@@ -51,7 +53,8 @@ _KERNEL_NAME = ("Kernel name", "Canonical name")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "topic", "needs", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes")
+_TAGS = ("scope", "topic", "needs", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes",
+         "note", "note_across")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 _FACE = re.compile(r"^def analyse\(.*?\)(?: -> [^:\n]+)?:", re.MULTILINE | re.DOTALL)
@@ -90,6 +93,7 @@ class View:
     optional: the analyses that it asks where they are there: features that may be taken out.
     first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
     topic: the question that it is listed under (a name of TOPICS, or the user's folder).
+    note, note_across: what people must know who see the table alone, and what more if it is of several ranks.
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
     """
 
@@ -111,11 +115,17 @@ class View:
     optional: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     topic: str = ""
+    note: str = ""
+    note_across: str = ""
 
     @property
     def summary(self) -> str:
         """Return the first sentence of the documentation."""
         return self.doc.partition(". ")[0].rstrip(".") + "."
+
+    def notes(self, ranks: int) -> list[str]:
+        """Return the lines for below a table. ranks: of how many it is."""
+        return [note for note in (self.note, self.note_across if ranks > 1 else "") if note]
 
     @property
     def whole_sums(self) -> list[tuple[str, list[str]]]:
@@ -228,7 +238,7 @@ class _Header:
             aliases=tuple(self._alias(*tag, {*(param.name for param in params), *(f"only_{name}" for name, _ in columns)})
                           for tag in self._tags["alias"]),
             first=self._first({name for name, _ in columns}), needs=self._needs(),
-            topic=self._topic(),
+            topic=self._topic(), **{tag: " ".join(text for _, text in self._tags[tag]) for tag in ("note", "note_across")},
         )
 
     def _topic(self) -> str:
@@ -314,6 +324,8 @@ class _Header:
 def section(view: View) -> list[str]:
     """Return the documentation of a view as lines of Markdown."""
     lines = [f"## {view.name}", "", view.doc, "", f"Scope: {view.scope}.", ""]
+    if notes := view.notes(ranks=2):
+        lines += [f"Note: {' '.join(notes)}", ""]
     if view.aliases:
         lines += [f"Also called: {', '.join(f'`{alias}`' for alias in view.aliases)}.", ""]
     if view.needs:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
-from nsightlens.views.header import PACKAGE, Literal, View, parse, parse_analysis, section, shown
+from nsightlens.views.header import PACKAGE, Literal, Param, View, parse, parse_analysis, section, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -155,10 +155,12 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
             converted = _converted(name, value, own[name].type)
             if converted != own[name].default:  # as a constant of the view, DuckDB sees it before it plans
                 arguments[name] = converted
-        elif name.startswith(_FILTER) and column in columns:
+        elif name.startswith(_FILTER) and (column in columns or f"which_{column}" in own):
             many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
             wanted = [_converted(name, one, _column_type(column)) for one in many]
-            if wanted != [None]:
+            if one := own.get(f"which_{column}"):
+                arguments |= _single(view, one, wanted, parameters)
+            if wanted != [None] and column in columns:
                 selected[column] = wanted
         else:
             choices = [*own, *(_FILTER + column for column in columns)]
@@ -167,6 +169,14 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
                                  subject="parameter", value=name, choices=sorted(choices), view=view.name)
             raise unknown("parameter", name, choices, view=view.name)
     return arguments, selected
+
+
+def _single(view: View, param: Param, wanted: list[object], parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameter which_step of a view that shows one step, from a filter on steps. Raises UsageError for several."""
+    column = param.name.removeprefix("which_")
+    if len(wanted) > 1 or parameters.get(param.name) not in (None, *wanted):
+        raise UsageError(f"{view.name} takes a single {column}", subject=column, value=wanted, view=view.name)
+    return {param.name: wanted[0]} if wanted != [None] else {}
 
 
 def under_another_name(view: View, column: str) -> str | None:

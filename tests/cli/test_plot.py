@@ -67,7 +67,7 @@ def test_without_a_name_the_plots_are_listed(store: Path) -> None:
     (["step_breakdown", "-o", "x.bmp"], UsageError, ".png, .svg or .pdf"),
     (["top_kernels", "--rank", "1", "-o", "x.png"], UsageError, "top_kernels has no column rank; kernel_"),
     (["memory_curve", "-o", "x.png"], NsightlensError, "profile_memory=True"),
-    (["step_timeline", "--step", "1,2", "-o", "x.png"], UsageError, "takes a single step"),
+    (["step_timeline", "--step", "1,2", "-o", "x.png"], UsageError, "--step 1: the store has none"),
     (["step_timeline", "--step", "77", "-o", "x.png"], UsageError, "--step 77: the store has none"),
 ])
 def test_what_cannot_be_drawn_says_why(store: Path, arguments: list[str], error: type[Exception], message: str) -> None:

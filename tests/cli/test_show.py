@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,39 @@ def test_columns_order_and_limit(bundled_store: Path) -> None:
     longest = sorted((row["total_ns"] for row in every), reverse=True)[:3]
     assert [list(row) for row in rows] == [["name", "total_ns"]] * 3 and [int(row["total_ns"]) for row in rows] == longest
     table = show(bundled_store, *asked).stdout.splitlines()
-    assert table[0].split() == ["name", "total"] and len(table) == 5
+    assert table[0].split() == ["name", "total"] and table[5:] == ["(the first 3 rows)"]
+
+
+def test_whose_rows_a_limit_leaves_is_said(bundled_store: Path) -> None:
+    """Ranks follow one another in operator_summary."""
+    asked = ["operator_summary", "--tool", "kineto", "--limit", "2"]
+    cut = show(bundled_store, *asked).stdout
+    assert "(the first 2 rows, all of rank 0: the next are of other ranks)" in cut and "per=run" in cut
+    of_one = show(bundled_store, *asked, "--rank", "1").stdout
+    assert "(the first 2 rows)" in of_one and "per=run" not in of_one
+    assert "(the first" not in show(bundled_store, "operator_summary", "--limit", "100000").stdout
+    assert "(the first" not in show(bundled_store, "operator_summary", "--limit", "0").stdout
+
+
+def test_all_ranks_together_are_the_sum_of_each(bundled_store: Path) -> None:
+    def rows(*more: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = json.loads(
+            show(bundled_store, "operator_summary", "--tool", "kineto", *more, "-f", "json").stdout)["rows"]
+        return found
+
+    summed: dict[object, int] = defaultdict(int)
+    for row in rows():
+        assert isinstance(row["device_self_ns"], int) and row["rank"] is not None
+        summed[row["name"]] += row["device_self_ns"]
+    together = rows("per=run")
+    assert len(together) == len(summed) and {row["rank"] for row in together} == {None}
+    assert {row["name"]: row["device_self_ns"] for row in together} == summed
+
+
+def test_a_note_below_the_table_says_what_it_leaves_out(bundled_store: Path) -> None:
+    note = "(First to last work on the GPU: "
+    assert note in show(bundled_store, "busy_time").stdout
+    assert note not in show(bundled_store, "busy_time", "-f", "csv").stdout
 
 
 def test_people_read_units_unless_they_ask_for_more(bundled_store: Path) -> None:

@@ -33,7 +33,7 @@ def test_one_card_for_processes_that_share_a_finding() -> None:
     card, = cards([*rows, rows[0] | {"tool": "nsys", "share_pct": 12.0}])
     assert (card.tool, card.others, card.who) == ("nsys", ("kineto",), "rank 0")
     card, = cards(rows)
-    assert card.who == "ranks 0-2" and card.figures == ("at most 1.500 s of 5.000 s", "20.0 to 30.0 %", "limit 5 %")
+    assert card.who == "ranks 0-2" and card.figures == ("1.500 s of 5.000 s each", "20.0 to 30.0 %", "limit 5 %")
 
 
 def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:

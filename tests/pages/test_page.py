@@ -8,7 +8,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.cli.messages import begin
-from nsightlens.pages.page import more, outliers, spread
+from nsightlens.pages.page import kept, more, outliers, paragraphs, spread
 from nsightlens.views.figures import share
 from tests.captures import kineto
 from tests.cli.command_line import run
@@ -64,3 +64,12 @@ def test_of_forty_ranks_the_odd_one_comes_first(store: Path, command: list[str],
     assert lines[start + 2].split()[0] == "23"
     assert left_out in done.stdout
     assert all(len(line) <= 120 for line in lines)
+
+
+@pytest.mark.parametrize("width", range(40, 70))
+def test_a_figure_and_its_unit_stand_on_one_line(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with kept() as held:
+        paragraphs(["Ranks 0-1: copies not hidden (HtoD 100 %, 8.0 GB/s): 1.500 s of 6.000 ms each, 25.0 % of 30.0 µs."])
+    every = "\n".join(held).splitlines()
+    assert len(every) > 1 and not any(line[-1].isdigit() for line in every)

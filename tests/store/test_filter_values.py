@@ -17,6 +17,7 @@ from nsightlens.store.filter_values import _matching
     ("kernel_by_rank", {"only_rank": 3}, "rank", [0, 1]),
     ("kernel_by_rank", {"only_rank": [0, 3]}, "rank", [0, 1]),
     ("kernel_by_rank", {"only_tool": "rocprof"}, "tool", ["kineto", "ncu", "nsys"]),
+    ("step_timeline", {"only_step": 77}, "step", [0, 1, 2, 3, 4]),
     ("step_timeline", {"which_step": 77}, "step", [0, 1, 2, 3, 4]),
     ("straggler", {"only_run": "other"}, "run", ["simulated_resnet18_ddp"]),
 ])
@@ -125,3 +126,14 @@ def test_the_column_of_names_is_offered_for_other_words(bundled_store: Path, vie
     message = f"there is no parameter {asked}; did you mean {meant}"
     with nl.open(bundled_store) as store, pytest.raises(nl.UsageError, match=message):
         store.view(view, **{asked: "x"})
+
+
+def test_a_filter_on_steps_chooses_the_step_of_a_view_that_shows_one(bundled_store: Path) -> None:
+    with nl.open(bundled_store) as store:
+        second = store.view("step_timeline", which_step=2)
+        assert second.num_rows and store.view("step_timeline", only_step=2).equals(second)
+        assert store.view("step_timeline").equals(store.view("step_timeline", only_step=None))
+        assert store.view("critical_path", only_step=2).equals(store.view("critical_path", which_step=2))
+        for asked in ({"only_step": [1, 2]}, {"only_step": 1, "which_step": 2}):
+            with pytest.raises(nl.UsageError, match="step_timeline takes a single step"):
+                store.view("step_timeline", **asked)

@@ -35,8 +35,17 @@ def test_late_ranks_and_what_their_hosts_do() -> None:
     said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
     assert said == [
         "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.000 s of 5.000 s of all ranks, "
-        "20.0 %; their hosts are late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms, 33.3 %.",
+        "20.0 %; their hosts are late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms each, 33.3 %.",
         "Rank 0: copies not hidden by kernels: 1.500 s of 5.000 s, 30.0 %."]
+
+
+def test_a_finding_of_several_ranks_has_the_least_and_the_most() -> None:
+    """The row with the largest share need not have the longest time."""
+    more = COPIES | {"rank": 1, "total_ns": 1_600_000_000, "of_ns": 6_000_000_000, "share_pct": 26.7}
+    assert _verdict(COPIES, more) == [
+        "Ranks 0-1: copies not hidden by kernels: 1.500 to 1.600 s of 5.000 to 6.000 s each, 26.7 to 30.0 %."]
+    short = COPIES | {"rank": 1, "total_ns": 900_000_000}
+    assert "900.0 ms to 1.500 s of 5.000 s each" in _verdict(COPIES, short)[0]
 
 
 def test_a_host_of_other_ranks_is_not_their_cause() -> None:

@@ -31,6 +31,7 @@ def test_a_notebook_shows_a_table_and_a_store(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
         table = store.view("busy_time")
         shown = nl.show(table, rows=1)
-        assert shown._repr_html_() == html_table(table, 1) and shown.table is table
+        note = f"<p>{store.views['busy_time'].note}</p>"
+        assert shown._repr_html_() == html_table(table, 1) + note and shown.table is table
         runs = store._repr_html_()
     assert "simulated_resnet18_ddp" in runs and "ncu" in runs and "NVIDIA" in runs and "<p>" in runs

@@ -10,6 +10,8 @@
 -- @param  per                       'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`. HTA takes
 --     '^nccl.*Kernel'.
+-- @note   Of kernels alone, waiting for other ranks included: distributed_overview separates waiting from transfer, and also counts
+--     operators that communicate, so that more overlaps.
 -- @column run                       Run (one workload in one configuration).
 -- @column tool                      nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                      Rank of the process; NULL where unknown or where processes share the device.

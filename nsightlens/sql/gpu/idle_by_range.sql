@@ -9,6 +9,7 @@
 -- @assumes All work of the process was recorded: work that the tool dropped counts as idle. Time before its first work on a GPU,
 --     after its last, and between capture windows, is no gap.
 -- @assumes A range says nothing of why the GPU idles: other threads may be what it waits for.
+-- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys or kineto. Never add them up: they saw the same work.
 -- @column rank         Rank of the process; NULL where unknown.
