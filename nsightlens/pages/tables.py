@@ -215,6 +215,8 @@ def _with_rest(columns: list[Column], values: Mapping[str, Sequence[Any]], width
                 kept = _fit(columns, width, (*left_out, *style.first))
                 continue
             sums = [None if None in row else sum(row) for row in zip(*(values[part] for part in left_out), strict=True)]
+            if not any(value is not None for value in sums):
+                break
             others = [c for c in columns if c.name not in left_out]
             at = 1 + max(place for place, c in enumerate(others) if c.name in parts)
             rest = _column(f"rest_{total.rpartition('_')[2]}", sums, is_text=False, style=style)
@@ -262,13 +264,16 @@ def _without_unit(name: str) -> str:
 
 
 def _lift(columns: list[Column], width: int) -> tuple[list[Column], list[Column]]:
-    """Take the key columns that say the same in every row out of a table that is too wide, and those that say nothing."""
+    """Take the key columns that say the same in every row out of a table that is too wide, and those that say nothing.
+
+    Return what stays, and what every row has in common: ids are of no use there.
+    """
     if _total(columns) <= width:
         return columns, []
     keys = [c for c in columns if (c.text or c.name in _KEYS or c.name.endswith(_IDS)) and c.name not in _PROSE]
     same = [c for c in keys if len(c.cells) > 1 and len(set(c.cells)) == 1]
     same += [c for c in columns if c not in keys and _has_no_value(c)]
-    return [c for c in columns if c not in same], [c for c in same if c.cells[0] != MISSING]
+    return [c for c in columns if c not in same], [c for c in same if c.cells[0] != MISSING and not c.name.endswith(_IDS)]
 
 
 def _has_no_value(column: Column) -> bool:
@@ -317,16 +322,17 @@ def _kept(columns: list[Column], width: int, first: Sequence[str]) -> list[Colum
 
 
 def _dispensable(kept: list[Column], first: Sequence[str]) -> Column | None:
-    """Return the column to drop next: ids that distinguish no rows, figures that are the same in all rows, other figures from the
-    right, keys that distinguish no rows before the last figures, then the other keys; None at the last. Keys that are needed to
-    tell rows apart stay with the columns that are asked for first."""
+    """Return the column to drop next: ids that distinguish no rows, figures that are the same in all rows, or as in a column
+    before them, other figures from the right, keys that distinguish no rows before the last figures, then the other keys; None
+    at the last. Keys that are needed to tell rows apart stay with the columns that are asked for first."""
     ids = [c for c in kept if c.name.endswith(_IDS)]
     free = [c for c in ids if _distinguishes_nothing(c, kept)]
     keys = [c for c in kept[1:] if c.name in _SETTINGS and _distinguishes_nothing(c, kept)]
     figures = [c for c in kept if c.name not in (*_KEYS, *_PROSE) and c not in ids]
     plain = [c for c in figures[1:] if not c.name.endswith("_pct")]  # shares are short and say most
     alike = [c for c in figures[1:] if len(c.cells) > 1 and len(set(c.cells)) == 1 and not c.name.endswith("_pct")]
-    choices = (free, alike, plain, keys, figures[1:], ids, figures, kept[1:])
+    copies = [c for c in figures[1:] if any(c.cells == other.cells for other in figures[: figures.index(c)])]
+    choices = (free, alike, copies, plain, keys, figures[1:], ids, figures, kept[1:])
     telling = [c for c in kept if first and c.name in _TELLING and not _distinguishes_nothing(c, kept)]
     asked = [c for c in kept if c.name in first or c in telling]
     others = ([column for column in candidates if column not in asked] for candidates in (*choices, kept))

@@ -276,3 +276,19 @@ def test_a_point_in_time_since_the_epoch_is_a_date_and_one_since_the_beginning_i
     assert shown[-2].split(maxsplit=1) == ["0", text] and shown[-1].split() == ["1", "–"]
     assert str(ns) in render(("rank", column), [(0, ns)], (False, False), Style(80)).replace(",", "")
     assert f">{text}<" in html_table(pa.table({column: [ns]}))
+
+
+def test_a_figure_that_repeats_another_one_goes_first_and_ids_in_common_are_not_shown() -> None:
+    rows = [("p0", n * 1000, n * 1000, n, f"kernel_{'x' * 30}{n}") for n in range(1, 4)]
+    names = ("profile_id", "total_ns", "clipped_ns", "launches", "name")
+    lines = render(names, rows, (True, False, False, False, True), Style(50)).splitlines()
+    assert lines[0].split() == ["total_ns", "launches", "name"] and "profile_id p0" not in "".join(lines)
+    assert "(2 columns (profile_id, clipped_ns) more: --wide, or" in " ".join(line.strip() for line in lines[-2:])
+
+
+def test_parts_of_which_none_is_known_have_no_rest() -> None:
+    names = ("name", "gain_ns", "other_ns", "third_ns", "total_ns")
+    rows = [(f"kernel{n}" + "y" * 20, None, n, 100 - n, 100) for n in range(3)]
+    text = render(names, rows, (True, False, False, False, False),
+                  Style(50, units=True, sums=[("total_ns", ["gain_ns", "other_ns", "third_ns"])]))
+    assert text.splitlines()[0].split() == ["name", "other", "third", "total"]
