@@ -287,8 +287,7 @@ def test_a_figure_that_repeats_another_one_goes_first_and_ids_in_common_are_not_
 
 
 def test_parts_of_which_none_is_known_have_no_rest() -> None:
-    names = ("name", "gain_ns", "other_ns", "third_ns", "total_ns")
-    rows = [(f"kernel{n}" + "y" * 20, None, n, 100 - n, 100) for n in range(3)]
-    text = render(names, rows, (True, False, False, False, False),
-                  Style(50, units=True, sums=[("total_ns", ["gain_ns", "other_ns", "third_ns"])]))
+    names = ("name", "gain_ns", "loss_ns", "other_ns", "third_ns", "total_ns")
+    rows = [(f"kernel{n}" + "y" * 20, None, None, n, 100 - n, 100) for n in range(3)]
+    text = render(names, rows, (True, *[False] * 5), Style(58, units=True, sums=[("total_ns", names[1:5])]))
     assert text.splitlines()[0].split() == ["name", "other", "third", "total"]
