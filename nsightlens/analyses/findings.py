@@ -192,7 +192,8 @@ def _stragglers(
 
 
 def _late(row: Row, length: int, cause: str) -> Row:
-    last = f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives"
+    last = (f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives, which would have begun "
+            f"{span(row['caused_delay_ns'])} earlier in total without it")
     later = row["propagated_wait_ns"]
     on = f"; {span(later)} of that wait is knock-on delay in later collectives" if later else ""
     what = f"the other ranks wait for it: {last}{cause}{on}"
@@ -299,15 +300,26 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
                 at = process.key, row["name"]
                 yield from _call(process, row, idle, waited.get(at, ""), min(before.get(at) or 0, idle))
         rest = {"operators": process.parts["cpu_exec"], "API calls": process.parts["runtime"] - named,
-                "code outside API calls and operators": process.parts["other"]}
+                "other code": process.parts["other"]}
         left, between = sum(rest.values()), min(between, sum(rest.values()))
         if slow and exceeds(process, "tiny_kernels", between):
             left -= between
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
         figures, advice = of_launches(launches.get(process.key), left)
-        for found in fired(process, "host", f"the GPU idles while the host is busy elsewhere, mostly in {most}{figures}", left):
+        for found in fired(process, "host", f"the GPU idles while the host is in {_split(rest)}{figures}", left):
             yield found | advice | ({"more": _operators(process)} if most == "operators" else {})
+
+
+def _split(rest: Mapping[str, int]) -> str:
+    """Return times by what the host was in as 'a (70 %), b (20 %) or c (10 %)', the longest first; less than 1 % is left out."""
+    whole = sum(rest.values())
+    shares = {name: pct(ns, whole) for name, ns in sorted(rest.items(), key=lambda part: -part[1])}
+    first, *others = [name for number, (name, share) in enumerate(shares.items()) if not number or share >= 1]
+    if not others:
+        return first
+    *before, last = [f"{name} ({shares[name]:.0f} %)" for name in (first, *others)]
+    return f"{', '.join(before)} or {last}"
 
 
 def _launches(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:

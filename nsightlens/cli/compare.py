@@ -69,8 +69,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         if not runs:
             raise ranks_page.too_few(overview, asked)
         if form or output:
-            emit_page(with_steps("comparing",
-                                 lambda begin: tables_behind(opened, runs, asked, ranks_page.sections, begin).tables),
+            emit_page(with_steps("comparing", lambda begin: ranks_page.verdicts_first(
+                          tables_behind(opened, runs, asked, ranks_page.sections, begin).tables)),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide)
             return

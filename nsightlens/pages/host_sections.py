@@ -53,7 +53,8 @@ def nvtx(asked: Page) -> None:
     """Print the NVTX ranges that took the most time on the host."""
     tool, rows = best((row for row in asked.ask("nvtx_summary") if row["kind"].startswith("nvtx_")), TIMELINE)
     if rows:
-        heading("NVTX ranges", asked.note("nvtx_summary", tool, "time on the host; a range holds those within it"))
+        about = "time on the host; shares of the sum of all ranges, though a range holds those within it"
+        heading("NVTX ranges", asked.note("nvtx_summary", tool, about))
         _calls(rows, "instances", "nvtx_summary")
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.asked import Page, Row, Section, best
 from nsightlens.pages.page import NAME, grid, heading, lines, more, spread, unmatched
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share, size, spans
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
@@ -110,14 +114,26 @@ def _delays(shown: list[Row]) -> None:
 def _verdicts(rows: list[Row]) -> list[str]:
     """Return the sentences on the stragglers of one execution, and on collectives whose last rank is unknown."""
     hidden = next((row for row in rows if row["rank"] is None), None)
+    late = [row for row in rows if row["verdict"] == "straggler"]
     said = [f"Straggler: rank {row['rank']}. Without it {counted(row['times_last'], 'collective')} would have begun "
-            f"{duration(row['caused_delay_ns'])} earlier in total." for row in rows if row["verdict"] == "straggler"]
+            f"{duration(row['caused_delay_ns'])} earlier in total." for row in late]
+    said += _as_late(rows, late)
     if hidden is not None:
         unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
         said.append(f"{counted(hidden['collectives'], 'collective')}: {unknown}.")
     if not rows:
         return ["Cannot tell who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]
+
+
+def _as_late(rows: list[Row], late: list[Row]) -> list[str]:
+    """Return a sentence on ranks that usually start as late as a straggler, though seldom last."""
+    least = min((max(row["median_arrival_ns"], row["lag_threshold_ns"] or 0) for row in late), default=0)
+    ranks = [row["rank"] for row in rows if late and row["rank"] is not None and row not in late
+             and (row["median_arrival_ns"] or 0) >= least]
+    named = ", ".join(map(str, ranks[:_MANY])) + (" …" if len(ranks) > _MANY else "")
+    return [f"Rank {named}: median arrival as late as that of a straggler, but seldom the last. Only "
+            "the last rank of a collective counts: late ranks hide each other."] if ranks else []
 
 
 def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
@@ -196,7 +212,7 @@ def balance(page: Page) -> None:
     rows = sorted(rows, key=lambda row: (-row["imbalance_ns"], row["item"]))[:_FEW]
     if not rows and communication is None:
         return
-    heading("Most imbalanced GPU time", f"{tool}, without communication")
+    heading("Most imbalanced kernel time", f"{tool}, without communication")
     if rows:
         grid([
             Column("", [row["item_kind"] for row in rows], 5, text=True),
@@ -246,6 +262,11 @@ def kernels(page: Page) -> None:
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
     ])
+
+
+def verdicts_first(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """Return the tables behind the page, that with the verdicts on ranks first."""
+    return dict(sorted(tables.items(), key=lambda item: item[0] != "straggler"))
 
 
 def too_few(overview: Iterable[Row], asked: Mapping[str, Collection[object]]) -> NsightlensError:

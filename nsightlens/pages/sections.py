@@ -22,6 +22,7 @@ _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module":
 _FEW, _MANY = 8, 16
 _HELD_UP_PCT = 5
 """Share of a process's time, in %, from which on it is said that the profiler itself took it."""
+_HALF_PCT = 50
 
 
 def captured(asked: Page) -> None:
@@ -212,6 +213,16 @@ def kernels(asked: Page) -> None:
         Column("share", [share(row["time_pct"]) for row in top], 7),
         Column("median", [duration(row["median_ns"]) for row in top], 5),
     ])
+    lines(_dominant(asked, tool, top[0]))
+
+
+def _dominant(asked: Page, tool: str, first: Row) -> list[str]:
+    """Return a line where one kernel that computes has most of the kernel time: what measures its limit, or has done so."""
+    if tool not in TIMELINE or (first["time_pct"] or 0) <= _HALF_PCT or first["family"] == "collective":
+        return []
+    is_measured = any(row["tool"] == "ncu" for row in asked.ask("profile_overview"))
+    how = "What limits it: nsightlens show headroom" if is_measured else "To measure what limits it: nsightlens plan-ncu"
+    return [f"One kernel has {share(first['time_pct'])} of the kernel time. {how}"]
 
 
 def memory(asked: Page) -> None:

@@ -17,6 +17,7 @@ from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages import page, runs_page
+from nsightlens.pages.ranks_page import _as_late
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT
@@ -68,6 +69,22 @@ def test_one_rank_of_several_cannot_be_compared(store: Path) -> None:
     assert re.search(r" has ranks 0-\d+$", str(done.exception))
 
 
+def test_ranks_that_a_straggler_hides_are_named() -> None:
+    """Rank 2 usually comes as late as rank 1, a little before it; rank 3 as any other."""
+    row = {"verdict": "on time", "lag_threshold_ns": 1000}
+    rows = [row | {"rank": rank, "median_arrival_ns": ns} for rank, ns in ((0, 0), (2, 90_000), (3, 3000))]
+    late = row | {"rank": 1, "median_arrival_ns": 80_000, "verdict": "straggler"}
+    (said,) = _as_late([late, *rows], [late])
+    assert said.startswith("Rank 2: median arrival as late") and _as_late(rows, []) == []
+    certain = late | {"median_arrival_ns": 4}
+    assert _as_late([certain, row | {"rank": 4, "median_arrival_ns": 999}], [certain]) == [], "the clocks may be off by more"
+
+
+def test_json_has_the_verdicts_first(store: Path) -> None:
+    tables = json.loads(compared(store, 80, "-f", "json").stdout)["tables"]
+    assert next(iter(tables)) == "straggler" and "kernel_by_rank" in tables
+
+
 @pytest.mark.captures
 @pytest.mark.skipif(not MEGATRON.is_dir(), reason="the real captures are not here")
 def test_eight_real_ranks(tmp_path: Path) -> None:
@@ -97,7 +114,7 @@ def test_who_waits_longest_is_not_called_slowest(tmp_path: Path) -> None:
     """Rank 1 spends most time in collectives, since it comes first: the chief victim."""
     nl.ingest(DLRM, store=tmp_path / "store").close()
     page = compared(tmp_path / "store", 120).stdout
-    _, _, balance = page.partition("Most imbalanced GPU time")
+    _, _, balance = page.partition("Most imbalanced kernel time")
     rows, said, _ = balance.partition("Communication, including waits")
     assert "slowest rank" in rows and "elementwise" in rows
     assert "collective" not in rows and "record_param_comms" not in rows

@@ -226,6 +226,14 @@ def test_cores_for_matrices_have_their_maker_s_name(tmp_path: Path, gpu: str, co
     assert line.endswith(cores)
 
 
+@pytest.mark.parametrize(("long", "said"), [(30.0, True), (10.0, False)])
+def test_a_kernel_with_most_of_the_kernel_time_is_pointed_out(tmp_path: Path, long: float, said: bool) -> None:
+    kineto(tmp_path / "run" / "trace.json", [("stencil", 1000, long), ("copy_kernel", 2000, 10.0), ("other_kernel", 3000, 5.0)])
+    nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
+    page = " ".join(ask(tmp_path / "store").stdout.split())
+    assert ("One kernel has 66.7 % of the kernel time. To measure what limits it: nsightlens plan-ncu" in page) is said
+
+
 def test_one_step_is_no_mean(tmp_path: Path) -> None:
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 77, "tid": 77, "ts": 900.0, "dur": 200.0}
     trace = kineto(tmp_path / "run" / "a.json")
