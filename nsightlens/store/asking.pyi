@@ -1367,6 +1367,7 @@ class Asking:
         self,
         name: Literal["idle_by_range"],
         *,
+        alike: bool = ...,
         only_run: _Names | None = ...,
         only_rank: _Numbers | None = ...,
         only_tool: _Names | None = ...,
@@ -1378,6 +1379,9 @@ class Asking:
         range)" are the idle time. What a process does before its first work on a GPU (loading, MPI_Init) is in no
         row: step_breakdown of a process without steps includes it. idle_causes says what held up the work that ended
         each gap.
+
+        Parameters:
+            alike: Names that differ only in numbers are one, with # for each number: IO # for IO 190 and IO 250.
 
         Columns:
             run: Run (one workload in one configuration).

@@ -98,7 +98,7 @@ def _late(late: Sequence[Card], cause: Card | None) -> str:
     ranks = ", ".join(card.who.removeprefix("rank ") for card in late[:_NAMED])
     they = "them" if len(late) > 1 else "it"
     host = f"{'their hosts are' if len(late) > 1 else 'its host is'} late"
-    why = f"; {host}: there {cause.what}: {', '.join(cause.figures[:2])}" if cause else ""
+    why = f"; {host}, {', '.join(cause.figures[:2])}: {cause.what}" if cause else ""
     return f"Rank{'s' * (len(late) > 1)} {ranks}{more}: the other ranks wait for {they}: {'; '.join(waits)}{why}."
 
 

@@ -11,7 +11,7 @@ _ARGUMENTS = rf"(?P<rest>(?: (?:--[a-z-]+={_VALUE}|--(?:{'|'.join(_FILTERS)}|lim
 
 
 def _view(found: re.Match[str]) -> str:
-    return f"store.view({', '.join([_quoted(found['view']), *_keywords(found['rest'], 'only_')])})"
+    return f"store.view({', '.join([_quoted(found['view']), *_keywords(found['rest'], 'only_')])}){_sorted(found['rest'])}"
 
 
 def _compared(found: re.Match[str]) -> str:
@@ -74,6 +74,16 @@ def _keywords(arguments: str, filter_prefix: str = "") -> list[str]:
         elif f"--{name}" not in arguments:
             found.append(f"{name}={_literal(value)}")
     return found
+
+
+def _sorted(arguments: str) -> str:
+    """Return the call that sorts a table as the command does; nothing where it does not."""
+    sort = re.search(r"--sort=(\S+)", arguments)
+    if sort is None:
+        return ""
+    keys = ", ".join(f"({_quoted(name.lstrip('-'))}, {_quoted('descending' if name.startswith('-') else 'ascending')})"
+                     for name in sort[1].split(","))
+    return f".sort_by([{keys}])"
 
 
 def _literal(value: str) -> str:

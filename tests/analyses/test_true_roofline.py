@@ -125,6 +125,13 @@ def test_without_a_time_nothing_is_placed(kernels: list[dict[str, Any]], reason:
     assert (row["plottable"], row["not_plottable_reason"], row["duration_ns"]) == (False, reason, None)
 
 
+def test_that_the_other_tool_lacks_the_kernel_comes_before_what_ncu_should_have_counted() -> None:
+    """Another collection by ncu would not help."""
+    (row,) = ask([kernel(1, "ncu", 500, metrics=[("gpu__time_duration.sum", 500.0)]),
+                  kernel(2, "nsys", 100, name="z", short_name="z", kernel_key="z")])
+    assert row["not_plottable_reason"] == "nsys recorded no kernel of this name"
+
+
 UNEVEN = [kernel(1, "ncu", 500), *(kernel(10 + i, "nsys", ns) for i, ns in enumerate((100, 100, 300, 300)))]
 
 

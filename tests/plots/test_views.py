@@ -137,6 +137,14 @@ def test_operators_are_summed_over_processes() -> None:
     assert axes.get_xlabel().startswith("Host") and axes.get_yticklabels()[0].get_text() == "aten::add"
 
 
+def test_operators_that_would_be_0_percent_have_no_bar() -> None:
+    row = {"name": "aten::mm", "device_self_ns": 10_000, "host_self_ns": 10_000, "calls": 1, "process_id": "P:0"}
+    small = [row | {"name": f"aten::{ns}", "device_self_ns": ns} for ns in (4, 6, 0)]
+    (axes,) = plots.operator_summary(table(row, *small)).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["aten::mm", "aten::6"]
+    assert axes.get_xlabel().endswith("; 2 more take less")
+
+
 def test_ranks_wait_and_transfer_beside_where_their_steps_went() -> None:
     rows = [{"rank": rank, "process_id": f"P:{rank}", "step": step, "computation_ns": 50 * MS, "overlapping_ns": 10 * MS,
              "communication_ns": 20 * MS, "other_ns": 20 * MS, "synchronizing_ns": 12 * MS, "transfer_ns": 8 * MS}

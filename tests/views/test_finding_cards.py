@@ -35,7 +35,7 @@ def test_late_ranks_and_what_their_hosts_do() -> None:
     said = _verdict(LATE, second, HOST, HOST | {"rank": 6}, COPIES)
     assert said == [
         "Ranks 3, 6: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.000 s of 5.000 s of all ranks, "
-        "20.0 %; their hosts are late: there the GPU idles while the host is busy elsewhere: 200.0 ms of 600.0 ms each, 33.3 %.",
+        "20.0 %; their hosts are late, 200.0 ms of 600.0 ms each, 33.3 %: the GPU idles while the host is busy elsewhere.",
         "Rank 0: copies not hidden by kernels: 1.500 s of 5.000 s, 30.0 %."]
 
 

@@ -8,7 +8,8 @@ from nsightlens.views.python_calls import python_calls
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("More: nsightlens show critical_path only_rank=3 --sort=-duration_ns.", 'More: store.view("critical_path", only_rank=3).'),
+    ("More: nsightlens show critical_path only_rank=3 --sort=-duration_ns.",
+     'More: store.view("critical_path", only_rank=3).sort_by([("duration_ns", "descending")]).'),
     ("a (nsightlens show recordings), b", 'a (store.view("recordings")), b'),
     ("nsightlens show kernel_by_rank --rank 0 how=x", 'store.view("kernel_by_rank", only_rank=0, how="x")'),
     ("nsightlens show headroom (gains)", 'store.view("headroom") (gains)'),

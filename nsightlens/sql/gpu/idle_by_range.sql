@@ -9,7 +9,9 @@
 -- @assumes All work of the process was recorded: work that the tool dropped counts as idle. Time before its first work on a GPU,
 --     after its last, and between capture windows, is no gap.
 -- @assumes A range says nothing of why the GPU idles: other threads may be what it waits for.
--- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it.
+-- @param  alike       Names that differ only in numbers are one, with # for each number: IO # for IO 190 and IO 250.
+-- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it. alike=true joins names
+--     that differ only in numbers.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys or kineto. Never add them up: they saw the same work.
 -- @column rank         Rank of the process; NULL where unknown.
@@ -25,7 +27,7 @@
 -- @column inside_ns    Time in such ranges: their union; NULL in no range.
 -- @column gpu_idle_ns  All idle time of the GPU between its first and last work for the process.
 -- @column ranges       Number of ranges of that name; NULL in no range.
-CREATE VIEW idle_by_range AS
+CREATE MACRO idle_by_range(alike := false) AS TABLE
 WITH gaps AS MATERIALIZED (
     SELECT
         track, start_ns, end_ns,
@@ -43,7 +45,10 @@ WITH gaps AS MATERIALIZED (
 ), parted AS NOT MATERIALIZED (
     SELECT *, start_ns > max(end_ns) OVER (PARTITION BY profile_id, process_id, kind, domain, name ORDER BY start_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS is_apart
-    FROM _host_ranges() WHERE (profile_id, process_id) IN (SELECT (profile_id, process_id) FROM tracks)
+    FROM (
+        SELECT * EXCLUDE (name), CASE WHEN alike THEN regexp_replace(name, '[0-9]+', '#', 'g') ELSE name END AS name
+        FROM _host_ranges()
+    ) WHERE (profile_id, process_id) IN (SELECT (profile_id, process_id) FROM tracks)
 ), numbered AS NOT MATERIALIZED (
     -- RANGE: ranges that begin together are of one part
     SELECT *, count(*) FILTER (is_apart) OVER (PARTITION BY profile_id, process_id, kind, domain, name ORDER BY start_ns

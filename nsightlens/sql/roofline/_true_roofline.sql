@@ -98,7 +98,7 @@ WITH joined AS (
     LEFT JOIN _true_roofline_clock AS c ON r.run = c.run AND t.time_gpu = c.gpu
 ), roofs AS (
     SELECT
-        * REPLACE (coalesce(counters_reason, time_reason) AS not_plottable_reason,
+        * REPLACE (coalesce(CASE WHEN time_grade IS NULL THEN time_reason END, counters_reason, time_reason) AS not_plottable_reason,
             peak_flop_per_s * faster AS peak_flop_per_s,
             peak_bytes_per_s * CASE level WHEN 'l1' THEN faster ELSE 1 END AS peak_bytes_per_s,
             CASE WHEN is_sampled THEN sampled_hz WHEN faster > 1 THEN rated_hz ELSE roof_clock_hz END AS roof_clock_hz),

@@ -41,5 +41,5 @@ def test_idle_time_is_that_of_a_plain_count(seed: int) -> None:
                 expected.add((process, device, name, len(inside & idle), len(inside), len(idle)))
         if outside := idle - covered(ranges, process_id=process):
             expected.add((process, device, "(in no range)", len(outside), None, len(idle)))
-    query = "SELECT process_id, device_id, name, idle_ns, inside_ns, gpu_idle_ns FROM idle_by_range"
+    query = "SELECT process_id, device_id, name, idle_ns, inside_ns, gpu_idle_ns FROM idle_by_range()"
     assert set(catalog(kernels=kernels, ranges=ranges).execute(query).fetchall()) == expected
