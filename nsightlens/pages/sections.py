@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 from nsightlens.names.process_label import process_label
-from nsightlens.pages import host_sections, page
+from nsightlens.pages import counter_sections, host_sections, page
 from nsightlens.pages.asked import TIMELINE, Page, Row, Section, best
 from nsightlens.pages.findings_page import sentences
 from nsightlens.pages.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
@@ -293,7 +293,8 @@ def verdict(asked: Page) -> None:
     if cut:
         paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut short, and every figure lacks what was lost "
                     "(see Diagnostics)."])
-    paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))))
+    paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))) + counter_sections.limits(
+        counter_sections.measured(asked)))
 
 
 def findings(asked: Page) -> None:
@@ -353,6 +354,7 @@ SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
         "tensor_cores", "fusion",
         "headroom",
     )),
+    (counter_sections.speed_of_light, ()),
     (host_sections.copies, ("copies",)),
     (host_sections.api_calls, ("api_call", "tiny_kernels", "host")),
     (host_sections.mpi, ()),

@@ -3790,6 +3790,44 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["speed_of_light"],
+        *,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """ncu's GPU Speed Of Light, per kernel and launch configuration: how much of what the SMs and the memory system
+        can do at most it used, and what holds it back, by the limits of ncu's own rule (SOLBottleneck). Those that
+        took the most time under ncu come first: replay and locked clocks change times, so they rank kernels and are
+        no shares of a job.
+
+        Columns:
+            run: Run.
+            rank: Rank; NULL where unknown.
+            name: Kernel name as ncu prints it.
+            limited_by: latency: below 60 % of both; small grid: likewise, of less than a wave of blocks; memory or
+                compute: 10 points more of that (of DRAM, where the memory system is not known); balanced: as much of
+                both; NULL: not known.
+            sm_pct: Throughput of the SMs, in % of the peak (ncu: Compute (SM) Throughput); NULL where not collected.
+            memory_pct: Throughput of the memory system, caches included, in % of the peak (ncu: Memory Throughput).
+            dram_pct: DRAM throughput, in % of the peak.
+            l2_pct: L2 throughput, in % of the peak.
+            l1_pct: L1/TEX throughput, in % of the peak, of the time in which it was active.
+            occupancy_pct: Achieved occupancy: warps, in % of what the SMs hold, of the time in which they were
+                active.
+            waves: Waves of blocks per SM: below 1 the grid does not fill the GPU. From ncu, else from the limits of
+                occupancy; NULL where neither these nor the number of SMs are known.
+            launches: Launches measured, over all reports.
+            duration_ns: Median duration under ncu, rounded to 1 ns.
+            total_ns: duration_ns times launches.
+            grid: Grid size.
+            block: Block size.
+            configuration_id: Configuration; key of ncu_by_config.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["stack_summary"],
         *,
         only_run: _Names | None = ...,

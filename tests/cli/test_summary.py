@@ -133,7 +133,19 @@ def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:
     ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
     text = ask(tmp_path / "store").stdout
-    assert "Top kernels · ncu" in text and "GPUs ·" not in text
+    assert "Top kernels · ncu" in text and "GPUs ·" not in text and "Speed of light" not in text
+
+
+def test_a_run_of_counters_alone_says_what_limits_its_kernels(tmp_path: Path, demo: Path) -> None:
+    for number, (sm, memory, time) in enumerate(((20.0, 90.0, "30.00"), (9.0, 8.0, "10.00"))):
+        ncu(tmp_path / "base" / f"{number}.csv", {
+            "gpu__time_duration.sum": ("us", time), "sm__throughput.avg.pct_of_peak_sustained_elapsed": ("%", f"{sm}"),
+            "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": ("%", f"{memory}")}, name=f"kernel{number}")
+    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
+    text = ask(tmp_path / "store").stdout
+    assert "2 kernels took 40.00 µs under ncu, limited by: memory 75.0 %, latency 25.0 %." in text
+    assert re.search(r"kernel0 +1 +30\.00 µs +memory +20\.0 % +90\.0 %", text)
+    assert "Speed of light" not in ask(demo).stdout, "where there is a timeline, its figures count"
 
 
 def test_of_many_runs_the_first_have_a_page_each(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ TABLES = ("kernels", "memory_ops", "api_calls", "ranges", "allocations", "step_t
           "diagnostics", "synchronizations", "os_calls", "overheads", "page_faults", "device_samples", "mpi_calls",
           "frames", "cpu_samples", "sampled_frames", "collective_records", "thread_states", "range_projections",
           "process_groups", "host_functions")
-_COUNTERS = {"gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
+_COUNTERS = {"sm__throughput.avg.pct_of_peak_sustained_elapsed": 50.0, "gpu__time_duration.sum": 5.0, "dram__bytes.sum": 64.0,
+             "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 8.0,
              "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum": 8.0}
 
 DIFFERENCES: dict[str, dict[str, dict[str, Any]]] = {

@@ -1,0 +1,53 @@
+"""The section of `nsightlens summary` on ncu's counters: of runs without a timeline, what each kernel used of the hardware."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from nsightlens.pages import page
+from nsightlens.pages.asked import TIMELINE, Page, Row
+from nsightlens.pages.page import grid, heading, lines
+from nsightlens.pages.tables import Column
+from nsightlens.views.figures import MISSING, counted, duration, number, share
+
+_FEW = 8
+
+
+def measured(asked: Page) -> list[Row]:
+    """Return the rows of speed_of_light of a run that has no timeline, the most time first."""
+    if any(row["tool"] in TIMELINE for row in asked.ask("profile_overview")):
+        return []
+    return asked.ask("speed_of_light")
+
+
+def limits(rows: list[Row]) -> list[str]:
+    """Return a sentence on what limits the kernels that ncu measured, as shares of their time; none where it is not known."""
+    times: dict[str | None, int] = defaultdict(int)
+    for row in rows:
+        times[row["limited_by"]] += row["total_ns"] or 0
+    whole = sum(times.values())
+    if not whole or set(times) == {None}:
+        return []
+    parts = [f"{name or 'not known'} {share(100 * ns / whole)}" for name, ns in sorted(times.items(), key=lambda item: -item[1])]
+    return [f"{counted(len(rows), 'kernel')} took {duration(whole)} under ncu, limited by: {', '.join(parts)}."]
+
+
+def speed_of_light(asked: Page) -> None:
+    """Print how much of the SMs and the memory system each kernel used at most, and what holds it back."""
+    rows = measured(asked)
+    if not rows:
+        return
+    heading("Speed of light", asked.note("speed_of_light", "ncu, % of the peak, under replay"))
+    shown = rows[:_FEW]
+    names = [row["name"] for row in shown]
+    grid([
+        Column("kernel", names, 9, True, True, shortest=page.NAME, kernels=names),
+        Column("launches", [number(row["launches"]) for row in shown], 1),
+        Column("time", [duration(row["total_ns"]) for row in shown], 6),
+        Column("limited by", [row["limited_by"] or MISSING for row in shown], 8, text=True),
+        *(Column(head, [share(row[column]) for row in shown], weight) for head, column, weight in (
+            ("SMs", "sm_pct", 7), ("memory", "memory_pct", 7), ("DRAM", "dram_pct", 4), ("occupancy", "occupancy_pct", 3))
+          if any(row[column] is not None for row in shown)),
+    ])
+    page.more(len(rows) - len(shown), "speed_of_light")
+    lines(["small grid: less than a wave of blocks; latency: below 60 % of both. nsightlens roofline has FLOP/s and bytes"])
