@@ -14,7 +14,7 @@ from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
 from nsightlens.views.registry import unknown
-from nsightlens.views.run_sentences import sentences
+from nsightlens.views.run_sentences import sentences, verdict
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -72,7 +72,8 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
     contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
-    said = [text for row in contents.answers.get(STEP_DIFFERENCE, ()) for text in sentences(row, _THRESHOLD_PCT)]
+    said = [text for row in contents.answers.get(STEP_DIFFERENCE, ())
+            for text in (*verdict(row, (), (str(base), runs[0]), "step", _THRESHOLD_PCT), *sentences(row, _THRESHOLD_PCT))]
     facts: dict[str, Any] = contents.facts() | {
         "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
 """The side that alone has an item."""
+_TWO = "these two"
+"""Above what is said of the only two recordings: whether their runs differ is undecided."""
 _MOST = 12
 _HALF, _SHORTEST_HALF = 8, 3
 
@@ -30,9 +32,9 @@ def page(compared: Comparison, recorded: list[Row], families: list[Row], by: str
     that is asked for nothing else; by: as asked for."""
     base, other = compared.base, compared.other
     rows = {name: table.to_pylist() for name, table in compared.items()}
-    if compared.unrelated:
+    if compared.first:
         put()
-        paragraphs(compared.unrelated)
+        paragraphs(compared.first)
     comparability(rows["comparability"], base, other)
     if rows["differences"]:
         recordings(recorded, (base, other), rows["differences"][0]["tool"])
@@ -118,7 +120,7 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
         Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
         Column("difference", list(map(signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
-        Column("", verdicts, 8, text=True),
+        Column(_TWO if alone(first) and any(verdicts) else "", verdicts, 8, text=True),
     ]
     columns.insert(-1, Column("", [*_signed_bars(by[:-1], min(_HALF, (spare(columns) - 1) // 2)), ""], 1, text=True))
     grid(columns)
@@ -134,8 +136,8 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     idle = [row for row in rows if row["kind"] == "idle"]
     base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
     shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
-    said.append(f"GPU idle in all: {share(shares[0])} to {share(shares[1])}" + (
-        f", {duration(base)} to {duration(other)} ({signed(other - base)})." if stepped else "."))
+    said.append(f"GPU idle in all: from {share(shares[0])} to {share(shares[1])}" + (
+        f", from {duration(base)} to {duration(other)} ({signed(other - base)})." if stepped else "."))
     if first["tool"] == "kineto":
         said.append("Kineto slows the host: idle time includes profiling overhead.")
     if stepped and alone(first):
@@ -188,12 +190,12 @@ def _changed(rows: list[Row], item_kind: str, of: str) -> None:
         Column("difference", [signed(row["difference_ns"]) for row in rows], 8),
         Column("95 % interval", [interval(row, of) for row in rows], 4),
         Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in rows], 7),
-        Column("", [_named(row) for row in rows], 9, text=True),
+        Column(_TWO if alone(rows[0]) else "", [_named(row) for row in rows], 9, text=True),
     ])
 
 
 def _named(row: Row) -> str:
     """Return what a page calls a change: of the runs, else of their recordings; nothing where there is none to name."""
     if row["verdict"] not in _CHANGED and row["in_recordings"] in _IN_ONE:
-        return f"undecided: only in {_IN_ONE[row['in_recordings']]}"
+        return f"{'' if alone(row) else 'undecided: '}only in {_IN_ONE[row['in_recordings']]}"
     return next((str(row[name]) for name in ("verdict", "in_recordings") if row[name] in _CHANGED), "")

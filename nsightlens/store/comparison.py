@@ -22,16 +22,20 @@ _ROWS = 12
 class Comparison(dict[str, "pa.Table"]):
     """The tables of a comparison by name; printed, and in a notebook, its verdict.
 
-    base, other: the runs. unrelated: that they have nothing in common, as a sentence, or nothing. verdict: that, and what the
-    change of the step time says; empty where neither steps nor launches can be compared.
+    base, other: the runs. unrelated: that they have nothing in common, as a sentence, or nothing. first: that, or the verdict
+    in one sentence; nothing where neither steps nor launches can be compared. verdict: this, and what the change of the step
+    time says.
     """
 
     def __init__(self, base: str, other: str, by: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
         super().__init__(tables)
         self.base, self.other = base, other
         self.unrelated = run_sentences.unrelated(tables["differences"].to_pylist(), base, other, by)
-        said = (said for row in tables["step"].to_pylist() for said in run_sentences.sentences(row, threshold_pct))
-        self.verdict = [*self.unrelated, *map(python_calls, said)]
+        steps = tables["step"].to_pylist()
+        self.first = self.unrelated or run_sentences.verdict(
+            steps[0] if steps else None, tables["differences"].to_pylist(), (base, other), by, threshold_pct)
+        said = (said for row in steps for said in run_sentences.sentences(row, threshold_pct))
+        self.verdict = [*self.first, *map(python_calls, said)]
 
     def __repr__(self) -> str:
         """Return the verdict and the names of the tables with their numbers of rows."""

@@ -74,7 +74,7 @@ def counted_both(one: int, other: int, what: str) -> str:
 
 
 def _plural(what: str) -> str:
-    return f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{what}es" if what.endswith("s") else f"{what[:-1]}ies" if what.endswith("ly") else f"{what}s"
 
 
 def spans(values: Iterable[str], most: int = 8) -> str:

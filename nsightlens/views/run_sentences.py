@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nsightlens.views.figures import MISSING, duration
+from nsightlens.views.figures import MISSING, counted, duration
 
 Row = dict[str, Any]
+_CALLED = {"slower": "slower", "faster": "faster", "longer": "longer", "shorter": "shorter", "new": "only in {other}",
+           "vanished": "only in {base}"}
+"""Each change of an item, in words that follow a number of items."""
 ONE_MORE = "To add one, capture the run again: nsightlens ingest AGAIN --run NAME."
+
+
+def verdict(step: Row | None, items: Sequence[Row], runs: tuple[str, str], by: str, threshold_pct: float) -> list[str]:
+    """Return one sentence: how the second run differs from the first, by rows of run_difference: of its steps, else of items."""
+    base, other = runs
+    if step is None:
+        return _of_items(items, runs, {"key": "kernel", "op": "operator"}.get(by, by), threshold_pct) if items else []
+    means = f"a step takes {duration(step['other_ns'])} instead of {duration(step['base_ns'])} ({_change(step)})"
+    if step["verdict"] in ("slower", "faster"):
+        return [f"{other} is {step['verdict']} than {base}: {means}."]
+    if step["verdict"] == "no change":
+        return [f"{other} is as fast as {base} to within {threshold_pct:g} %: {means}."]
+    why = f"that takes {step['needed']} recordings of each" if step["low_ns"] is None else "its recordings vary too much"
+    return [f"Undecided whether {other} is slower or faster than {base}, as {why}; in these, {means}."]
+
+
+def _of_items(items: Sequence[Row], runs: tuple[str, str], what: str, threshold_pct: float) -> list[str]:
+    """Return the verdict on runs of which only the items can be compared."""
+    base, other = runs
+    of_two = alone(items[0])
+    named = Counter(row["in_recordings"] if of_two else row["verdict"] for row in items)
+    said = [(named[name], text.format(base=base, other=other)) for name, text in _CALLED.items() if named[name]]
+    verbs = ["" if place else "is " if count == 1 else "are " for place, (count, _) in enumerate(said)]
+    changed = ", ".join(f"{count} {verb}{text}" for verb, (count, text) in zip(verbs, said, strict=True))
+    number = counted(len(items), what)
+    if of_two:
+        return [f"Undecided whether {other} differs from {base}, as one recording of each does not show how they vary; "
+                f"of {number} in these two, {changed or 'none clearly differs'}."]
+    if changed:
+        return [f"{other} differs from {base}: of {number}, {changed}."]
+    if named["no change"] == len(items):
+        return [f"{other} does not differ from {base}: of {number}, none changed by {threshold_pct:g} %."]
+    return [f"Undecided whether {other} differs from {base}: of {number}, none is known to have changed."]
+
+
+def _change(row: Row) -> str:
+    return MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
 
 
 def sentences(row: Row, threshold_pct: float) -> list[str]:
     """Return what a row of run_difference by step says: of the runs, and apart from it how two recordings differ."""
-    change = MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
-    means = f"{duration(row['base_ns'])} to {duration(row['other_ns'])}"
-    return [f"Mean {means}: {signed(row['difference_ns'])} ({change}).", f"Runs: {_of_runs(row, threshold_pct)}",
+    means = f"from {duration(row['base_ns'])} to {duration(row['other_ns'])}"
+    return [f"Mean {means}: {signed(row['difference_ns'])} ({_change(row)}).", f"Runs: {_of_runs(row, threshold_pct)}",
             *_of_recordings(row, threshold_pct),
-            f"Median {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."]
+            f"Median from {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."]
 
 
 def unrelated(rows: Sequence[Row], base: str, other: str, by: str) -> list[str]:

@@ -179,8 +179,12 @@ def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two)], env={"COLUMNS": "100"})
     assert done.exit_code == 0, done.output
     assert "node-before" in done.stdout and "node-after" in done.stdout
+    assert " ".join(done.stdout.split()).startswith(
+        "Undecided whether after differs from before, as one recording of each does not show how they vary; "
+        "of 2 kernels in these two, 1 is longer. Comparable?")
     line = [line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"]][-1]
     assert "+2.000 µs" in line and "+18." in line and line.endswith("longer")
+    assert all(line.endswith("these two") for line in done.stdout.splitlines() if line.split()[:2] == ["key", "base"])
     assert "1 without a clear difference beyond 1 %." in done.stdout
     assert "Whether the runs differ is undecided: one recording of each" in done.stdout
 
@@ -239,7 +243,7 @@ def test_of_two_programs_the_page_says_so_first_and_lists_nothing(tmp_path: Path
     assert "is in both" not in said("solver", "train", "--by", "step"), "no item is compared"
     assert "is in both" not in said("solver", "train", "--by", "op"), "no operator is known in either"
     shared = said("solver", "again")
-    assert shared.startswith("Comparable?") and "How these two recordings differ" in shared
+    assert shared.startswith("Undecided whether again differs from solver, as") and "How these two recordings differ" in shared
     assert nl.compare(nl.open(store), "solver", "train").verdict[0].startswith("No kernel is in both runs: solver has 2, train 1")
 
 
@@ -257,6 +261,7 @@ def test_two_runs_as_data(two: Path) -> None:
 def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two)], env={"COLUMNS": "100"})
     assert "Shares of the captured time, by family" in done.stdout and "not step times" in " ".join(done.stdout.split())
+    assert re.search(r"GPU idle in all: from [\d.]+ % to [\d.]+ %\.", done.stdout)
     assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
     line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
     assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line

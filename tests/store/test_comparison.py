@@ -45,7 +45,8 @@ def test_compare_takes_the_two_runs_of_the_store_and_prints_its_verdict(two_runs
     with nl.open(two_runs) as store:
         found, named = nl.compare(store), nl.compare(store, "base", "fused")
     assert (found.base, found.other) == ("base", "fused") and found == named
-    assert found.verdict[1].startswith("Runs: undecided.")
+    assert found.verdict[0].startswith("Undecided whether fused is slower or faster than base, as that takes 2 recordings")
+    assert found.verdict[2].startswith("Runs: undecided.")
     assert repr(found).splitlines()[:3] == ["fused against base", *found.verdict[:2]]
     assert found.verdict[0] in found._repr_html_() and "<table>" in found._repr_html_()
     with_names = run("compare", "runs", "base", "fused", "--store", two_runs)
