@@ -180,8 +180,8 @@ def _stragglers(
     lengths = lengths_of(processes)
     seen = straggler.judged(matched).to_pylist()
     groups = _groups(matched, named)
-    late = [_late(row, lengths[row["run"], row["tool"]], groups.get((row["run"], row["tool"], row["rank"]), "")
-                  + _cause(row, processes)) for row in seen if row["verdict"] == "straggler"]
+    late = [_late(row, lengths[row["run"], row["tool"]], groups.get((row["run"], row["tool"], row["rank"]), ""),
+                  _cause(row, processes)) for row in seen if row["verdict"] == "straggler"]
     late = [row for row in late if row["share_pct"] is not None and row["share_pct"] > row["limit_pct"]]
     runs = {(row["run"], row["tool"]) for row in late}
     waited: dict[tuple[str, str, int | None], int] = defaultdict(int)
@@ -191,8 +191,8 @@ def _stragglers(
     return late, waited
 
 
-def _late(row: Row, length: int, cause: str) -> Row:
-    last = (f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives, which would have begun "
+def _late(row: Row, length: int, group: str, cause: str) -> Row:
+    last = (f"it arrived last in {row['times_last']} of {row['collectives']} matched collectives{group}, which would have begun "
             f"{span(row['caused_delay_ns'])} earlier in total without it")
     later = row["propagated_wait_ns"]
     on = f"; {span(later)} of that wait is knock-on delay in later collectives" if later else ""

@@ -76,7 +76,7 @@ def _verdict(row: dict[str, Any], delays: list[int]) -> str:
         return f"cannot tell, ± {threshold} ns" if threshold < _FEW_NS else f"cannot tell, ± {threshold / 1000:.1f} µs"
     mine = row["caused_delay_ns"]
     if not row["times_last"]:
-        return "on time"
+        return "cannot tell" if row["median_arrival_ns"] is None else "on time"
     most = mine == max(delays) and delays.count(mine) == 1
     large = mine * len(delays) >= _SHARE * sum(delays)
     if (most or large) and mine > row["lag_threshold_ns"]:

@@ -13,7 +13,7 @@ from nsightlens.cli.messages import complain, fitted, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
 from nsightlens.pages.colour import painted
-from nsightlens.views.figures import counted
+from nsightlens.views.figures import counted, spans
 
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
@@ -232,7 +232,7 @@ def _ranks(row: dict[str, Any] | None) -> str:
     missing = sorted(set(range(world)) - set(ranks)) if world else []
     if not missing:
         return who
-    return f"{who} of {world}; missing: {','.join(map(str, missing)) if len(missing) <= _MOST else len(missing)}"
+    return f"{who} of {world}; missing: {spans(map(str, missing))}"
 
 
 def _some(names: list[str]) -> str:

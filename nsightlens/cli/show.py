@@ -87,7 +87,8 @@ def command(
         first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
         sums = () if columns else found.whole_sums
         rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
-                            notes=lambda: [*filter(None, [shown.said]), *map(hint, found.notes(len(shown.ranks)))])
+                            notes=lambda: [*filter(None, [shown.said]),
+                                           *(map(hint, found.notes(len(shown.ranks))) if shown.any_rows else ())])
         if not rows and limit != 0:
             for line in why_empty(opened, found, asked):
                 say(hint(line))
@@ -104,13 +105,15 @@ def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError
 class _First:
     """The first rows of tables, and what people must know of them.
 
-    most: how many rows, None: all. said: what is left out. ranks: those of the rows, and of the next ones.
+    most: how many rows, None: all. said: what is left out. ranks: those of the rows, and of the next ones. any_rows: whether
+    there are rows.
     """
 
     def __init__(self, tables: Iterable[pa.Table], most: int | None) -> None:
         self._tables, self._most = tables, most
         self.said = ""
         self.ranks = set[int | None]()
+        self.any_rows = False
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield the first rows, and read no further than the table that follows the last of them."""
@@ -119,6 +122,7 @@ class _First:
             shown = table if left is None else table.slice(0, left)
             alone = self.ranks | _ranks(shown)
             self.ranks |= _ranks(table)
+            self.any_rows |= bool(table.num_rows)
             if shown.num_rows < table.num_rows and not self.said:
                 self.said = self._left_out(alone)
             if number and left == 0:

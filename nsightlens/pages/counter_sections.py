@@ -11,6 +11,12 @@ from nsightlens.pages.tables import Column
 from nsightlens.views.figures import MISSING, counted, duration, number, share
 
 _FEW = 8
+_SAID = {
+    "latency": "latency: below 60 % of the peak of both, so that it mostly waits",
+    "small grid": "small grid: likewise, and its blocks do not fill the GPU once",
+    None: f"{MISSING}: the throughput of SMs or memory was not collected (ncu --section SpeedOfLight)",
+}
+"""What is meant by limits that people may not know."""
 
 
 def measured(asked: Page) -> list[Row]:
@@ -50,4 +56,6 @@ def speed_of_light(asked: Page) -> None:
           if any(row[column] is not None for row in shown)),
     ])
     page.more(len(rows) - len(shown), "speed_of_light")
-    lines(["small grid: less than a wave of blocks; latency: below 60 % of both. nsightlens roofline has FLOP/s and bytes"])
+    there = {row["limited_by"] for row in shown}
+    lines(said for limit, said in _SAID.items() if limit in there)
+    lines(["FLOP/s and bytes: nsightlens roofline"])

@@ -21,7 +21,7 @@ def copies(asked: Page) -> None:
     shown = _longest(rows)
     heading("Copies", asked.note("memory_op_summary", tool, "summed over streams and processes"))
     grid([
-        Column("operation", [row["direction"] or row["kind"] for row in shown], 9, text=True),
+        Column("operation", [_operation(row) for row in shown], 9, text=True),
         Column("from", [row["source_memory"] or MISSING for row in shown], 5, text=True),
         Column("to", [row["destination_memory"] or MISSING for row in shown], 5, text=True),
         Column("count", [number(row["operations"]) for row in shown], 6),
@@ -31,6 +31,13 @@ def copies(asked: Page) -> None:
         Column("rate", [rate(row["bytes_per_s"], "B") for row in shown], 7),
     ])
     page.more(len(rows) - len(shown), "memory_op_summary")
+
+
+def _operation(row: Row) -> str:
+    """Return what was done: a copy by its direction, of managed memory as a migration."""
+    if row["direction"] is None:
+        return str(row["kind"])
+    return str(row["direction"]) if row["kind"] == "memcpy" else f"{row['direction']} {row['kind']}"
 
 
 def api_calls(asked: Page) -> None:

@@ -76,12 +76,12 @@ def _wrapped(text: str, width: int) -> list[str]:
     return [line.replace("\0", " ") for line in textwrap.wrap(_UNIT.sub("\0", text), width, break_on_hyphens=False)]
 
 
-def unmatched(kernels: int, part_ns: int, total_ns: int) -> str:
-    """Return how much of the communication, of so many ns in all, could not be matched across the ranks."""
+def unmatched(kernels: int, part_ns: int, total_ns: int, purpose: str) -> str:
+    """Return how much of the communication, of so many ns in all, could not be matched across the ranks. purpose: for what."""
     if not kernels:
         return "All communication kernels were matched across the ranks."
     of_time = share(100 * part_ns / total_ns if total_ns else None)
-    return f"{number(kernels)} communication kernels, {of_time} of communication time, could not be matched."
+    return f"{number(kernels)} communication kernels, {of_time} of communication time, could not be matched {purpose}."
 
 
 def heading(text: str, note: str = "") -> None:

@@ -139,7 +139,7 @@ def _as_late(rows: list[Row], late: list[Row]) -> list[str]:
 def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
     """Return what communication could not be matched, and the ranks that were left out."""
     kernels, part_ns, total_ns = (sum(row[name] for row in known) for name in ("unmatched_kernels", "unmatched_ns", "total_ns"))
-    said = [unmatched(kernels, part_ns, total_ns)]
+    said = [unmatched(kernels, part_ns, total_ns, "to find who was late")]
     reasons: dict[str, list[int]] = defaultdict(list)
     for row in known:
         if row["left_out"] is not None and row["rank"] is not None:

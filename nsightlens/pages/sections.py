@@ -59,10 +59,11 @@ def _held_up(asked: Page) -> list[str]:
     if not rows:
         return []
     worst = max(rows, key=lambda row: row["profiler_ns"])
-    who = f"process {_tail(worst['process_id'])}" if worst["rank"] is None else f"rank {worst['rank']}"
     others = f", and {counted(len(rows) - 1, 'other process')}" if len(rows) > 1 else ""
+    who = f" of process {_tail(worst['process_id'])}" if others else ""
+    who = who if worst["rank"] is None else f" of rank {worst['rank']}"
     return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} "
-            f"from the first to the last API call of {who}{others}: host and idle time include it "
+            f"from the first to the last API call{who}{others}: host and idle time include it "
             "(nsightlens show profiler_share)"]
 
 
@@ -278,7 +279,8 @@ def ranks(asked: Page) -> None:
     calls = [row for row in asked.ask("collective_summary") if row["tool"] == tool]
     if calls:
         total_ns, part_ns = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
-        lines([page.unmatched(sum(row["calls"] - row["matched_calls"] for row in calls), part_ns, total_ns)])
+        kernels = sum(row["calls"] - row["matched_calls"] for row in calls)
+        lines([page.unmatched(kernels, part_ns, total_ns, "to separate waiting from transfer")])
 
 
 def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
@@ -396,6 +398,7 @@ def _labels(rows: Sequence[Row]) -> list[str]:
     several = len({row["window_index"] for row in rows}) > 1
     known = {row["process_id"] for row in rows if row["process_id"]}
     names = [str(row["rank"]) if row["rank"] is not None
+             else MISSING if row["process_id"] and len(known) == 1
              else f"process {process_label(row['process_id'], known)}" if row["process_id"]
              else f"GPU {_tail(row.get('device_id'))}" for row in rows]
     if not several:

@@ -108,7 +108,7 @@ def _sentence(card: Card) -> str:
         return f"{card.what[0].upper()}{card.what[1:]}; outside compute kernels: {amount}."
     parts = [card.who, card.what, amount]
     sentence = f"{': '.join(filter(None, parts))}."
-    return f"{sentence[0].upper()}{sentence[1:]}"
+    return sentence if sentence.startswith(_BEST) else f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _who(rows: list[Row]) -> str:

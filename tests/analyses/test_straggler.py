@@ -78,6 +78,12 @@ def test_a_delay_that_the_clocks_may_have_made_makes_no_straggler(delay: int, ve
     assert straggler._verdict(row, [delay, 0]) == verdict
 
 
+@pytest.mark.parametrize(("arrival", "verdict"), [(None, "cannot tell"), (5, "on time")])
+def test_without_a_common_clock_no_rank_is_called_on_time(arrival: int | None, verdict: str) -> None:
+    row = {"rank": 1, "times_last": 0, "caused_delay_ns": 0, "median_arrival_ns": arrival}
+    assert straggler._verdict(row, [0, 0]) == verdict
+
+
 @pytest.mark.parametrize(("threshold", "said"), [
     (None, ": no common clock"), (1, ", ± 1 ns"), (99, ", ± 99 ns"), (100, ", ± 0.1 µs")])
 def test_how_far_the_clocks_may_be_off_is_never_0(threshold: int | None, said: str) -> None:
@@ -118,7 +124,7 @@ def test_the_late_rank_has_what_all_groups_wait_and_the_slow_link_nothing(shared
     assert abs(rows[JOB.late]["others_wait_ns"] - (12 * 6 * 250_000 + alone + later)) < 12 * 28 * 3_000
     assert sum(row["propagated_wait_ns"] for rank, row in rows.items() if rank != JOB.late) < 0.001 * later
     assert (first["rule"], first["rank"], first["total_ns"]) == ("straggler", JOB.late, rows[JOB.late]["others_wait_ns"])
-    assert "12 times in tensor group 3;" in first["what"] and "ms of that wait is knock-on delay" in first["what"]
+    assert "12 times in tensor group 3," in first["what"] and "ms of that wait is knock-on delay" in first["what"]
 
 
 def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> None:

@@ -142,7 +142,7 @@ def test_ranks_left_out_are_named(tmp_path: Path) -> None:
     assert "Left out: rank 0: 2 processes claim it." in done.stdout
     assert "Left out: rank 3: no communication kernels." in done.stdout
     assert "Rank 0: several processes claim it, and its time is the sum of theirs" in done.stdout
-    assert "12 communication kernels, 53.3 % of communication time, could not be matched." in done.stdout
+    assert "12 communication kernels, 53.3 % of communication time, could not be matched to find who was late." in done.stdout
 
 
 def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing
     done = compared(tmp_path / "store", 120)
     assert "Cannot tell who was late: no collective could be matched across the ranks." in done.stdout
     assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
-    assert "24 communication kernels, 100.0 % of communication time, could not be matched." in done.stdout
+    assert "24 communication kernels, 100.0 % of communication time, could not be matched to find who was late." in done.stdout
 
 
 def test_what_could_not_be_matched_is_said(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_what_could_not_be_matched_is_said(tmp_path: Path) -> None:
         exchange(tmp_path / "run" / f"{rank}.json", rank, pid=70 + rank, extra=2 * rank)
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     page = compared(tmp_path / "store", 120).stdout
-    assert "2 communication kernels, 4.0 % of communication time, could not be matched." in page
+    assert "2 communication kernels, 4.0 % of communication time, could not be matched to find who was late." in page
 
 
 @pytest.fixture(scope="module")

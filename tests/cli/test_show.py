@@ -61,6 +61,7 @@ def test_a_note_below_the_table_says_what_it_leaves_out(bundled_store: Path) -> 
     note = "(First to last work on the GPU: "
     assert note in show(bundled_store, "busy_time").stdout
     assert note not in show(bundled_store, "busy_time", "-f", "csv").stdout
+    assert note not in show(bundled_store, "busy_time", "--tool", "ncu").stdout, "of no rows there is nothing to say"
 
 
 def test_people_read_units_unless_they_ask_for_more(bundled_store: Path) -> None:

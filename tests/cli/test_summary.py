@@ -246,6 +246,14 @@ def test_a_kernel_with_most_of_the_kernel_time_is_pointed_out(tmp_path: Path, lo
     assert ("One kernel has 66.7 % of the kernel time. To measure what limits it: nsightlens plan-ncu" in page) is said
 
 
+def test_a_process_without_a_rank_has_a_name_only_among_others(tmp_path: Path) -> None:
+    for number in (1, 2):
+        kineto(tmp_path / "job" / f"{number}.json", rank=None, pid=number)
+        nl.ingest(tmp_path / "job", store=tmp_path / f"s{number}", run="job").close()
+    assert "process" not in ask(tmp_path / "s1").stdout.partition("GPUs ·")[2].partition("Where")[0]
+    assert ask(tmp_path / "s2").stdout.partition("GPUs ·")[2].partition("Where")[0].count(" process ") == 2
+
+
 def test_one_step_is_no_mean(tmp_path: Path) -> None:
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 77, "tid": 77, "ts": 900.0, "dur": 200.0}
     trace = kineto(tmp_path / "run" / "a.json")
