@@ -50,7 +50,7 @@ def moment(epoch_ns: int) -> str:
 
 def is_date(ns: object) -> bool:
     """Return whether a point in time is one since the epoch: none that is relative to a capture is years long."""
-    return isinstance(ns, int) and ns >= _YEARS
+    return isinstance(ns, int) and _YEARS <= ns < 2**63
 
 
 def share(pct: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,10 +101,10 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
 
 
 @pytest.mark.parametrize(("asked", "slow", "heard"), [
-    (["compare", "runs", "a", "b"], "nsightlens.store.store.Store.view", "comparing: 0/4 comparability; 0 s so far"),
+    (["compare", "runs", "a", "b"], "nsightlens.store.store.Store.view", r"comparing: 0/4 comparability; \d+ s so far"),
     (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
-    (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", "comparing: 3/5 balance; 0 s so far, about 0 s left"),
-    (["summary"], "nsightlens.pages.sections.ordered", "summing up: 0 s so far"),
+    (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", r"comparing: 3/5 balance; \d+ s so far, about \d+ s left"),
+    (["summary"], "nsightlens.pages.sections.ordered", r"summing up: \d+ s so far"),
 ], ids=["runs", "report", "ranks", "summary"])
 def test_a_long_command_says_how_far_it_is(
     asked: list[str], slow: str, heard: str, bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +120,7 @@ def test_a_long_command_says_how_far_it_is(
     answer.__name__ = slow.rpartition(".")[2]
     monkeypatch.setattr(slow, answer)
     done = run(*asked, "--store", str(bundled_store))
-    assert done.returncode == 2 and heard in done.stderr
+    assert done.returncode == 2 and re.search(heard, done.stderr)
 
 
 def test_a_short_command_says_nothing_of_it(bundled_store: Path) -> None:
