@@ -26,7 +26,7 @@ CPU = ROOT / "fixtures" / "resnet18_cpu" / "torch"
 OTHERS: dict[str, object] = {
     "per": "process", "communication_pattern": ".*AllReduce.*", "range_text": "iter", "min_length": 2,
     "how_many": 2, "chunks": 7, "bins": 9,
-    "below_pct": 80.0, "kernel_wait_below_ns": 1000, "long_call_ns": 4000, "long_delay_ns": 2000, "full_length": 3}
+    "below_pct": 80.0, "kernel_wait_below_ns": 1000, "long_call_ns": 4000, "long_delay_ns": 2000, "full_length": 3, "alike": True}
 """Another value for each parameter of such a view."""
 ASKED = [(name, param.name) for name, view in answers.answerable().items() for param in view.params
          if view.sql and not name.startswith("_")]
