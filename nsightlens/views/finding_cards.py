@@ -136,7 +136,8 @@ def _figures(rows: list[Row]) -> list[str]:
     found = []
     if first["total_ns"] is not None:
         whole = " of all ranks" if first["rule"] in _OF_ALL or first["who"] == "all ranks" else ""
-        found.append(f"{_range(rows, 'total_ns')} of {_range(rows, 'of_ns')}{whole}{' each' * (len(rows) > 1)}")
+        of = _range(rows, "of_ns")
+        found.append(_range(rows, "total_ns") + f" of {of}{whole}" * (" to " not in of) + " each" * (len(rows) > 1))
     if shares:
         found.append(" to ".join(f"{pct:.1f}" for pct in dict.fromkeys((shares[0], shares[-1]))) + " %")
     if first["limit_pct"]:
