@@ -24,23 +24,18 @@ def _session() -> list[tuple[str, str]]:
             for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("readme")
-    (path / "fixtures").symlink_to(ROOT / "fixtures")
-    return path
-
-
-@pytest.mark.parametrize(("command", "expected"), _session(), ids=lambda text: text[:30])
-def test_the_session_is_true(folder: Path, command: str, expected: str) -> None:
+def test_the_sessions_are_true(tmp_path: Path) -> None:
+    """One test, as each command needs what those before it made."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     scripts = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     environment.pop("NSIGHTLENS_STORE", None)
-    done = subprocess.run(["bash", "-c", f"{command} 2>&1" if ">" not in command else command], cwd=folder, env=environment,
-                          text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    printed = re.sub(r"^\[\d+/\d+\] .*\n", "", done.stdout, flags=re.MULTILINE)
-    assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-    assert printed == expected, f"README.md: if this is what the session should print, put it there:\n$ {command}\n{printed}"
+    for command, expected in _session():
+        done = subprocess.run(["bash", "-c", f"{command} 2>&1" if ">" not in command else command], cwd=tmp_path, env=environment,
+                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        printed = re.sub(r"^\[\d+/\d+\] .*\n", "", done.stdout, flags=re.MULTILINE)
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+        assert printed == expected, f"README.md: if this is what the session should print, put it there:\n$ {command}\n{printed}"
 
 
 def test_every_command_stands_on_its_page() -> None:
@@ -85,9 +80,9 @@ def test_the_index_of_the_pages_is_whole() -> None:
     assert links == there, f"docs/README.md: list {there - links}; take out {links - there}"
 
 
-def test_the_python_face(folder: Path) -> None:
-    store = nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=folder / "python-store")
+def test_the_python_face(tmp_path: Path) -> None:
+    store = nl.ingest(ROOT / "fixtures" / "simulated_resnet18_ddp", store=tmp_path / "python-store")
     assert store.view("kernel_summary", only_tool="ncu").num_rows > 0
     assert store.views["kernel_summary"].doc and store.views["top_kernels"].params
-    nl.plots.top_kernels(store.view("top_kernels", only_tool="nsys")).savefig(folder / "x.svg")
-    assert (folder / "x.svg").read_text().startswith("<?xml")
+    nl.plots.top_kernels(store.view("top_kernels", only_tool="nsys")).savefig(tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text().startswith("<?xml")
