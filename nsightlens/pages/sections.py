@@ -23,6 +23,11 @@ _FEW, _MANY = 8, 16
 _HELD_UP_PCT = 5
 """Share of a process's time, in %, from which on it is said that the profiler itself took it."""
 _HALF_PCT = 50
+_LIMITS = (
+    ("ncu", "What limits it: nsightlens show headroom"),
+    (None, "To measure what limits it: nsightlens plan-ncu"),
+)
+"""Where to read what limits a kernel, by the tool that must have been run; the last one holds for any run."""
 
 
 def captured(asked: Page) -> None:
@@ -221,8 +226,8 @@ def _dominant(asked: Page, tool: str, first: Row) -> list[str]:
     """Return a line where one kernel that computes has most of the kernel time: what measures its limit, or has done so."""
     if tool not in TIMELINE or (first["time_pct"] or 0) <= _HALF_PCT or first["family"] == "collective":
         return []
-    is_measured = any(row["tool"] == "ncu" for row in asked.ask("profile_overview"))
-    how = "What limits it: nsightlens show headroom" if is_measured else "To measure what limits it: nsightlens plan-ncu"
+    tools = {row["tool"] for row in asked.ask("profile_overview")}
+    how = next(text for needed, text in _LIMITS if needed is None or needed in tools)
     return [f"One kernel has {share(first['time_pct'])} of the kernel time. {how}"]
 
 
