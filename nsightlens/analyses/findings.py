@@ -8,22 +8,22 @@ likewise. pipeline (10 %): pipeline stages wait for one another (pipeline_bubble
 not hidden by other work, and host calls of NCCL or MPI while the GPU idles, without waits for stragglers and pipeline stages.
 copies (10 %): copies not hidden by kernels. data_loader (5 %): the GPU idles while the host waits for input. api_call (10 %):
 the GPU idles during calls of one function. tiny_kernels (10 %): the GPU idles until the launch of a kernel that is shorter
-than the time between launches (at most 0.1 ms). host (20 %): the GPU idles, and no other rule explains it. Rules of kernels
-count at most their time on the critical path to the last GPU work. fusion (15 %): elementwise, normalization and reduction
-kernels that follow one another in a stream, without the longest of each chain. tensor_cores (10 %): products and convolutions
-on CUDA cores, less the time that the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of
-their roof, by headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at least four.
-clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or more, or in the last third of
-its capture than in the first, by 5 % or more. profiler (5 %): it held up threads (profiler_share), or steps take longer under
-it (profiler_overhead). capture: lost events or missing ranks, which make shares and absences uncertain. memory,
-ddp_without_nccl and data_parallel are the TensorBoard plugin's rules, from recommendations, which has its other rules
-unchanged; they and capture come last. A run in which no rule fires has one row, nothing. A process without recorded GPU work
-has no row: whether its GPU idled is unknown.
+than the time between launches (at most 0.1 ms). host (20 %): the GPU idles, and no other rule explains it; ranges that hold
+half of its gaps, and 1.5 times as much of them as of the time, are named. Rules of kernels count at most their time on the
+critical path to the last GPU work. fusion (15 %): elementwise, normalization and reduction kernels that follow one another in
+a stream, without the longest of each chain. tensor_cores (10 %): products and convolutions on CUDA cores, less the time that
+the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of their roof, by headroom. Rules of the
+capture: warm_up (5 %): first steps of 1.5 times the median or more, of at least four. clock (2 %): at least 80 % of a rank's
+kernels take longer than on the median rank of three or more, or in the last third of its capture than in the first, by 5 % or
+more. profiler (5 %): it held up threads (profiler_share), or steps take longer under it (profiler_overhead). capture: lost
+events or missing ranks, which make shares and absences uncertain. memory, ddp_without_nccl and data_parallel are the
+TensorBoard plugin's rules, from recommendations, which has its other rules unchanged; they and capture come last. A run in
+which no rule fires has one row, nothing. A process without recorded GPU work has no row: whether its GPU idled is unknown.
 @scope run
 @topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
-@requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles
+@requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles, idle_by_range
 @optional headroom
 @assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom shows what kernels could gain.
@@ -52,7 +52,7 @@ has no row: whether its GPU idled is unknown.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
@@ -118,6 +118,16 @@ SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w
 FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
 GROUP BY ALL
 """
+_RANGES = """
+SELECT profile_id, process_id, name, idle_ns, gpu_idle_ns, inside_ns, ranges
+FROM (
+    SELECT *, min(device_id) OVER of_process = max(device_id) OVER of_process AS has_one_gpu FROM idle_by_range(alike := true)
+    WHERE profile_id IN (SELECT unnest(?)) WINDOW of_process AS (PARTITION BY profile_id, process_id)
+) WHERE has_one_gpu AND kind IN ('nvtx_push_pop', 'nvtx_start_end', 'annotation') AND 2 * idle_ns >= gpu_idle_ns
+ORDER BY inside_ns, idle_ns DESC, name
+"""
+_LIFT = 1.5
+"""By how much a range's share of the gaps must exceed its share of the time before it is said to explain them."""
 _WAITED_FOR = {"event": "an event", "stream": "a stream", "context": "all work of the device"}
 _OF_PLUGIN = f"""
 SELECT * FROM _plugin_rules
@@ -286,7 +296,8 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
         calls[key(row)].append(row)
     waited = {(key(row), row["name"]): row["kinds"] for row in (ask(_WAITED, profiles).to_pylist() if calling else ())}
     before = {(key(row), row["name"]): row["before_ns"] for row in (ask(_BEFORE, profiles).to_pylist() if calling else ())}
-    launches = _launches(ask, [p for p in processes if exceeds(p, "host", p.waits_for_host)])
+    late = [p for p in processes if exceeds(p, "host", p.waits_for_host)]
+    launches, ranges = _launches(ask, late), _ranges(ask, [process for process in few if process in late])
     tiny = _kernel_rules.tiny(ask, [p for p in few if exceeds(p, "tiny_kernels", p.waits_for_host)])
     for process in processes:
         slow = tiny.get(process.key)
@@ -307,8 +318,10 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
             yield from _kernel_rules.tiny_kernels(process, slow, between)
         most = max(rest, key=lambda name: rest[name])
         figures, advice = of_launches(launches.get(process.key), left)
-        for found in fired(process, "host", f"the GPU idles while the host is in {_split(rest)}{figures}", left):
-            yield found | advice | ({"more": _operators(process)} if most == "operators" else {})
+        within = ranges.get(process.key, "")
+        more = "nsightlens show idle_by_range alike=true" if within else _operators(process) if most == "operators" else ""
+        for found in fired(process, "host", f"the GPU idles while the host is in {_split(rest)}{figures}{within}", left):
+            yield found | advice | ({"more": more} if more else {})
 
 
 def _split(rest: Mapping[str, int]) -> str:
@@ -326,6 +339,22 @@ def _launches(ask: Ask, processes: Sequence[Process]) -> dict[Key, Row]:
     """Return how many kernels each process ran, and how long they took together."""
     profiles = sorted({process.row["profile_id"] for process in processes})
     return {key(row): row for row in ask(_LAUNCHES, [profiles]).to_pylist()} if profiles else {}
+
+
+def _ranges(ask: Ask, processes: Sequence[Process]) -> dict[Key, str]:
+    """Return of each process the shortest NVTX ranges or annotations of a name that hold half of the gaps of its GPU or more.
+
+    Nothing of a process with several GPUs or capture windows: the view has one figure for all windows.
+    """
+    windows = Counter(process.key[:2] for process in processes)
+    lengths = {process.key[:2]: process.length for process in processes if windows[process.key[:2]] == 1}
+    said: dict[tuple[object, ...], str] = {}
+    for row in ask(_RANGES, [sorted({profile for profile, _ in lengths})]).to_pylist() if lengths else []:
+        at = row["profile_id"], row["process_id"]
+        if row["idle_ns"] * lengths.get(at, 0) >= _LIFT * row["inside_ns"] * row["gpu_idle_ns"]:
+            ranges = "the range" if row["ranges"] == 1 else f"{row['ranges']:,} ranges"
+            said.setdefault(at, f"; {pct(row['idle_ns'], row['gpu_idle_ns']):.1f} % of its gaps lie in {ranges} {row['name']}")
+    return {process.key: said[process.key[:2]] for process in processes if process.key[:2] in said}
 
 
 def _operators(process: Process) -> str:

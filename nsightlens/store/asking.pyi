@@ -984,18 +984,19 @@ class Asking:
         stages. copies (10 %): copies not hidden by kernels. data_loader (5 %): the GPU idles while the host waits for
         input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): the GPU idles until
         the launch of a kernel that is shorter than the time between launches (at most 0.1 ms). host (20 %): the GPU
-        idles, and no other rule explains it. Rules of kernels count at most their time on the critical path to the
-        last GPU work. fusion (15 %): elementwise, normalization and reduction kernels that follow one another in a
-        stream, without the longest of each chain. tensor_cores (10 %): products and convolutions on CUDA cores, less
-        the time that the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of their
-        roof, by headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at
-        least four. clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or
-        more, or in the last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up
-        threads (profiler_share), or steps take longer under it (profiler_overhead). capture: lost events or missing
-        ranks, which make shares and absences uncertain. memory, ddp_without_nccl and data_parallel are the
-        TensorBoard plugin's rules, from recommendations, which has its other rules unchanged; they and capture come
-        last. A run in which no rule fires has one row, nothing. A process without recorded GPU work has no row:
-        whether its GPU idled is unknown.
+        idles, and no other rule explains it; ranges that hold half of its gaps, and 1.5 times as much of them as of
+        the time, are named. Rules of kernels count at most their time on the critical path to the last GPU work.
+        fusion (15 %): elementwise, normalization and reduction kernels that follow one another in a stream, without
+        the longest of each chain. tensor_cores (10 %): products and convolutions on CUDA cores, less the time that
+        the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of their roof, by
+        headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at least four.
+        clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or more, or in the
+        last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up threads
+        (profiler_share), or steps take longer under it (profiler_overhead). capture: lost events or missing ranks,
+        which make shares and absences uncertain. memory, ddp_without_nccl and data_parallel are the TensorBoard
+        plugin's rules, from recommendations, which has its other rules unchanged; they and capture come last. A run
+        in which no rule fires has one row, nothing. A process without recorded GPU work has no row: whether its GPU
+        idled is unknown.
 
         Columns:
             run: Run (one workload in one configuration).

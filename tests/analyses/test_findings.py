@@ -138,6 +138,31 @@ def test_what_the_host_does_is_shown_where_the_finding_points() -> None:
         assert (row["rule"], row["more"]) == ("host", more)
 
 
+MORE = "nsightlens show idle_by_range alike=true"
+IN_WRITE = ("; 100.0 % of its gaps lie in 2 ranges write #", MORE)
+
+
+@pytest.mark.parametrize(("ranges", "said"), [
+    ([("loop", 0, 1000), ("write 1", 100, 300), ("write 2", 500, 700)], IN_WRITE),
+    ([("write 1", 100, 400), ("write 2", 500, 900)], None),  # little more idle time than elsewhere
+    ([("write 1", 100, 200), ("read", 200, 300), ("send", 500, 700)], ("; 50.0 % of its gaps lie in the range send", MORE)),
+    ([("write 1", 100, 200), ("read", 200, 300), ("send", 500, 600)], None),  # none holds half
+])
+def test_the_range_that_holds_most_of_the_idle_time_is_named(ranges: list[Piece], said: tuple[str, str] | None) -> None:
+    pieces = [("compute", 0, 100), ("compute", 300, 500), ("compute", 700, 1000)]
+    rows = tables(pieces)
+    rows["ranges"] += [WHERE | {"range_id": 10 + start, "kind": "nvtx_push_pop", "name": name, "thread": 1, "start_ns": start,
+                                "duration_ns": end - start} for name, start, end in ranges]
+    (row,) = of(**rows)
+    what, more = said or ("", "nsightlens show idle_causes")
+    assert (row["rule"], row["total_ns"], row["more"]) == ("host", 400, more)
+    assert row["what"] == ("the GPU idles while the host is in other code: 3 kernels of 200 ns on average, and 133.3 ns of idle "
+                           f"time for each{what}")
+    two = {name: [row | {"window_index": window} for row in some for window in ((0, 1) if "window_index" in row else (0,))]
+           for name, some in rows.items() if name != "processes"} | {"processes": rows["processes"]}
+    assert not [row for row in of(**two) if "gaps" in row["what"]], "the view has no figure for a window alone"
+
+
 def test_communication_of_the_host_is_shown_where_the_finding_points() -> None:
     """comm_compute_overlap has kernels only: calls that are NVTX ranges are in nvtx_summary."""
     rows = tables([("compute", 0, 800)])
