@@ -137,7 +137,10 @@ def test_a_file_in_the_place_of_a_view_is_read_first(bundled_store: Path, tmp_pa
 
 
 def test_a_kernel_has_one_name_in_every_view(bundled_store: Path) -> None:
-    views = ("kernel_summary", "operator_kernels", "kernel_launch_summary", "kernel_breakdown", "headroom")
+    views = (
+        "kernel_summary", "operator_kernels", "kernel_launch_summary", "kernel_breakdown",
+        "headroom",
+    )
     names = [labels([row["name"]])[row["name"]] for row in
              json.loads(show(bundled_store, "operator_kernels", "-f", "json").stdout)["rows"] if "<" in row["name"]]
     shown = {view: show(bundled_store, view, columns=250).stdout for view in views}

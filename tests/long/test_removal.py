@@ -19,7 +19,7 @@ TUPLES = (
     "nsightlens/cli/__init__.py", "nsightlens/pages/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
     "nsightlens/html_report/assets.py", "nsightlens/html_report/page/main.js", "nsightlens/cli/views.py",
     "tests/cli/test_completion.py", "tests/cli/test_scripts.py", "tests/cli/test_why_empty.py", "tests/cli/test_views_option.py",
-    "tests/test_language.py", "tests/test_notebooks.py", "tests/cli/test_captures.py", "Makefile",
+    "tests/cli/test_show.py", "tests/test_language.py", "tests/test_notebooks.py", "tests/cli/test_captures.py", "Makefile",
 )
 """Files that name a feature in a line of its own: of a tuple, of an example, of the demo."""
 
