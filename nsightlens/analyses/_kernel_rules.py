@@ -98,6 +98,12 @@ def few(ask: Ask, processes: Sequence[Process]) -> list[Process]:
     return [process for process in processes if launches.get(process.run, 0) <= LAUNCHES]
 
 
+def are_few_in_all(ask: Ask) -> bool:
+    """Return whether what looks at all runs at once may look at each kernel."""
+    launches: int = sum(row["launches"] for row in ask(_COUNT, []).to_pylist())
+    return launches <= LAUNCHES
+
+
 def rules(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     """Yield what kernels themselves could give back. processes: as `few` returns them."""
     if processes:
@@ -197,8 +203,7 @@ def _most(kernels: Sequence[Row], lengths: Sequence[float]) -> str:
 
 def _headroom(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
     """Yield the kernels that run at less than half of their roof, as far as that makes the process longer."""
-    everything = sum(row["launches"] for row in ask(_COUNT, []).to_pylist())  # headroom looks at all runs
-    if everything > LAUNCHES or "headroom" not in registry.analyses():  # a feature that may have been taken out
+    if not are_few_in_all(ask) or "headroom" not in registry.analyses():  # a feature that may have been taken out
         return
     lengths: dict[tuple[Any, ...], list[Process]] = defaultdict(list)
     for process in processes:

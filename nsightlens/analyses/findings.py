@@ -23,8 +23,8 @@ which no rule fires has one row, nothing. A process without recorded GPU work ha
 @topic steps
 @requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
-@requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles, idle_by_range
-@optional headroom
+@requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles
+@optional headroom, idle_by_range
 @assumes Each process has a GPU of its own: where several share one, the work of the others counts as idle time.
 @assumes The limits are rules of thumb; no row means only that no limit is exceeded; headroom shows what kernels could gain.
 @assumes The tool recorded all GPU work and the calls of the host; what it lost, and what it adds to calls, counts as idle.
@@ -297,7 +297,7 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
     waited = {(key(row), row["name"]): row["kinds"] for row in (ask(_WAITED, profiles).to_pylist() if calling else ())}
     before = {(key(row), row["name"]): row["before_ns"] for row in (ask(_BEFORE, profiles).to_pylist() if calling else ())}
     late = [p for p in processes if exceeds(p, "host", p.waits_for_host)]
-    launches, ranges = _launches(ask, late), _ranges(ask, [process for process in few if process in late])
+    launches, ranges = _launches(ask, late), _ranges(ask, late)
     tiny = _kernel_rules.tiny(ask, [p for p in few if exceeds(p, "tiny_kernels", p.waits_for_host)])
     for process in processes:
         slow = tiny.get(process.key)
@@ -349,7 +349,8 @@ def _ranges(ask: Ask, processes: Sequence[Process]) -> dict[Key, str]:
     windows = Counter(process.key[:2] for process in processes)
     lengths = {process.key[:2]: process.length for process in processes if windows[process.key[:2]] == 1}
     said: dict[tuple[object, ...], str] = {}
-    for row in ask(_RANGES, [sorted({profile for profile, _ in lengths})]).to_pylist() if lengths else []:
+    profiles = sorted({profile for profile, _ in lengths})
+    for row in ask(_RANGES, [profiles]).to_pylist() if profiles and _kernel_rules.are_few_in_all(ask) else []:
         at = row["profile_id"], row["process_id"]
         if row["idle_ns"] * lengths.get(at, 0) >= _LIFT * row["inside_ns"] * row["gpu_idle_ns"]:
             ranges = "the range" if row["ranges"] == 1 else f"{row['ranges']:,} ranges"

@@ -7,7 +7,7 @@ Each .sql file holds one statement under a header of comments:
     -- @topic ranks     (an analysis only: the question that it is listed under, nsightlens/views/topics.py; SQL is in its folder)
     -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/needs.py)
     -- @requires other_view, third_view
-    -- @optional an_analysis   (what an analysis asks, with all that it requires, where it is there)
+    -- @optional a_view  (what an analysis asks, with all that it requires, where it can)
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
@@ -90,7 +90,7 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
-    optional: the analyses that it asks where they are there: features that may be taken out.
+    optional: what it asks beyond these where it can: analyses that may be taken out, views that are dear for large captures.
     first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
     topic: the question that it is listed under (a name of TOPICS, or the user's folder).
     note, note_across: what people must know who see the table alone, and what more if it is of several ranks.
