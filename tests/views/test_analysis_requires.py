@@ -52,7 +52,7 @@ def test_requires_names_what_the_queries_name(name: str) -> None:
     view = registry.analyses()[name]
     imported = [file.read_text(encoding="utf-8") for file in signature.imports(view) if file.parent.name in ROOMS]
     named = {word for source in (view.source, *imported) for query in _queries(source) for word in _named(query)}
-    assert set(view.requires) == named - set(view.optional), f"{view.place}: its @requires lines, and the FROM and JOIN of its queries"
+    assert set(view.requires) == named - set(view.optional), f"{view.place}: its @requires, and FROM and JOIN of its queries"
     assert len(view.requires) == len(set(view.requires))
 
 
