@@ -76,7 +76,7 @@ test: lint
 test-captures: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m captures
 
-## Tests that take long: clusters, notebooks, random jobs, 200 killed ingests, full disks, upgrades, the suite without the roofline,
+## Tests that take long: clusters, notebooks, random jobs, killed ingests, full disks, upgrades, the suite without the roofline,
 ## the wheel in an empty venv.
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "long and not captures"
