@@ -203,10 +203,15 @@ def findings(store: Store, **parameters: object) -> pa.Table:
     They are the rows of the view findings; their column `more` names calls of Python. nl.show(nl.findings(store)) displays them.
     parameters: those of the view, such as only_run="base". Raises UsageError for others.
     """
+    import pyarrow as pa
+
+    from nsightlens.views.finding_cards import with_run
     from nsightlens.views.html_table import in_python
 
     _confirm(store, "findings")
-    return in_python(store.view("findings", **parameters))
+    table = store.view("findings", **parameters)
+    more = pa.array([row["more"] for row in with_run(table.to_pylist(), store.values_of("run"))], pa.string())
+    return in_python(table.set_column(table.column_names.index("more"), "more", more))
 
 
 @overload

@@ -197,7 +197,7 @@ def _stragglers(
     waited: dict[tuple[str, str, int | None], int] = defaultdict(int)
     for row in seen:
         if row["rank"] is not None and (row["run"], row["tool"]) in runs:
-            waited[row["run"], row["tool"], row["rank"]] += row["wait_ns"]
+            waited[row["run"], row["tool"], row["rank"]] += row["wait_ns"] or 0
     return late, waited
 
 

@@ -25,7 +25,7 @@ the cause is undecided).
 @column times_last         Collectives in which all others waited for this rank.
 @column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
+@column others_wait_ns     Waits of all others up to its start where it was last, less the share it inherited, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
@@ -100,11 +100,12 @@ def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
         first = np.flatnonzero(np.diff(cell[call], prepend=-1))
         size = np.diff(first, append=len(call))
         arrival = found.arrival(parts)
-        none = np.zeros(len(first), dtype=np.int64)
+        median = medians(arrival, np.repeat(np.arange(len(first)), size), len(first))
+        none = np.where(median == MISSING, MISSING, 0)  # without a common clock nothing is known of who was late
         yield cell[call[first]], {
             "collectives": size, "times_last": none, "caused_delay_ns": none, "inherited_delay_ns": none, "others_wait_ns": none,
-            "propagated_wait_ns": none, "undecided_delay_ns": none, "wait_ns": sums(np.maximum(found.wait(parts), 0), first),
-            "median_arrival_ns": medians(arrival, np.repeat(np.arange(len(first)), size), len(first)),
+            "propagated_wait_ns": none, "undecided_delay_ns": none, "median_arrival_ns": median,
+            "wait_ns": np.where(median == MISSING, MISSING, sums(np.maximum(found.wait(parts), 0), first)),
             "max_arrival_ns": np.maximum.reduceat(arrival, first),
             "lag_threshold_ns": np.maximum.reduceat(found.arrivals.lag_limit[call], first)}
 

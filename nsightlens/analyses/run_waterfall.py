@@ -28,6 +28,7 @@ the two over their steps (no interval if the ranks' step counts differ).
 @param  skip_steps      Steps at the start of each process of a recording that are left out (warm-up).
 @param  fdr             False-discovery rate: the largest share of false positives among the changes named.
 @param  threshold_pct   Smallest change of an item's own time to report, in percent.
+@first item, difference_ns, low_ns, high_ns, base_ns, other_ns, rank, verdict
 @column base_run        Run that is the measure.
 @column other_run       Run that is compared with it.
 @column rank            Rank; NULL: the mean over the ranks.

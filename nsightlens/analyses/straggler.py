@@ -23,7 +23,7 @@ uncertainty that hides it.
 @column times_last         Collectives in which all others waited for this rank.
 @column caused_delay_ns    How much earlier these would have begun without it: its lags, less what was or may be inherited.
 @column inherited_delay_ns Its lags because its previous collective released it later than the second last (see collective_match).
-@column others_wait_ns     How long the other ranks together waited for it: for its caused_delay_ns here, and in later ones.
+@column others_wait_ns     Waits of all others up to its start where it was last, less the share it inherited, and in later ones.
 @column propagated_wait_ns What ranks waited in later collectives of any group because this one was late in these by itself.
 @column wait_ns            How long this rank waited for others, over all its collectives.
 @column median_arrival_ns  Median of its starts after the first rank's start.
@@ -62,7 +62,7 @@ def judged(executions: Sequence[Compared]) -> pa.Table:
     rows = table.to_pylist()
     delays: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
-        if row["rank"] is not None:
+        if row["caused_delay_ns"] is not None:
             delays.setdefault(tuple(row[key] for key in _KEYS), []).append(row["caused_delay_ns"])
     verdicts = [_verdict(row, delays.get(tuple(row[key] for key in _KEYS), [])) for row in rows]
     return table.append_column("verdict", pa.array(verdicts, pa.string()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.views.figures import MISSING, duration, number, share, spans
-from nsightlens.views.finding_cards import Card, cards, verdict
+from nsightlens.views.finding_cards import Card, cards, verdict, with_run
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
@@ -44,7 +44,7 @@ def overview(run: str, answers: Rows) -> Overview:
     """Return what the page says of a run, from the rows of views by name."""
     mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
     profiles = mine["profile_overview"]
-    found = cards(mine["findings"])
+    found = cards(with_run(mine["findings"], {row["run"] for row in answers["profile_overview"]}))
     return Overview(
         run, any(row["simulated"] for row in profiles), tuple(verdict(found)), tuple(_tiles(mine)),
         tuple(card for card in found if card.rule != _NOTHING), tuple(_captured(profiles)),

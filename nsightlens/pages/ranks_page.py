@@ -87,7 +87,7 @@ def waiting(page: Page) -> None:
         ranked = [row for row in rows if row["rank"] is not None]
         heading("Stragglers", f"{execution[0]}, {max((row['collectives'] for row in ranked), default=0)} matched collectives")
         if ranked:
-            ordered = sorted(ranked, key=lambda row: (-row["caused_delay_ns"], row["rank"]))
+            ordered = sorted(ranked, key=lambda row: (-(row["caused_delay_ns"] or 0), row["rank"]))
             shown = ordered if len(ordered) <= _MANY else ordered[:_TOP]
             _delays(shown)
             more(len(ordered) - len(shown), "straggler", f"waited itself {spread((row['wait_ns'] for row in ranked), duration)}")

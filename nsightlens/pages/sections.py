@@ -306,7 +306,7 @@ def verdict(asked: Page) -> None:
 
 def findings(asked: Page) -> None:
     """Print what is worth a look: who, what, how much, why, what speaks against it, and the command that shows more."""
-    said = sentences(asked.ask("findings"))
+    said = sentences(finding_cards.with_run(asked.ask("findings"), asked.store.values_of("run")))
     if said:
         heading("What to look at first", asked.note("findings"))
         lines(said[:_FEW])

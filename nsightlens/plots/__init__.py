@@ -87,5 +87,10 @@ def save(figure: Figure, path: str | Path) -> Path:
     return target
 
 
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"there is no plot {name}; there are {', '.join(PLOTS)}. Rows of any view can be drawn by matplotlib: "
+                         f"store.view({name!r}).to_pandas().plot()")
+
+
 def __dir__() -> list[str]:
     return list(__all__)

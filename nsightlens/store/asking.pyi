@@ -3245,7 +3245,7 @@ class Asking:
                 inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
-            others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
+            others_wait_ns: Waits of all others up to its start where it was last, less the share it inherited, and in
                 later ones.
             propagated_wait_ns: What ranks waited in later collectives of any group because this one was late in these
                 by itself.
@@ -4066,7 +4066,7 @@ class Asking:
                 inherited.
             inherited_delay_ns: Its lags because its previous collective released it later than the second last (see
                 collective_match).
-            others_wait_ns: How long the other ranks together waited for it: for its caused_delay_ns here, and in
+            others_wait_ns: Waits of all others up to its start where it was last, less the share it inherited, and in
                 later ones.
             propagated_wait_ns: What ranks waited in later collectives of any group because this one was late in these
                 by itself.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
 
+_PARTS = ("item", "base_ns", "other_ns", "difference_ns", "low_ns", "high_ns")
 _SHOWN = ("item", "base_ns", "other_ns", "difference_ns", "change_pct", "verdict", "in_recordings")
 _ROWS = 12
 
@@ -43,11 +44,12 @@ class Comparison(dict[str, "pa.Table"]):
         return "\n".join([f"{self.other} against {self.base}", *self.verdict, f"tables (rows): {tables}"])
 
     def _repr_html_(self) -> str:
-        """Return the verdict and what changed most, as notebooks show them."""
+        """Return the verdict, where the step time went, and what changed most, as notebooks show them."""
         from nsightlens.views.html_table import escaped, html_table
 
         said = "".join(f"<p>{escaped(line)}</p>" for line in [f"{self.other} against {self.base}", *self.verdict])
-        return said + html_table(self["differences"].select(_SHOWN), _ROWS)
+        return said + "".join(html_table(table, _ROWS) for table in (
+            self["waterfall"].select(_PARTS), self["differences"].select(_SHOWN)) if table.num_rows)
 
 
 def of_runs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) ->
     if not is_query:
         what = f"EXPLAIN of {statement.type.name}" if explained is not None else statement.type.name
         files = f"; {_ALLOW_FILES}" if _words(statement.query)[0][1] in _OF_FILES else ""
+        if re.match(r"(?is)\s*CREATE\b.*?\b(VIEW|MACRO)\b", statement.query):
+            files = "; a view of your own is a file in a folder: --views FOLDER, nl.open(..., views=FOLDER), docs/own_views.md"
         raise UsageError(f"a store is read-only, and {what} is not a query{files}")
 
 

@@ -179,6 +179,7 @@ class Store(Asking):
     def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
         if self.older_schema is not None:
             raise self._files_only()
+        self._confirm_open()
         view, given = registry.named(name, self.views)
         began = time.monotonic()
         asked = self._confirmed(view, given, parameters)
@@ -338,6 +339,13 @@ class Store(Asking):
                 raise UsageError(f"this query needs more memory than is available ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
+
+    def _confirm_open(self) -> None:
+        """Raise UsageError where the store was closed."""
+        try:
+            self._connection.cursor().close()
+        except duckdb.ConnectionException as exc:
+            raise UsageError(f"the store {self.path} was closed: open it again with nl.open(...)") from exc
 
     def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         relation = self._connection.sql(query, params=parameters or None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,10 @@ _HOST = ("host", "tiny_kernels", "data_loader", "api_call")
 """Rules that say why a rank is late, where they fire on the late ranks alone."""
 _OF_ALL = ("straggler", "slow_link", "pipeline")
 """Rules whose times are shares of the time of all ranks, as is that of a finding about all of them."""
+
+
+_OF_RUN = re.compile(r"nsightlens (show \w+|compare ranks)")
+"""A command of a finding that shows more of its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,12 @@ def cards(rows: Iterable[Row]) -> list[Card]:
     return [_card(alike) for alike in found.values()]
 
 
+def with_run(rows: Iterable[Row], runs: Collection[str]) -> list[Row]:
+    """Return findings whose commands name their run, where the store has several; as they are where it has one."""
+    return [row | {"more": _OF_RUN.sub(rf"\g<0> --run {shlex.quote(row['run'])}", row["more"])} if len(runs) > 1 else row
+            for row in rows]
+
+
 def _apart(row: Row) -> object:
     """Return what keeps findings of one rule apart: a late rank is one finding, as are a process group and a function."""
     if row["rule"] == "api_call":
@@ -67,7 +79,9 @@ def _card(alike: list[Row]) -> Card:
     best, *others = sorted({row["tool"] for row in alike}, key=_BEST.index)
     rows = [row for row in alike if row["tool"] == best]
     first = rows[0]
-    return Card(first["rule"], best, tuple(others), _who(rows), tuple(_figures(rows)), first["what"], first["why"],
+    alone = f" (figures of rank {first['rank']})" if first["rank"] is not None else " (figures of the one with the largest share)"
+    what = first["what"] + (alone if len({row["what"] for row in rows}) > 1 else "")
+    return Card(first["rule"], best, tuple(others), _who(rows), tuple(_figures(rows)), what, first["why"],
                 first["against"], first["more"], frozenset(row["rank"] for row in rows if row["rank"] is not None), first)
 
 

@@ -152,7 +152,8 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
     for name, value in parameters.items():
         column = name.removeprefix(_FILTER)
         if name in own:
-            converted = _converted(name, value, own[name].type)
+            is_text = isinstance(own[name].default, str) and value is not None
+            converted = _converted(name, str(value) if is_text else value, own[name].type)
             if converted != own[name].default:  # as a constant of the view, DuckDB sees it before it plans
                 arguments[name] = converted
         elif name.startswith(_FILTER) and (column in columns or f"which_{column}" in own):

@@ -15,6 +15,7 @@ from benchmarks import job_input
 from nsightlens.analyses import straggler
 from nsightlens.cli.compare import command
 from nsightlens.store.store import Store
+from tests.captures import kineto
 from tests.conftest import Shared
 from tests.fixtures.simulated_run import FIXTURES
 
@@ -139,3 +140,16 @@ def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> N
     assert len(rows) == 32 // 8 + 8
     assert [(row["who"], row["total_ns"]) for row in found] == [("data group 10 (ranks 5 to 29 by 8)", 4 * 12 * 180_000)]
     assert "takes 4.0 times as long as that of the 7 other groups of its size" in found[0]["what"]
+
+
+def test_without_a_common_clock_what_ranks_waited_and_caused_is_unknown(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        kineto(tmp_path / "run" / f"{rank}.json", [("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 1000.0, 10.0)], rank=rank,
+               host=f"node{rank}")
+    with nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1) as store:
+        for view in ("straggler", "rank_skew"):
+            rows = store.view(view, only_rank=[0, 1]).to_pylist()
+            assert [row["collectives"] for row in rows] == [1, 1]
+            assert {row[name] for row in rows for name in (
+                "times_last", "caused_delay_ns", "inherited_delay_ns", "others_wait_ns", "propagated_wait_ns", "wait_ns",
+                "undecided_delay_ns")} == {None}

@@ -278,3 +278,8 @@ def test_shares_are_drawn_without_a_step_and_ranks_apart() -> None:
     assert len(figure.axes) == 2 and "no steps were recorded" in titles(figure) and "rank 1" in titles(figure)
     assert spans(figure.axes[0]) == [(-3.5, 0), (0, 2)]
     assert figure.axes[0].get_xlim()[0] < -3.5 and legends(figure) == ["a larger share", "a smaller share"]
+
+
+def test_a_plot_that_there_is_not_names_those_that_there_are() -> None:
+    with pytest.raises(AttributeError, match=r"no plot straggler; there are step_breakdown, .*roofline\. "):
+        getattr(plots, "straggler")  # noqa: B009

@@ -48,10 +48,18 @@ def test_compare_takes_the_two_runs_of_the_store_and_prints_its_verdict(two_runs
     assert found.verdict[0].startswith("Undecided whether fused is slower or faster than base, as that takes 2 recordings")
     assert found.verdict[2].startswith("Runs: undecided.")
     assert repr(found).splitlines()[:3] == ["fused against base", *found.verdict[:2]]
-    assert found.verdict[0] in found._repr_html_() and "<table>" in found._repr_html_()
+    assert found.verdict[0] in found._repr_html_() and found._repr_html_().count("<table>") == 2
+    assert found["waterfall"]["item"][0].as_py() in found._repr_html_().partition("</table>")[0]
     with_names = run("compare", "runs", "base", "fused", "--store", two_runs)
     assert run("compare", "runs", "--store", two_runs).stdout == with_names.stdout
     assert run("compare", "runs", "base", "--store", two_runs).returncode == 2
+
+
+def test_of_several_runs_the_findings_ask_for_theirs(two_runs: Path) -> None:
+    with nl.open(two_runs) as store:
+        rows = nl.findings(store).to_pylist()
+    assert {row["run"] for row in rows} == {"base", "fused"}
+    assert all(f'run="{row["run"]}"' in row["more"] for row in rows if "store." in row["more"])
 
 
 def test_one_run_alone_says_how_to_add_another(bundled_store: Path) -> None:

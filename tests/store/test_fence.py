@@ -88,3 +88,18 @@ def test_a_question_that_takes_too_much_memory_says_so(store: Store) -> None:
     with Store(store.path, memory="20MB") as small, pytest.raises(UsageError, match="more memory than is available") as caught:
         small.sql("SELECT list(a ORDER BY a DESC) FROM range(20000000) AS t(a)")
     assert "Ask for less" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["VIEW mine AS SELECT 1", "OR REPLACE TEMP MACRO mine() AS TABLE SELECT 1"])
+def test_who_creates_a_view_is_told_where_own_views_go(store: Store, kind: str) -> None:
+    with pytest.raises(UsageError, match=r"a view of your own is a file in a folder: --views FOLDER"):
+        store.sql(f"CREATE {kind}")
+    with pytest.raises(UsageError, match=r"is not a query$"):
+        store.sql("CREATE TABLE mine AS SELECT 1")
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = nl.ingest(kineto(tmp_path / "run" / "a.json").parent, tmp_path / "store")
+    store.close()
+    with pytest.raises(UsageError, match=r"was closed: open it again with nl\.open"):
+        store.view("busy_time")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsightlens.views.finding_cards import cards, verdict
+from nsightlens.views.finding_cards import cards, verdict, with_run
 
 LATE: dict[str, Any] = {
     "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "who": "rank 3", "profile_id": None, "process_id": None,
@@ -86,4 +86,14 @@ def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:
 def test_hosts_of_one_advice_are_one_card_whatever_their_figures() -> None:
     few = [HOST | {"rank": rank, "what": f"the GPU idles: {rank} kernels of 4.000 µs on average"} for rank in (1, 2)]
     first, second = cards([*few, HOST | {"rank": 3, "why": "Look at the CPU."}])
-    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("1 kernels of 4.000 µs on average")
+    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("on average (figures of rank 1)")
+    assert second.what == HOST["what"], "one has no other to be told from"
+
+
+def test_where_a_store_has_several_runs_the_commands_name_theirs() -> None:
+    rows = [LATE, HOST | {"run": "my run", "more": "nsightlens show critical_path --rank 3 --sort=-duration_ns"},
+            HOST | {"more": "nsightlens plan-ncu, then roofline"}]
+    assert with_run(rows, ["r"]) == rows
+    assert [row["more"] for row in with_run(rows, ["r", "my run"])] == [
+        "nsightlens compare ranks --run r", "nsightlens show critical_path --run 'my run' --rank 3 --sort=-duration_ns",
+        "nsightlens plan-ncu, then roofline"]

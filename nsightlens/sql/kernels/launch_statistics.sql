@@ -10,6 +10,7 @@
 -- @assumes The tool's overhead is part of every figure: without a profiler, calls are shorter.
 -- @param  long_call_ns   A call longer than this, in ns, is an outlier.
 -- @param  long_delay_ns  A delay longer than this, in ns, is an outlier.
+-- @first  quantity, median_ns, p25_ns, p75_ns, launches, max_ns, rank
 -- @column run            Run (one workload in one configuration).
 -- @column tool           nsys or kineto. Never add them up: they saw the same launches.
 -- @column rank           Rank of the process; NULL where unknown.
