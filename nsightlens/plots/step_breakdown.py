@@ -91,6 +91,9 @@ def _draw(axes: Axes, names: list[str], rows: list[Row], factor: float) -> None:
         every = math.ceil(len(names) / ticks)
         axes.set_xticks(range(0, len(names), every), names[::every])
     one = "Whole capture" if rows[0]["step_id"] is None else "One step each"
+    if one_each and len(names) > 1 and all(name.startswith("rank ") and name[5:].isdigit() for name in names):
+        axes.set_xticks(axes.get_xticks(), [label.get_text().removeprefix("rank ") for label in axes.get_xticklabels()])
+        one = f"Rank ({one[0].lower()}{one[1:]})"
     several = f"Step (each bar: the mean of {merged:,})" if merged > 1 else "Step"
     axes.set_xlabel(one if one_each else several, fontsize=9)
     axes.tick_params(labelsize=8)

@@ -85,8 +85,8 @@ def test_runs_of_another_length_have_their_own_unit() -> None:
 def test_processes_with_one_row_each_share_a_panel() -> None:
     figure = plots.step_breakdown(table(*(step(None, rank=rank, process_id=f"P:{rank}") for rank in range(8))))
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == [f"rank {rank}" for rank in range(8)]
-    assert "no steps were recorded" in titles(figure) and axes.get_xlabel() == "Whole capture"
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(rank) for rank in range(8)]
+    assert "no steps were recorded" in titles(figure) and axes.get_xlabel() == "Rank (whole capture)"
 
 
 def test_temporal_breakdown_writes_shares_and_keeps_tools_apart() -> None:
