@@ -131,8 +131,7 @@ def _as_late(rows: list[Row], late: list[Row]) -> list[str]:
     least = min((max(row["median_arrival_ns"], row["lag_threshold_ns"] or 0) for row in late), default=0)
     ranks = [row["rank"] for row in rows if late and row["rank"] is not None and row not in late
              and (row["median_arrival_ns"] or 0) >= least]
-    named = ", ".join(map(str, ranks[:_MANY])) + (" …" if len(ranks) > _MANY else "")
-    return [f"Rank {named}: median arrival as late as that of a straggler, but seldom the last. Only "
+    return [f"R{_named(ranks)[1:]}: median arrival as late as that of a straggler, but seldom the last. Only "
             "the last rank of a collective counts: late ranks hide each other."] if ranks else []
 
 
@@ -147,8 +146,12 @@ def _not_compared(page: Page, tool: str, known: list[Row]) -> list[str]:
     silent = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] == tool} - {row["rank"] for row in known} - {None}
     if silent:
         reasons["no communication kernels"].extend(sorted(silent))
-    return said + [f"Left out: rank {', '.join(map(str, ranks[:_MANY]))}{' …' if len(ranks) > _MANY else ''}: {why}."
-                   for why, ranks in reasons.items()]
+    return said + [f"Left out: {_named(ranks)}: {why}." for why, ranks in reasons.items()]
+
+
+def _named(ranks: list[int]) -> str:
+    """Return ranks by name, the first of many: 'rank 3', 'ranks 0, 1'."""
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks[:_MANY]))}{' …' if len(ranks) > _MANY else ''}"
 
 
 def links(page: Page) -> None:

@@ -38,16 +38,22 @@ class Comparison(dict[str, "pa.Table"]):
         said = (said for row in steps for said in run_sentences.sentences(row, threshold_pct))
         self.verdict = [*self.first, *map(python_calls, said)]
 
+    @property
+    def _said(self) -> list[str]:
+        differ = ", ".join(row["property"] for row in self["comparability"].to_pylist() if row["same"] is False)
+        return [f"{self.other} against {self.base}", *self.verdict,
+                *([f"The recordings differ in {differ}: see comparability."] if differ else [])]
+
     def __repr__(self) -> str:
         """Return the verdict and the names of the tables with their numbers of rows."""
         tables = ", ".join(f"{name} ({table.num_rows})" for name, table in self.items())
-        return "\n".join([f"{self.other} against {self.base}", *self.verdict, f"tables (rows): {tables}"])
+        return "\n".join([*self._said, f"tables (rows): {tables}"])
 
     def _repr_html_(self) -> str:
         """Return the verdict, where the step time went, and what changed most, as notebooks show them."""
         from nsightlens.views.html_table import escaped, html_table
 
-        said = "".join(f"<p>{escaped(line)}</p>" for line in [f"{self.other} against {self.base}", *self.verdict])
+        said = "".join(f"<p>{escaped(line)}</p>" for line in self._said)
         return said + "".join(html_table(table, _ROWS) for table in (
             self["waterfall"].select(_PARTS), self["differences"].select(_SHOWN)) if table.num_rows)
 

@@ -151,7 +151,7 @@ def test_where_every_rank_is_claimed_twice_the_page_says_why_it_compares_nothing
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
     assert "Cannot tell who was late: no collective could be matched across the ranks." in done.stdout
-    assert "Left out: rank 0, 1: 2 processes claim it." in done.stdout
+    assert "Left out: ranks 0, 1: 2 processes claim it." in done.stdout
     assert "24 communication kernels, 100.0 % of communication time, could not be matched to find who was late." in done.stdout
 
 

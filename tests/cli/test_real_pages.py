@@ -101,7 +101,7 @@ def test_ranks_that_two_pooled_captures_claim_are_named(tmp_path: Path) -> None:
     traces = [path for folder in folders for path in sorted((DATA / "kineto" / folder).iterdir())[:2]]
     nl.ingest(traces, store=tmp_path, run="pooled", jobs=1).close()
     done = CliRunner().invoke(compare, ["ranks", "--store", str(tmp_path)], catch_exceptions=False, env={"COLUMNS": "120"})
-    assert done.exit_code == 0 and "  - Left out: rank 0, 1: 2 processes claim it.\n" in done.stdout
+    assert done.exit_code == 0 and "  - Left out: ranks 0, 1: 2 processes claim it.\n" in done.stdout
     assert "Rank 0, 1: several processes claim it, and its time is the sum of theirs" in done.stdout
     assert "184 communication kernels, 100.0 % of communication time, could not be matched" in done.stdout
 

@@ -7,6 +7,7 @@ import pickle
 import warnings
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
@@ -53,6 +54,16 @@ def test_compare_takes_the_two_runs_of_the_store_and_prints_its_verdict(two_runs
     with_names = run("compare", "runs", "base", "fused", "--store", two_runs)
     assert run("compare", "runs", "--store", two_runs).stdout == with_names.stdout
     assert run("compare", "runs", "base", "--store", two_runs).returncode == 2
+
+
+def test_what_the_recordings_differ_in_stands_below_the_verdict(two_runs: Path) -> None:
+    with nl.open(two_runs) as store:
+        found = nl.compare(store)
+    properties = [row | {"same": row["property"] not in ("GPU", "world size") and row["same"]}
+                  for row in found["comparability"].to_pylist()]
+    found["comparability"] = pa.Table.from_pylist(properties)
+    line = "The recordings differ in GPU, world size: see comparability."
+    assert line in repr(found).splitlines() and f"<p>{line}</p>" in found._repr_html_()
 
 
 def test_of_several_runs_the_findings_ask_for_theirs(two_runs: Path) -> None:

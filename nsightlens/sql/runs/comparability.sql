@@ -41,7 +41,7 @@ WITH named AS (
     UNION ALL
     SELECT run, tool, 'world size', world_size::VARCHAR FROM processes
     UNION ALL
-    SELECT run, tool, 'ranks captured', count(DISTINCT rank)::VARCHAR FROM processes GROUP BY run, tool
+    SELECT run, tool, 'ranks captured', nullif(count(DISTINCT rank), 0)::VARCHAR FROM processes GROUP BY run, tool
     UNION ALL
     SELECT run, tool, 'steps captured', count(DISTINCT step)::VARCHAR FROM ranges WHERE kind = 'step' GROUP BY run, tool
     UNION ALL
