@@ -118,6 +118,9 @@ SELECT w.profile_id, w.process_id, w.window_index, w.name, string_agg(DISTINCT w
 FROM _waits AS w WHERE w.profile_id IN (SELECT unnest(?)) AND w.name IS NOT NULL AND w.kind IN ('event', 'stream', 'context')
 GROUP BY ALL
 """
+_WITH_RANGES = """
+SELECT 1 FROM ranges WHERE profile_id IN (SELECT unnest(?)) AND kind IN ('nvtx_push_pop', 'nvtx_start_end', 'annotation') LIMIT 1
+"""
 _RANGES = """
 SELECT profile_id, process_id, name, idle_ns, gpu_idle_ns, inside_ns, ranges
 FROM (
@@ -350,7 +353,8 @@ def _ranges(ask: Ask, processes: Sequence[Process]) -> dict[Key, str]:
     lengths = {process.key[:2]: process.length for process in processes if windows[process.key[:2]] == 1}
     said: dict[tuple[object, ...], str] = {}
     profiles = sorted({profile for profile, _ in lengths})
-    for row in ask(_RANGES, [profiles]).to_pylist() if profiles and _kernel_rules.are_few_in_all(ask) else []:
+    named = profiles and _kernel_rules.are_few_in_all(ask) and ask(_WITH_RANGES, [profiles]).num_rows
+    for row in ask(_RANGES, [profiles]).to_pylist() if named else []:
         at = row["profile_id"], row["process_id"]
         if row["idle_ns"] * lengths.get(at, 0) >= _LIFT * row["inside_ns"] * row["gpu_idle_ns"]:
             ranges = "the range" if row["ranges"] == 1 else f"{row['ranges']:,} ranges"
