@@ -79,10 +79,15 @@ def _card(alike: list[Row]) -> Card:
     best, *others = sorted({row["tool"] for row in alike}, key=_BEST.index)
     rows = [row for row in alike if row["tool"] == best]
     first = rows[0]
-    alone = f" (figures of rank {first['rank']})" if first["rank"] is not None else " (figures of the one with the largest share)"
-    what = first["what"] + (alone if len({row["what"] for row in rows}) > 1 else "")
+    what = first["what"] if len({row["what"] for row in rows}) == 1 else _of_one(first)
     return Card(first["rule"], best, tuple(others), _who(rows), tuple(_figures(rows)), what, first["why"],
                 first["against"], first["more"], frozenset(row["rank"] for row in rows if row["rank"] is not None), first)
+
+
+def _of_one(row: Row) -> str:
+    """Return what a row says, as that of one rank or process among others."""
+    whose = f"figures of {'the one with the largest share' if row['rank'] is None else 'rank ' + str(row['rank'])}"
+    return f"{row['what'][:-1]}; {whose})" if row["what"].endswith(")") else f"{row['what']} ({whose})"
 
 
 def verdict(found: Sequence[Card]) -> list[str]:

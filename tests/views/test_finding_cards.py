@@ -87,6 +87,8 @@ def test_hosts_of_one_advice_are_one_card_whatever_their_figures() -> None:
     few = [HOST | {"rank": rank, "what": f"the GPU idles: {rank} kernels of 4.000 µs on average"} for rank in (1, 2)]
     first, second = cards([*few, HOST | {"rank": 3, "why": "Look at the CPU."}])
     assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("on average (figures of rank 1)")
+    (loader,) = cards([HOST | {"rank": None, "process_id": name, "what": f"the GPU idles ({name})"} for name in "ab"])
+    assert loader.what == "the GPU idles (a; figures of the one with the largest share)"
     assert second.what == HOST["what"], "one has no other to be told from"
 
 
