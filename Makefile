@@ -80,7 +80,7 @@ test-captures: $(VENV)/.test
 ## the wheel in an empty venv.
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "long and not captures"
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/long --override-ini testpaths=tests/long
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/long --override-ini testpaths=tests/long
 
 ## 100 changes in each room that its tests should see; those that they do not are listed in tests/mutants/survivors.md.
 test-mutants: $(VENV)/.mutants

@@ -19,7 +19,7 @@ from nsightlens.schema import TABLES
 from tests.places import ROOT
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
-KILLS = int(os.environ.get("KILLS", "80"))
+KILLS = int(os.environ.get("KILLS", "40"))
 _OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
 
 

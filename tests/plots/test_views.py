@@ -281,5 +281,5 @@ def test_shares_are_drawn_without_a_step_and_ranks_apart() -> None:
 
 
 def test_a_plot_that_there_is_not_names_those_that_there_are() -> None:
-    with pytest.raises(AttributeError, match=r"no plot straggler; there are step_breakdown, .*roofline\. "):
+    with pytest.raises(AttributeError, match=r"no plot straggler; there are step_breakdown, .*top_kernels"):
         getattr(plots, "straggler")  # noqa: B009
