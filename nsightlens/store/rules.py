@@ -14,7 +14,7 @@ VERSIONS = {
     "overruns": 1,
     "matching": 2,
     "nsys": 11,
-    "ncu": 3,
+    "ncu": 4,
     "kineto": 9,
     "steps": 1,
     "nccl_inspector": 1,

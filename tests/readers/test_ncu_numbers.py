@@ -74,6 +74,7 @@ from tests.readers.ncu_text import (
         ("TPC", "TPC", 0),
         ("GPC", "GPC", 0),
         ("pass", "pass", 0),
+        ("Kbranches", "branches", 3),
     ],
 )
 def test_units(unit: str, base: str, exponent: int) -> None:

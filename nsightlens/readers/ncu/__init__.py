@@ -27,7 +27,7 @@ from nsightlens.readers.ncu.text import decode, find_header
 from nsightlens.readers.ncu.unsupported import recognise_foreign_csv
 from nsightlens.readers.ncu_rep.page import KIND, printed_name
 from nsightlens.readers.ncu_rep.stream import MAGIC
-from nsightlens.readers.reader import Probe, ProcessHint
+from nsightlens.readers.reader import HEAD_BYTES, Probe, ProcessHint
 
 __all__ = ["NEEDS_FILES", "TOOL", "mergeable", "probe", "read", "recognise_foreign_csv", "sniff"]
 
@@ -40,6 +40,8 @@ def sniff(path: Path, head: bytes) -> bool:
     if head.startswith(MAGIC):
         return True
     data = decode(head, Notes())
+    if len(head) >= HEAD_BYTES:  # the raw page of a new GPU has a header of 95 KB: what is cut is no fault of it
+        data = data[:max(data.rfind(b'","'), data.rfind(b"\n")) + 1]
     return find_header(data)[0] is not None or speaks_ncu(data.split(b"\n"))
 
 

@@ -14,7 +14,7 @@ _PREFIXES = {"K": 3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _WORDS = frozenset(re.findall(r"\w+", """
     byte bit cycle inst instruction sector tag request wavefront warp block thread register cluster grid SM TPC GPC
     pass sample group flop op ops packet transaction query event access hit miss conflict bank barrier slot lane
-    link port device node launch texel quad primitive access count way partition workload
+    link port device node launch texel quad primitive access count way partition workload branch branches
 """))
 
 

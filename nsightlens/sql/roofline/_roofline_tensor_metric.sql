@@ -10,7 +10,7 @@
 -- @column basis             launch, sm cycle or second: what was counted; NULL where only a rate is known, without a duration.
 -- @column rate              Operations per second, where a rate was printed.
 -- @column per_cycle         Operations per SM cycle, as ncu printed it.
--- @column peak_per_cycle    Roof in operations per SM cycle.
+-- @column peak_per_cycle    Roof in operations per SM cycle, of dense operations where no sparse ones were counted.
 -- @column sm_hz             SM clock.
 CREATE VIEW _roofline_tensor_metric AS
 WITH clock AS MATERIALIZED (
@@ -39,10 +39,23 @@ WITH clock AS MATERIALIZED (
         CASE WHEN counted IS NOT NULL THEN 'launch' WHEN per_cycle * sm_cycles IS NOT NULL THEN 'sm cycle'
             WHEN per_second * seconds IS NOT NULL THEN 'second' END AS basis,
         coalesce(per_cycle * sm_hz, per_second) AS rate,
-        per_cycle, peak_per_cycle, sm_hz
+        per_cycle, sm_hz,
+        -- On Hopper the peak of a counter that sparsity does not divide is that of sparse operations, twice the dense one.
+        peak_per_cycle / CASE WHEN compute_capability = 9.0 AND sparsity IS NULL AND src NOT IN ('fp64', 'int1') THEN 2 ELSE 1 END
+            AS peak_per_cycle
     FROM paths JOIN clock USING (configuration_id)
 )
-SELECT * FROM known AS child
+SELECT * REPLACE (
+    -- Instruction kinds and sparsity have peaks of their own: of the most detailed counters that counted, the highest.
+    coalesce((
+        SELECT max({'details': (part.dst IS NOT NULL)::INT + (part.op IS NOT NULL)::INT + (part.sparsity IS NOT NULL)::INT,
+            'peak': part.peak_per_cycle}).peak
+        FROM known AS part
+        WHERE part.configuration_id = child.configuration_id AND part.src = child.src AND coalesce(part.work_flop, part.rate) > 0
+            AND part.peak_per_cycle IS NOT NULL AND (child.dst IS NULL OR part.dst = child.dst)
+            AND (child.op IS NULL OR part.op = child.op) AND (child.sparsity IS NULL OR part.sparsity = child.sparsity)
+    ), peak_per_cycle) AS peak_per_cycle)
+FROM known AS child
 WHERE coalesce(work_flop, rate) IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM known AS parent
     WHERE parent.configuration_id = child.configuration_id AND parent.src = child.src AND coalesce(parent.work_flop, parent.rate) IS NOT NULL
