@@ -1,4 +1,4 @@
-"""The real recordings on an H100 (fixtures/README.md): what ncu counted is the work that the product has, and roofs are dense ones."""
+"""The real recordings on an H100 (fixtures/README.md): ncu counted the work of known products, and roofs are dense ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ GEMM = ROOT / "fixtures" / "gemm_h100"
 TRAINING = ROOT / "fixtures" / "resnet18_h100"
 DENSE_BF16_PER_CYCLE = 132 * 4096
 """Operations of the dense tensor cores of an H100 SXM5: 4,096 per cycle and SM (datasheet: 989.4 TFLOP/s at 1.83 GHz)."""
+
+
+def cells(page: Path) -> list[list[str]]:
+    return list(csv.reader(gzip.decompress(page.read_bytes()).decode().splitlines()))
 
 
 @pytest.mark.parametrize(("folder", "precision", "operations"), [
@@ -41,7 +45,7 @@ def test_roof_of_dense_operations_is_the_dense_one(tmp_path: Path) -> None:
     with nl.ingest(GEMM / "4096-4096-4096-bf16", store=tmp_path / "store", jobs=1) as store:
         (point,) = (point for point in store.view("roofline", only_level="dram").to_pylist() if point["is_main"])
     counter = "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum.pct_of_peak_sustained_elapsed"
-    rows = list(csv.reader(gzip.open(GEMM / "4096-4096-4096-bf16" / "ncu" / "rank0000.raw.csv.gz", "rt", newline="")))
+    rows = cells(GEMM / "4096-4096-4096-bf16" / "ncu" / "rank0000.raw.csv.gz")
     printed = [float(row[rows[0].index(counter)]) for row in rows[2:]]
     assert point["peak_flop_per_s"] == pytest.approx(DENSE_BF16_PER_CYCLE * point["roof_clock_hz"])
     assert point["roof_pct"] == pytest.approx(sum(printed) / len(printed), rel=0.005)
@@ -49,8 +53,7 @@ def test_roof_of_dense_operations_is_the_dense_one(tmp_path: Path) -> None:
 
 def test_pages_with_the_longest_header_are_read(tmp_path: Path) -> None:
     """The header of this raw page has 95 KB, more than a look at the beginning of a file sees."""
-    page = TRAINING / "ncu" / "rank0000.raw.csv.gz"
-    rows = list(csv.reader(gzip.open(page, "rt", newline="")))
+    rows = cells(TRAINING / "ncu" / "rank0000.raw.csv.gz")
     duration = rows[0].index("gpu__time_duration.sum")
     with nl.ingest(TRAINING, store=tmp_path / "store", jobs=1) as store:
         refused = store.sql("SELECT path FROM files WHERE outcome = 'refused'").num_rows
