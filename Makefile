@@ -15,7 +15,7 @@ LOWEST_PYTHON ?= python3.11
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs-site demo test test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
+.PHONY: docs-site demo test test-slow durations test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -68,9 +68,17 @@ demo: $(VENV)/.core
 	@echo "  $(BIN)/nsightlens sql 'SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL' --store $(OUT)/store"
 	@echo "  $(BIN)/nsightlens ingest YOUR_RUN_DIR"
 
-## Lint, types and all tests but those of the targets below.
+## Lint, types and the quick tests: what each of the others takes is in CONTRIBUTING.md.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures and not long"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures and not long and not slow"
+
+## Tests that take over a second of CPU each, listed in tests/slow.txt.
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not captures and not long"
+
+## Measure the tests of both, and list the slow ones again.
+durations: $(VENV)/.test
+	$(BIN)/python -m tests.durations
 
 ## Every figure against real captures and what other tools print for them; skipped where these are not at hand.
 test-captures: $(VENV)/.test

@@ -15,6 +15,8 @@ from tests.places import ROOT
 
 Shared = Callable[[str, Callable[[Path], object]], Path]
 """(name, make) -> a folder that `make` has filled. To be read only."""
+SLOW = Path(__file__).with_name("slow.txt")
+"""The tests that take over a second of CPU, an id a line; `make durations` writes it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
         unfit = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
         settings.register_profile("any-machine", deadline=None, suppress_health_check=unfit)
         settings.load_profile("any-machine")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that are listed as slow."""
+    slow = frozenset(SLOW.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
