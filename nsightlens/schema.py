@@ -64,13 +64,17 @@ def templates_of(table: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its Arrow type, the stage that fills it, its meaning and its unit ("" where it has none)."""
+    """One column: its Arrow type, the stage that fills it, its meaning and its unit ("" where it has none).
+
+    prose: its text is what people and programs said, and is stored without the secrets in it; other texts are names and keys.
+    """
 
     name: str
     type: pa.DataType
     stage: Stage
     doc: str
     unit: str = ""
+    prose: bool = False
 
     @property
     def packed_type(self) -> pa.DataType:
@@ -99,6 +103,11 @@ class Table:
         return pa.schema([(c.name, c.type) for c in self.columns])
 
     @property
+    def prose(self) -> tuple[str, ...]:
+        """Return the columns of prose."""
+        return tuple(c.name for c in self.columns if c.prose)
+
+    @property
     def reader_schema(self) -> pa.Schema:
         """Return the columns a reader may produce, `process_index`, `kernel_row` and ROW_LINKS included."""
         fields = [pa.field(c.name, c.packed_type) for c in self.columns if c.stage == "reader"]
@@ -111,8 +120,8 @@ class Table:
         return pa.schema(fields)
 
 
-def _c(name: str, type_: pa.DataType, stage: Stage, doc: str, unit: str = "") -> Column:
-    return Column(name, type_, stage, doc, unit)
+def _c(name: str, type_: pa.DataType, stage: Stage, doc: str, unit: str = "", *, prose: bool = False) -> Column:
+    return Column(name, type_, stage, doc, unit, prose)
 
 
 _RUN = _c("run", TEXT, "ingest", "Run the row belongs to (one workload in one configuration).")
@@ -642,7 +651,7 @@ STEP_TIMES = Table(
         *_WHERE_FROM,
         _RANK,
         _c("profiler", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
-        _c("workload", TEXT, "reader", "What the workload calls itself."),
+        _c("workload", TEXT, "reader", "What the workload calls itself.", prose=True),
         _c("segment_number", INT32, "reader", "Position of the segment (consecutive steps) in its file, from 0."),
         _c("segment_name", TEXT, "reader", "The workload's name for the segment, such as warmup or measure."),
         _c("segment_start_ns", INT64, "reader", "Start of the segment, with the device idle, relative to the origin.", "ns"),
@@ -688,7 +697,7 @@ PROCESS_GROUPS = Table(
         *_WHERE_FROM,
         _c("group_name", TEXT, "reader", "Name of the process group, as in `kernels`."),
         _c("description", TEXT, "reader", "What the program calls it, such as default_pg, mesh_tp or "
-           "PIPELINE_MODEL_PARALLEL_GROUP; NULL where it says nothing."),
+           "PIPELINE_MODEL_PARALLEL_GROUP; NULL where it says nothing.", prose=True),
         _c("group_size", INT32, "reader", "Its ranks."),
         _c("group_rank", INT32, "reader", "Place of the rank among them, from 0: of a pipeline, its stage; NULL where the "
            "rank is unknown or not listed."),
@@ -702,7 +711,7 @@ METRIC_TEXTS = Table(
         _c("kernel_id", INT64, "ingest", "The launch; key of `kernels`."),
         _RUN, _TOOL, _PROFILE,
         _c("metric", TEXT, "reader", "ncu's raw metric name, or section and label where no raw name is certain."),
-        _c("value", TEXT, "reader", "The text that ncu printed."),
+        _c("value", TEXT, "reader", "The text that ncu printed.", prose=True),
     ),
 )
 
@@ -807,7 +816,7 @@ PROCESSES = Table(
         _RUN, _TOOL, _PROFILE,
         _c("host", TEXT, "reader", "Host name."),
         _c("pid", INT64, "reader", "OS process id."),
-        _c("name", TEXT, "reader", "Process name."),
+        _c("name", TEXT, "reader", "Process name.", prose=True),
         _c("rank", INT32, "reader", "Rank; NULL where unknown."),
         _c("rank_source", TEXT, "reader", "sidecar, content:<what>, filename, pattern, or NULL."),
         _c("local_rank", INT32, "reader", "Local rank on its host."),
@@ -846,7 +855,8 @@ PROFILES = Table(
         _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
         _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, by the wrapper's sidecar."),
         _c("unread", COUNTS, "reader", "Tables of the report that hold events and are not read, with their rows (nsys)."),
-        _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME."),
+        _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME.",
+           prose=True),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
 )
@@ -861,7 +871,7 @@ FILES = Table(
         _c("kind", TEXT, "ingest", "What the file is."),
         _c("outcome", TEXT, "ingest", "read, partial, duplicate, refused, ignored, missing (no longer at its path) or "
            "replaced (recorded over, and ingested as another run). The rows of what is missing or replaced are kept."),
-        _c("reason", STRING, "ingest", "Why, and what to do, where the outcome is not read."),
+        _c("reason", STRING, "ingest", "Why, and what to do, where the outcome is not read.", prose=True),
         _c("bytes", INT64, "ingest", "Size.", "bytes"),
         _c("modified_ns", INT64, "ingest", "Modification time, epoch.", "ns"),
         _c("fingerprint", STRING, "ingest", "Fingerprint of the content."),
@@ -878,7 +888,7 @@ DIAGNOSTICS = Table(
         _c("code", TEXT, "reader", "Short stable code, snake_case."),
         _c("count", INT64, "reader", "How many times."),
         _c("byte_offset", INT64, "reader", "First offset in the (decompressed) file, where it has one.", "bytes"),
-        _c("message", STRING, "reader", "What it is, what it means for the numbers, what to do."),
+        _c("message", STRING, "reader", "What it is, what it means for the numbers, what to do.", prose=True),
     ),
 )
 

@@ -16,11 +16,6 @@ from typing import Any
 
 _ALL_BY_HAND = "NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE"
 _JOBS = ("SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
-# Options and variables of such names hold secrets, and words of such shapes are some.
-_SECRET_NAME = re.compile(r"secret|passw|passphrase|credential|(api|access|private)[-_.]?key|authorization|token$|"
-                          r"(^|[^a-z0-9])(auth|pwd|pw|pass|key|bearer)$", re.IGNORECASE)
-_SECRET_WORD = re.compile(r"(?<=://)[^/@\s]+(?=@)|\b(hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[abp]-|AKIA|nvapi-)[A-Za-z0-9_-]{12,}|"
-                          r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+")
 
 
 def say(text: str) -> None:
@@ -273,24 +268,123 @@ def _execution(launch: Launch, folder: str, host: str, start: str, job: str, env
     return f"{launch.launcher}-{start}{again}-{folder}"
 
 
-def without_secrets(command: Sequence[str]) -> list[str]:
-    """Return the command line with *** for the values of options and variables named like secrets, and for well-known shapes."""
-    shown: list[str] = []
-    hide = False
-    for word in command:
-        name, equals, _ = word.partition("=")
-        secret = _SECRET_NAME.search(name) is not None
-        if hide and not word.startswith("--"):
-            shown.append("***")
-        else:
-            shown.append(f"{name}=***" if equals and secret else _SECRET_WORD.sub("***", word))
-        hide = secret and not equals and word.startswith("-")
-    return shown
-
-
 def answer(*command: str) -> str | None:
     """Return what a command prints, None where it is not there, fails or takes more than 10 s."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+# What follows is nsightlens/discovery/secrets.py, word by word: a sidecar is written without secrets where nsightlens is not installed.
+
+_MARK = "***"
+_KEYS = r"(?:api|access|account|private|signing|encryption)[-_.]?key"
+_NAME = (rf"[\w.+-]*(?:secret|passw|passphrase|credential|{_KEYS}|authorization)[\w.-]*"
+         r"|[\w.+-]*(?:token|cookies?|signature)(?![\w.-])|-{0,2}(?:(?:hf|api|auth|access)[-_.])?tokens(?![\w.-])"
+         r"|(?:[\w.+-]*[_.+-])?(?:auth|pwd|pw|pass|key|bearer|sig)(?![\w.-])")
+_QUIET = re.compile(r"(?:.*[_.+-])?(?:tokens?|auth|pass|key|sig|cookies?|signature)", re.IGNORECASE | re.DOTALL)
+"""Names that hold secrets, and counts and switches as well: `--max-token 512`, `key=3`, `--cookie auto`."""
+_COUNT = re.compile(r"['\"]?(?:[-+]?\d{1,9}(?:\.\d*)?[kmgb]?|true|false|yes|no|on|off|none|null|auto)?['\"]?,?", re.IGNORECASE)
+_PUBLIC = re.compile(r"-{0,2}(?:.*[_.+-])?(?:(?:kernel|sort|primary|foreign|partition|cache|group)[-_.]key"
+                     r"|(?:bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)[-_.]token)", re.IGNORECASE | re.DOTALL)
+"""Names that only look so: columns of tables, and what language models call the words they are fed."""
+_WORD = re.compile(r"key|pass|auth|sig", re.IGNORECASE)
+"""Names that are words of a sentence where a colon follows: "key: value"."""
+_SIGNATURE = re.compile(r"(?=['\"]?[^\d\s]*\d)['\"]?[\w%+/=-]{16,}['\"]?")
+
+_VALUE = r"'[^']*'|\"[^\"]*\"|[^\s;&|'\"]+(?:'[^'\s]*'|\"[^\"\s]*\")*"
+_NAMED = re.compile(rf"(?<![\w.+-])(?P<name>{_NAME})(?P<between>['\"]?(?:=|[^\S\n]=[^\S\n](?!=)|:\s{{1,4}}))"
+                    rf"(?P<value>(?:(?:bearer|basic|digest|token)\s+)?(?:{_VALUE}))", re.IGNORECASE)
+_OPTION = re.compile(rf"(?<![\w.+-])(?P<name>-(?:{_NAME}))(?P<between>['\"]?,?[\s\\]+)(?!--)(?P<value>{_VALUE})", re.IGNORECASE)
+_WHOLE = re.compile(rf"(?P<name>{_NAME})=(?P<value>.+)", re.IGNORECASE | re.DOTALL)
+_OPTION_NAME = re.compile(rf"-(?:{_NAME})", re.IGNORECASE)
+_MORE_COOKIES = re.compile(rf"(?<=cookie: \*\*\*)(?:;\s*[\w.-]+=(?:{_VALUE}))+", re.IGNORECASE)
+
+_PASSWORD_OPTIONS = {"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mariadb": "-p", "sshpass": "-p", "redis-cli": "-a",
+                     "curl": "-u"}
+_PROGRAM = re.compile(r"(?<![\w.-])(?P<program>" + "|".join(_PASSWORD_OPTIONS) + r")(?![\w.-])")
+_USER = r"[^\s/@:'\"]{0,500}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@|[^\s/@:'\"]{1,500}@"
+_URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{0,20}})(?P<slashes>:/{{1,2}})(?P<user>{_USER})", re.IGNORECASE)
+_USER_ALONE = ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")
+"""Schemes in which a name alone before the @ is a container or an account."""
+_SHAPE = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{12,}|gh[opsu]_[A-Za-z0-9]{12,}|(?:github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_)[\w-]{12,}"
+    r"|sk-[A-Za-z_-]*\d[\w-]{12,}|[rs]k_live_\w{12,}|xox[abeprs]-[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{12,}"
+    r"|eyJ[\w-]{8,}\.[\w.-]+)(?!\w)"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)", re.DOTALL)
+
+
+def without_secrets(value: object) -> object:
+    """Return a text, the words of a command, or a mapping with these in it, with *** for the secrets; other things as is."""
+    if isinstance(value, str):
+        return struck(value)
+    if isinstance(value, Mapping):
+        return {name: _MARK if _hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
+                for name, each in value.items()}
+    if isinstance(value, list):
+        return _words(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
+    return value
+
+
+def struck(text: str) -> str:
+    """Return a text with *** for the secrets in it."""
+    for pattern in (_NAMED, _OPTION):
+        text = pattern.sub(_value_struck, text)
+    text = _MORE_COOKIES.sub("", text)
+    for found in reversed([*_PROGRAM.finditer(text)]):
+        text = text[:found.end()] + _password_struck(text[found.end():], _PASSWORD_OPTIONS[found["program"]])
+    return without_tokens(text)
+
+
+def without_tokens(text: str) -> str:
+    """Return a text with *** for what shows without a name to be a secret: for names of runs, which other names may stand in."""
+    return _SHAPE.sub(_MARK, _URL.sub(_user_struck, text))
+
+
+def _hides(name: str, value: str) -> bool:
+    """Return whether a value is a secret, by its name."""
+    if not _OPTION_NAME.fullmatch(f"-{name}") or _PUBLIC.fullmatch(name) or value in ("", "None", "null"):
+        return False
+    if name.lower().endswith("signature") and not name.lower().startswith("x-"):
+        return _SIGNATURE.fullmatch(value) is not None
+    return not (_QUIET.fullmatch(name) and _COUNT.fullmatch(value))
+
+
+def _value_struck(found: re.Match[str]) -> str:
+    name, between = found["name"], found["between"]
+    is_sentence = between[0] == ":" and _WORD.fullmatch(name)
+    is_code = between[0].isspace() and "=" in between and _QUIET.fullmatch(name)
+    hides = _hides(name, found["value"]) and not is_sentence and not is_code
+    return f"{name}{between}{_MARK}" if hides else found[0]
+
+
+def _user_struck(found: re.Match[str]) -> str:
+    is_alone = ":" not in found["user"]
+    if is_alone and (found["slashes"] == ":/" or found["scheme"].lower() in _USER_ALONE):
+        return found[0]
+    return f"{found['scheme']}{found['slashes']}{_MARK}@"
+
+
+def _password_struck(rest: str, option: str) -> str:
+    """Return what follows a program up to the end of its command, and all behind it, without the value of its option."""
+    return re.sub(rf"\A([^;&|\n]*?\s{option})(\s*)(?!-)(?:{_VALUE})", rf"\1\2{_MARK}", rest)
+
+
+def _words(words: list[str]) -> list[str]:
+    shown: list[str] = []
+    before = password = ""
+    for word in words:
+        whole = _WHOLE.fullmatch(word)
+        if before and not word.startswith("--") and (before == password or _hides(before, word)):
+            shown.append(_MARK)
+            before, password = "", "" if before == password else password
+            continue
+        if password and word.startswith(password) and word != password:
+            shown.append(f"{password}{_MARK}")
+            password = ""
+        else:
+            shown.append(f"{whole['name']}={_MARK}" if whole and _hides(whole["name"], whole["value"]) else struck(word))
+        before = word if word == password or _OPTION_NAME.fullmatch(word) else ""
+        password = _PASSWORD_OPTIONS.get(word.rpartition("/")[2], password)
+    return shown

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # Writes the sidecar beside a capture (rank0003.run.json), for the wrappers, which source it after launch.sh.
-# No environment goes into it, and what looks like a secret in the command line is replaced by ***.
+# No environment goes into it, and what looks like a secret in the command line or an option is replaced by ***.
 
 # Sets nsl_json to $1 as a JSON string, or to null where it is empty. Bytes that are no UTF-8 become U+FFFD.
 nsl_json_text() { nsl_json_bytes "$1"; } 2>/dev/null   # where the user's locale is not installed, bash complains at each return to it
@@ -59,58 +59,135 @@ nsl_json_number() {
 
 # --- secrets -----------------------------------------------------------------------------------------------------------
 
-# Whether an option or variable of this name holds a secret.
-nsl_names_secret() {
-  local name=${1,,}
-  [[ $name =~ secret|passw|passphrase|credential|api[-_.]?key|access[-_.]?key|private[-_.]?key|authorization ||
-    $name =~ token$ || $name =~ (^|[^a-z0-9])(auth|pwd|pw|pass|key|bearer)$ ]]
+# What is struck is what nsightlens/discovery/secrets.py strikes.
+
+# Whether an option or variable of the name $1 holds a secret, where its value is $2.
+nsl_hides() {
+  local LC_ALL=C name=${1,,} value=${2,,}
+  value=${value#[\"\']} value=${value%[\"\']}
+  [[ $name =~ secret|passw|passphrase|credential|(api|access|account|private|signing|encryption)[-_.]?key|authorization ||
+    $name =~ (token|cookies?|signature)$ || $name =~ ^-*((hf|api|auth|access)[-_.])?tokens$ ||
+    $name =~ (^|[_.+-])(auth|pwd|pw|pass|key|bearer|sig)$ ]] || return 1
+  [[ ! $name =~ (^|[_.+-])((kernel|sort|primary|foreign|partition|cache|group)[-_.]key|(bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)[-_.]token)$ ]] || return 1
+  case $value in '' | none | null) return 1 ;; esac
+  if [[ $name == *signature && $name != x-* ]]; then
+    [[ ${#value} -ge 16 && $value =~ ^[a-z0-9_%+/=-]*[0-9][a-z0-9_%+/=-]*$ ]] || return 1
+  fi
+  [[ ! $name =~ (^|[_.+-])(tokens?|auth|pass|key|sig|cookies?)$ || ! $value =~ ^([-+]?[0-9]{1,9}(\.[0-9]*)?[kmgb]?|true|false|yes|no|on|off|auto)$ ]]
 }
 
-# Sets nsl_text to $1 without the secrets in it: name=value, name: value, --name value, user:password@, well-known shapes.
+# Sets nsl_option to the option by which the program $1 takes a password, else to nothing.
+nsl_password_option() {
+  case ${1##*/} in
+    mysql | mysqldump | mysqladmin | mariadb | sshpass) nsl_option=-p ;;
+    redis-cli) nsl_option=-a ;;
+    curl) nsl_option=-u ;;
+    *) nsl_option= ;;
+  esac
+}
+
+# Sets nsl_text to $1 without the secrets in it: name=value, name: value, --name value, passwords of programs, URLs, known shapes.
 nsl_redact_text() {
-  local rest=$1 out='' before name sep value
-  local pair='([A-Za-z0-9_.+-]+)(=|:[[:space:]]+|[[:space:]]+)((Bearer|Basic)[[:space:]]+)?("[^"]*"|'\''[^'\'']*'\''|[^[:space:];&|"'\'']+)'
-  while [[ $rest == *[=:[:space:]]* && $rest =~ $pair ]]; do
-    name=${BASH_REMATCH[1]} sep=${BASH_REMATCH[2]} value=${BASH_REMATCH[0]}
-    before=${rest%%"$value"*}
-    if nsl_names_secret "$name" && [[ $sep != [[:space:]]* || $name == -* ]]; then
+  nsl_text=$1
+  [[ $nsl_text != *[=:[:space:]]* ]] || { nsl_redact_named; nsl_redact_passwords; }
+  [[ $nsl_text != *:/*@* ]] || nsl_redact_urls
+  nsl_redact_shapes
+}
+
+nsl_redact_named() {
+  local rest=$nsl_text out='' before name sep value found
+  local pair='([A-Za-z0-9_.+-]+)(=|["'\'']?:[[:space:]]+|[[:space:]]+)((([Bb]earer|[Bb]asic|[Dd]igest|[Tt]oken)[[:space:]]+)?("[^"]*"|'\''[^'\'']*'\''|[^[:space:];&|"'\'']+))'
+  while [[ $rest =~ $pair ]]; do
+    found=${BASH_REMATCH[0]} name=${BASH_REMATCH[1]} sep=${BASH_REMATCH[2]} value=${BASH_REMATCH[3]}
+    before=${rest%%"$found"*}
+    if nsl_hides "$name" "$value" && [[ $sep != [[:space:]]* || ( $name == -* && $value != --* ) ]] &&
+      [[ $sep != :* || ! ${name,,} =~ ^(key|pass|auth|sig)$ ]]; then
       out+=$before$name$sep'***'
-      rest=${rest#"$before$value"}
+      rest=${rest#"$before$found"}
+      [[ ${name,,} != *cookie || ! $rest =~ ^(\;[[:space:]]*[^\;[:space:]\"\']+)+ ]] || rest=${rest#"${BASH_REMATCH[0]}"}
     else
       out+=$before$name$sep
       rest=${rest#"$before$name$sep"}
     fi
   done
-  rest=$out$rest out=
-  while [[ $rest =~ ://[^/@[:space:]]+@ ]]; do
-    out+=${rest%%"${BASH_REMATCH[0]}"*}'://***@'
-    rest=${rest#*"${BASH_REMATCH[0]}"}
-  done
-  rest=$out$rest out=
-  while [[ $rest =~ (^|[^A-Za-z0-9])((hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[abp]-|AKIA|nvapi-)[A-Za-z0-9_-]{12,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+) ]]; do
-    out+=${rest%%"${BASH_REMATCH[2]}"*}'***'
-    rest=${rest#*"${BASH_REMATCH[2]}"}
+  nsl_text=$out$rest
+}
+
+nsl_redact_passwords() {
+  local rest=$nsl_text out='' found
+  while [[ $rest =~ (^|[^A-Za-z0-9_.-])(mysql|mysqldump|mysqladmin|mariadb|sshpass|redis-cli|curl)[[:space:]] ]]; do
+    found=${BASH_REMATCH[0]}
+    nsl_password_option "${BASH_REMATCH[2]}"
+    out+=${rest%%"$found"*}${found%?}
+    rest=${found: -1}${rest#*"$found"}
+    found=${rest%%[[:space:]]"$nsl_option"*}
+    if [[ $found != "$rest" && $found != *[\;\&\|]* ]]; then
+      found+=${rest:${#found}:3}
+      rest=${rest#"$found"}
+      if [[ $rest =~ ^[[:space:]]*([^-[:space:]\;\&\|\"\'][^[:space:]\;\&\|\"\']*|\"[^\"]*\"|\'[^\']*\') ]]; then
+        rest=${rest#"${BASH_REMATCH[0]}"}
+        found+=${BASH_REMATCH[0]%"${BASH_REMATCH[1]}"}'***'
+      fi
+      out+=$found
+    fi
   done
   nsl_text=$out$rest
 }
 
+nsl_redact_urls() {
+  local rest=$nsl_text out='' scheme slashes user
+  local url='([A-Za-z][A-Za-z0-9+.-]*)(:/{1,2})([^/@:"'\''[:space:]]*:[^"'\''[:space:]]*@|[^/@:"'\''[:space:]]+@)'
+  while [[ $rest =~ $url ]]; do
+    scheme=${BASH_REMATCH[1],,} slashes=${BASH_REMATCH[2]} user=${BASH_REMATCH[3]}
+    out+=${rest%%"${BASH_REMATCH[0]}"*}${BASH_REMATCH[1]}$slashes
+    rest=${rest#*"${BASH_REMATCH[0]}"}
+    if [[ $user == *:* ]]; then
+      if [[ $user =~ ^[^:]*:[0-9]{1,5}[/?#] ]]; then out+=$user; else out+='***@'; fi
+    elif [[ $slashes == :/ ]]; then
+      out+=$user
+    else
+      case $scheme in abfs | abfss | wasb | wasbs | ssh | git+ssh | sftp | rsync) out+=$user ;; *) out+='***@' ;; esac
+    fi
+  done
+  nsl_text=$out$rest
+}
+
+nsl_redact_shapes() {
+  local rest=$nsl_text out='' word=A-Za-z0-9_- shape
+  shape="hf_[A-Za-z0-9]{12,}|gh[opsu]_[A-Za-z0-9]{12,}|(github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_)[$word]{12,}"
+  shape+="|sk-[A-Za-z_-]*[0-9][$word]{12,}|[rs]k_live_[A-Za-z0-9_]{12,}|xox[abeprs]-[$word]{10,}|A[KS]IA[A-Z0-9]{12,}"
+  shape+="|AIza[$word]{30,}|ya29\.[$word]{12,}|eyJ[$word]{8,}\.[A-Za-z0-9_.-]+"
+  while [[ $rest =~ (^|[^A-Za-z0-9_])($shape)($|[^A-Za-z0-9_]) ]]; do
+    out+=${rest%%"${BASH_REMATCH[2]}"*}'***'
+    rest=${rest#*"${BASH_REMATCH[2]}"}
+  done
+  rest=$out$rest
+  [[ $rest != *'-----BEGIN '*'PRIVATE KEY-----'* ]] || rest=${rest%%-----BEGIN *}'***'
+  nsl_text=$rest
+}
+
 # Sets nsl_json to the command line as a JSON array without secrets: at most 500 words of at most 1000 characters.
 nsl_json_command() {
-  local word out='' hide='' count=0
+  local word out='' before='' count=0 password=''
   for word in "$@"; do
     if ((${#word} > 1000)); then word=${word:0:1000}...; fi
     count=$((count + 1))
     ((count <= 500)) || { out+=',"..."'; break; }
-    if [[ -n $hide && $word != --* ]]; then
-      hide='' nsl_text='***'
+    if [[ -n $before && $word != --* ]] && { [[ $before == "$password" ]] || nsl_hides "$before" "$word"; }; then
+      [[ $before != "$password" ]] || password=
+      before='' nsl_text='***'
     else
-      hide=
-      if [[ $word =~ ^[A-Za-z0-9_.+-]+= ]] && nsl_names_secret "${word%%=*}"; then
+      before=
+      if [[ -n $password && $word == "$password"?* ]]; then
+        nsl_text=$password'***' password=
+      elif [[ $word =~ ^[A-Za-z0-9_.+-]+= ]] && nsl_hides "${word%%=*}" "${word#*=}"; then
         nsl_text="${word%%=*}=***"
       else
-        [[ $word != -* || $word == *[=[:space:]]* ]] || ! nsl_names_secret "$word" || hide=1
         nsl_redact_text "$word"
       fi
+      if [[ $word == "$password" || ( $word == -* && $word != *[=[:space:]]* ) ]]; then before=$word; fi
+      nsl_password_option "$word"
+      password=${nsl_option:-$password}
     fi
     nsl_json_text "$nsl_text"
     [[ $nsl_json != null ]] || nsl_json='""'
@@ -219,7 +296,8 @@ nsl_write_sidecar() {
   item=
   for ((i = 0; i < ${#nsl_options[@]}; i += 2)); do
     nsl_json_text "${nsl_options[i]}"; item+="${item:+, }$nsl_json"
-    nsl_json_text "${nsl_options[i + 1]}"; item+=": $nsl_json"
+    nsl_redact_text "${nsl_options[i + 1]}"
+    nsl_json_text "$nsl_text"; item+=": $nsl_json"
   done
   nsl_member options "{$item}"
   nsl_number_member started_epoch_ns "${nsl_started-}"

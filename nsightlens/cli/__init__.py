@@ -154,7 +154,7 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(1)
     except OSError as exc:
-        click.echo(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}", err=True)
+        messages.complain(f"nsightlens: {exc.filename or 'standard output'}: {exc.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
@@ -164,7 +164,14 @@ def _complain_of_usage(exc: click.ClickException, args: Sequence[str]) -> None:
     if isinstance(exc, click.NoSuchOption) and moved:
         messages.complain(f"nsightlens: {exc.option_name} comes after the command: nsightlens {shlex.join(moved)}")
     else:
-        exc.show()
+        _show(exc)
+
+
+def _show(exc: click.ClickException) -> None:
+    """Print what click has to say of an error: above it, the usage."""
+    said = io.StringIO()
+    exc.show(said)
+    messages.complain(said.getvalue().rstrip("\n"))
 
 
 def _behind_its_command(option: str, args: Sequence[str]) -> list[str] | None:

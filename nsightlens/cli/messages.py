@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import sys
 import textwrap
 import time
@@ -13,7 +14,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -21,6 +22,9 @@ from nsightlens import __version__
 from nsightlens.errors import NsightlensError
 from nsightlens.pages.colour import asked
 from nsightlens.pages.hints import adapt_by
+
+if TYPE_CHECKING:
+    import logging
 
 _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
                        r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
@@ -55,8 +59,6 @@ def hint(text: str) -> str:
     """Return a text whose nsightlens commands name the store, where one was given by --store."""
     if _State.store is None or "--store" in text:
         return text
-    import shlex
-
     option = f" --store {shlex.quote(_State.store)}"
     return _COMMANDS.sub(lambda found: found[0] + option, f"{text} ")[:-1]
 
@@ -73,7 +75,8 @@ def say(text: str) -> None:
 
 
 def fitted(text: str, stream: TextIO) -> str:
-    """Return a message as a terminal shows it, broken between words to COLUMNS, else to its width; elsewhere as it is."""
+    """Return a message without secrets, on a terminal broken between words to COLUMNS, else to its width."""
+    text = _without_secrets(text)
     if not stream.isatty():
         return text
     given = os.environ.get("COLUMNS", "")
@@ -84,6 +87,19 @@ def fitted(text: str, stream: TextIO) -> str:
         lines += textwrap.wrap(line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False,
                                break_on_hyphens=False) or [""]
     return "\n".join(lines)
+
+
+def _without_secrets(text: str) -> str:
+    from nsightlens.discovery.secrets import struck  # its patterns take milliseconds to make, and --help says nothing
+
+    return struck(text)
+
+
+def _arguments() -> str:
+    """Return the arguments of the command line, each struck as the word that it is."""
+    from nsightlens.discovery.secrets import without_secrets
+
+    return shlex.join(map(str, without_secrets(sys.argv[1:])))
 
 
 def is_quiet() -> bool:
@@ -131,32 +147,25 @@ def _logging(*, verbose: bool, debug: bool, log_file: Path | None) -> Iterator[N
     """Send what the package logs to standard error and to a file, for as long as the command runs."""
     import logging
 
-    from nsightlens.discovery.secrets import without_secrets
-
     log, began = logging.getLogger("nsightlens"), time.monotonic()
     handlers: list[logging.Handler] = []
     if verbose:
         handlers.append(logging.StreamHandler(_State.stderr))
-        handlers[-1].setFormatter(logging.Formatter("%(relativeCreated)7.0f ms  %(message)s"))
+        handlers[-1].setFormatter(_formatter("%(relativeCreated)7.0f ms  %(message)s"))
         handlers[-1].setLevel(logging.DEBUG if debug else logging.INFO)
     if log_file:
         try:
             handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
         except OSError as exc:
             raise NsightlensError(f"{log_file}: the log cannot be written ({exc.strerror})") from exc
-        handlers[-1].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-
-    def strike(record: logging.LogRecord) -> bool:
-        record.msg, record.args = without_secrets(record.getMessage()), ()
-        return True
+        handlers[-1].setFormatter(_formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     level = log.level
     log.setLevel(logging.DEBUG)
     for handler in handlers:
-        handler.addFilter(strike)
         log.addHandler(handler)
     try:
-        log.info("nsightlens %s: %s", __version__, " ".join(sys.argv[1:]))
+        log.info("nsightlens %s: %s", __version__, _arguments())
         yield
     except NsightlensError as exc:
         log.error("%s", exc)
@@ -167,6 +176,17 @@ def _logging(*, verbose: bool, debug: bool, log_file: Path | None) -> Iterator[N
         for handler in handlers:
             log.removeHandler(handler)
             handler.close()
+
+
+def _formatter(pattern: str) -> logging.Formatter:
+    """Return what makes a line of the log of a record, its traceback included, and strikes the secrets in it."""
+    import logging
+
+    class Formatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return _without_secrets(super().format(record))
+
+    return Formatter(pattern)
 
 
 def explain(error: BaseException) -> None:
@@ -192,7 +212,7 @@ def broken_installation(error: ImportError) -> NsightlensError | None:
 
 def defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print what nobody foresaw, and how to report it: the hook of the interpreter."""
-    traceback.print_exception(kind, error, trace)
+    complain("".join(traceback.format_exception(kind, error, trace)).rstrip())
     if not _State.debug:
         complain("nsightlens: this is a bug in nsightlens. Please report it with the output of: nsightlens --debug and the "
                  "same arguments")

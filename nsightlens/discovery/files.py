@@ -27,6 +27,7 @@ from nsightlens.discovery.ranks import (
     sidecar_path,
 )
 from nsightlens.discovery.remote import RemotePath
+from nsightlens.discovery.secrets import without_tokens
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers.formats import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
@@ -348,6 +349,8 @@ def _probe(reader: Reader, path: Path) -> _Class:
         if path.name.endswith(_NCU_LOG):   # the wrapper's own, beside the report; where it holds a table it is read
             return "ncu log", None, None, None, None
         return exc.reason.split(":")[0][:60], None, None, None, exc
+    run, execution = (text and without_tokens(text) for text in (probe.run, probe.execution))
+    probe = replace(probe, run=run, execution=execution)
     return probe.kind, reader.TOOL, probe, None, None
 
 

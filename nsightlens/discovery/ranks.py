@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from nsightlens.discovery.secrets import without_secrets
+from nsightlens.discovery.secrets import without_secrets, without_tokens
 from nsightlens.readers.settings import setting
 
 SIDECAR_SUFFIX = ".run.json"
@@ -18,6 +18,8 @@ _MAX_PROBLEM = 300
 # The fields of a sidecar that describe how a run was made: equal on all its ranks, and different between unlike runs.
 _SETTINGS = ("command", "git_commit", "launcher", "driver_version", "cuda_version", "torch_version", "torch_cuda_version",
              "python_version")
+_NAMES = ("run", "execution_id", "execution", "host")
+"""Fields that rows are joined by: `key=1` in the name of a run is what it is called."""
 _GPU_SETTINGS = ("max_sm_clock_mhz", "max_memory_clock_mhz", "power_limit_w")
 MAX_NAME = 240
 """Longest name of a run, percent-encoded as in a folder's name."""
@@ -98,7 +100,8 @@ def sidecar_content(path: Path) -> Mapping[str, object]:
 
 
 def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
-    """Return what the members of a sidecar say. Raises ValueError (with a reason) for values that cannot be."""
+    """Return what the members of a sidecar say, without secrets. Raises ValueError (with a reason) for values that cannot be."""
+    content = _without_secrets(content)
     return Sidecar(
         path=path,
         run=_text(content, "run"),
@@ -115,10 +118,14 @@ def sidecar_of(path: Path, content: Mapping[str, object]) -> Sidecar:
     )
 
 
+def _without_secrets(content: Mapping[str, object]) -> dict[str, object]:
+    return {name: without_tokens(value) if name in _NAMES and isinstance(value, str) else without_secrets(value)
+            for name, value in content.items()}
+
+
 def _settings(content: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Return (name, value) pairs from the sidecar that describe how the run was made."""
     stated = {name: setting(content.get(name)) for name in _SETTINGS}
-    stated["command"] = setting(without_secrets(content.get("command")))
     gpus = content.get("gpus")
     listed = [gpu for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list) else []
     for name in _GPU_SETTINGS:

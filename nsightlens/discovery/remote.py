@@ -161,10 +161,10 @@ def path_of(text: str | Path) -> Path:
 def path_given(text: str | Path) -> Path:
     """Return the path that a person gives. Raises UsageError for a URL that holds credentials, without naming them."""
     path = path_of(text)
-    if isinstance(path, RemotePath):
-        scheme, rest = str(path).split("://", 1)
-        first = rest.partition("/")[0]
-        if "?" in rest or (":" in first and "@" in rest) or ("@" in first and scheme not in _CONTAINER_BEFORE_AT):
+    if url := _URL.match(str(path if isinstance(path, RemotePath) else text)):
+        scheme, rest = url[1].lower(), url[2]
+        first, has_query = rest.partition("/")[0], "?" in rest and scheme != "file"
+        if has_query or (":" in first and "@" in rest) or ("@" in first and scheme not in _CONTAINER_BEFORE_AT):
             bucket = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
             shown = f"{scheme}://{'' if ':' in bucket else bucket}…"
             raise UsageError(f"{shown}: a URL must hold no credentials and no query: they end up in logs. {_NEXT[errno.EACCES]}")

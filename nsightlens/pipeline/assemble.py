@@ -27,6 +27,7 @@ from nsightlens.pipeline.identified import Identified, identify
 from nsightlens.pipeline.recorded import SMALL, Recorded
 from nsightlens.readers.batches import conform
 from nsightlens.schema import FRAMES, ROW_LINKS, TABLES, TEMPLATE, Table, templates_of
+from nsightlens.store.prose import without_secrets_in_prose
 
 _Links = Mapping[str, tuple[str, int]]
 """Column that is the id of a row of another table -> the column with its number in the window, and the id of number 0."""
@@ -203,4 +204,4 @@ def _with(
 
 def _conformed(columns: Mapping[str, pa.Array], target: pa.Schema, table: Table) -> pa.RecordBatch:
     wanted = {name: columns[name] for name in target.names if name in columns}
-    return conform(pa.RecordBatch.from_pydict(wanted), target, table.name)
+    return without_secrets_in_prose(conform(pa.RecordBatch.from_pydict(wanted), target, table.name), table)

@@ -17,6 +17,7 @@ from nsightlens.pipeline.recorded import Recorded
 from nsightlens.readers.batches import diagnostic, rows_to_batch
 from nsightlens.schema import Table
 from nsightlens.store import rules
+from nsightlens.store.prose import without_secrets_in_prose
 
 
 def batch(table: Table, identified: Identified, recorded: Recorded) -> pa.RecordBatch:
@@ -28,7 +29,8 @@ def batch(table: Table, identified: Identified, recorded: Recorded) -> pa.Record
         "diagnostics": lambda: _diagnostics(identified),
     }
     stamp = {"tool": identified.profile.tool, "profile_id": identified.profile.profile_id}
-    return rows_to_batch([{**row, **stamp} for row in listed[table.name]()], stored_schema(table), table.name)
+    rows = rows_to_batch([{**row, **stamp} for row in listed[table.name]()], stored_schema(table), table.name)
+    return without_secrets_in_prose(rows, table)
 
 
 def _profile(identified: Identified, recorded: Recorded) -> Row:

@@ -300,8 +300,10 @@ def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
+    from nsightlens.store.prose import without_secrets_in_prose  # whoever only reads a store does without
+
     if rows:
-        batch = rows_to_batch(rows, TABLES[table].schema, table)
+        batch = without_secrets_in_prose(rows_to_batch(rows, TABLES[table].schema, table), TABLES[table])
         connection.register("incoming", pa.Table.from_batches([batch]))
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         connection.unregister("incoming")

@@ -15,7 +15,7 @@ VERSIONS = {
     "matching": 2,
     "nsys": 11,
     "ncu": 4,
-    "kineto": 9,
+    "kineto": 10,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

@@ -108,7 +108,7 @@ class Builder:
             "name": name, **_kinds_and_steps(name, kind), **self._tracks(parsed), **self._times(parsed),
             "shapes": values.json_texts(shapes),
             "types": values.json_texts(parsed["types"]),
-            "concrete_inputs": values.json_texts(parsed["concrete_inputs"]),
+            "concrete_inputs": values.scalar_texts(parsed["concrete_inputs"]),
             "sequence": times.column(parsed["sequence"]),
             "forward_thread": times.column(_not_zero(parsed["forward_thread"])),
             "external_id": times.column(parsed["external_id"]),
