@@ -322,7 +322,7 @@ def without_secrets(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _MARK if _hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
                 for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return _words(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
     return value
 
@@ -355,7 +355,8 @@ def _value_struck(found: re.Match[str]) -> str:
     name, between = found["name"], found["between"]
     is_sentence = between[0] == ":" and _WORD.fullmatch(name)
     is_code = between[0].isspace() and "=" in between and _QUIET.fullmatch(name)
-    hides = _hides(name, found["value"]) and not is_sentence and not is_code
+    is_struck = found["value"].startswith(_MARK)
+    hides = not (is_sentence or is_code or is_struck) and _hides(name, found["value"])
     return f"{name}{between}{_MARK}" if hides else found[0]
 
 
@@ -371,7 +372,7 @@ def _password_struck(rest: str, option: str) -> str:
     return re.sub(rf"\A([^;&|\n]*?\s{option})(\s*)(?!-)(?:{_VALUE})", rf"\1\2{_MARK}", rest)
 
 
-def _words(words: list[str]) -> list[str]:
+def _words(words: Sequence[str]) -> list[str]:
     shown: list[str] = []
     before = password = ""
     for word in words:

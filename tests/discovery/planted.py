@@ -70,6 +70,14 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
 }
 """The words of a command -> what is kept of them. The secret is what is called planted, or in upper case."""
 
+TEXTS = (
+    *(" ".join(words) for words in COMMANDS if "--passphrase=a planted b" not in words),
+    "login failed: password = planted", "{'HF_TOKEN': 'planted', 'x': 1}", "['--token', 'planted']", "api_key: planted",
+    "srun --export=ALL,WANDB_API_KEY=planted python x.py", "-H 'Cookie: a=planted; b=planted' x", "--token \\\n planted",
+    "GET https://me:planted@host/x?token=planted: 403", "TOKEN=planted'planted' x", "set HF_TOKEN='planted planted'",
+)
+"""Sentences with secrets, as a person or a program may write them."""
+
 HARMLESS = [
     "--max-tokens=512", "--max-tokens", "512", "--tokens", "4096", "--max-token", "512", "--num_tokens", "100",
     "--tokenizer=gpt2", "--tokenizer", "path", "--eos-token", "</s>", "--pad_token=[PAD]", "--key-frames", "3", "--keys=a", "-k", "2",

@@ -1,37 +1,79 @@
-"""Secrets on a command line: struck out of words and of one text, and nothing else is."""
+"""Secrets are struck out of words and of texts, and nothing else is; the wrappers strike the same."""
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 
+from nsightlens.discovery import secrets
 from nsightlens.discovery.ranks import sidecar_of
-from nsightlens.discovery.secrets import without_secrets
-from tests.wrappers.test_sidecar import HARMLESS, SECRETS
+from nsightlens.discovery.secrets import struck, without_secrets, without_tokens
+from tests.discovery.planted import COMMANDS, HARMLESS, TEXTS, TOKEN
+from tests.places import ROOT
 
 
-@pytest.mark.parametrize("words", SECRETS)
-def test_the_words_that_our_own_wrapper_strikes(words: tuple[str, ...]) -> None:
-    assert without_secrets(list(words)) == SECRETS[words]
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_words_of_a_command(words: tuple[str, ...]) -> None:
+    assert without_secrets(list(words)) == COMMANDS[words]
 
 
-@pytest.mark.parametrize("words", [words for words in SECRETS if "--passphrase=a s3cret b" not in words])
-def test_a_command_in_one_text(words: tuple[str, ...]) -> None:
-    assert "s3cret" not in str(without_secrets(" ".join(words)))
-
-
-def test_the_whole_of_a_word_is_a_value() -> None:
-    assert without_secrets(["TOKEN=a s3cret\nof two lines"]) == ["TOKEN=***"]
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_command_in_one_text(text: str) -> None:
+    assert "planted" not in struck(text).lower()
+    assert struck(struck(text)) == struck(text)
 
 
 def test_what_is_no_secret_stays() -> None:
-    assert without_secrets(list(HARMLESS)) == HARMLESS
-    assert without_secrets(" ".join(HARMLESS)) == " ".join(HARMLESS)
-    assert without_secrets({"a": 1}) == {"a": 1}
+    assert without_secrets(HARMLESS) == HARMLESS
+    assert struck(" ".join(HARMLESS)) == " ".join(HARMLESS)
+    assert without_secrets({"a": 1, "b": ["x", 2], "key": 3}) == {"a": 1, "b": ["x", 2], "key": 3}
 
 
-@pytest.mark.parametrize("command", [["train.py", "--api-key", "s3cret"], "TOKEN=s3cret train.py --api-key s3cret"])
-def test_a_sidecar_is_read_without_them(command: object) -> None:
-    settings = dict(sidecar_of(Path("x"), {"command": command}).settings)
-    assert "s3cret" not in settings["command"] and "train.py" in settings["command"]
+def test_the_whole_of_a_word_is_a_value() -> None:
+    assert without_secrets(["TOKEN=a planted\nof two lines"]) == ["TOKEN=***"]
+
+
+def test_a_name_in_a_mapping_tells_of_its_value() -> None:
+    assert without_secrets({"HF_TOKEN": "planted", "more": [{"api_key": "planted"}]}) == {
+        "HF_TOKEN": "***", "more": [{"api_key": "***"}]}
+
+
+def test_a_key_is_struck_up_to_its_end() -> None:
+    text = "x -----BEGIN RSA PRIVATE KEY-----\nplanted\nplanted\n-----END RSA PRIVATE KEY----- y"
+    assert struck(text) == "x *** y"
+    assert struck(text.partition("-----END")[0]) == "x ***"
+
+
+def test_the_name_of_a_run_stays_unless_it_is_a_secret_itself() -> None:
+    assert [without_tokens(name) for name in ("key=1", f"base-{TOKEN}", "s3://K:planted@b/run")] == [
+        "key=1", "base-***", "s3://***@b/run"]
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "token" * 20_000, "a://b:" * 20_000, "-key " * 20_000, "curl " * 20_000,
+                                  "'" * 100_000, "=" * 100_000, "cookie: a=b;" * 10_000, "-----BEGIN PRIVATE KEY-----" * 4_000])
+def test_a_long_text_takes_no_minutes(text: str) -> None:
+    began = time.process_time()
+    struck(text)
+    assert time.process_time() - began < 20
+
+
+def test_every_field_of_a_sidecar_is_read_without_them() -> None:
+    texts = list(TEXTS)
+    said = sidecar_of(Path("x"), {
+        "run": f"base-{TOKEN}", "execution_id": f"job-{TOKEN}", "host": TOKEN, "command": " ".join(texts), "problems": texts,
+        "launcher": "srun --export=WANDB_API_KEY=planted", "driver_version": "token=planted", "torch_version": TOKEN,
+        "gpus": [{"power_limit_w": "password=planted"}], "tool": "ncu",
+        "options": {"kernel_filter": "regex:gemm", "kernel_name_base": "function", "ncu_options": "--section=x",
+                    "launch_skip": "0", "launch_count": "1", "replay_mode": "kernel"}})
+    assert "planted" not in repr(said).lower()
+    assert said.selection.kernel_filter == "function regex:gemm" and len(said.problems) == len(texts)
+
+
+def test_the_python_wrappers_have_the_same_words() -> None:
+    ours = Path(secrets.__file__).read_text(encoding="utf-8")
+    block = re.sub(r"\A.*?(?=^_MARK = )", "", ours, flags=re.DOTALL | re.MULTILINE)
+    assert (ROOT / "wrappers/nsl_launch.py").read_text(encoding="utf-8").endswith(block), (
+        "the end of wrappers/nsl_launch.py is not what follows the imports of nsightlens/discovery/secrets.py: copy it there")

@@ -11,9 +11,10 @@ from types import ModuleType, SimpleNamespace
 import nsl_launch
 import pytest
 import torch_profiler
-from nsl_launch import Launch, capture, find_launch, selected, without_secrets
+from nsl_launch import Launch, capture, find_launch, selected
 
 from nsightlens.discovery.ranks import read_sidecar
+from tests.discovery.planted import COMMANDS, HARMLESS
 from tests.wrappers.stage import WRAPPERS
 
 ELASTIC = {"TORCHELASTIC_RUN_ID": "abc", "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4",
@@ -156,12 +157,11 @@ def test_ingest_reads_the_sidecar(tmp_path: Path) -> None:
     assert (sidecar.host, sidecar.execution) == ("node7", "slurm-77.2-torch")
 
 
-def test_secrets_are_struck_out() -> None:
-    words = ["train.py", "--token", "abc", "--api-key=xyz", "WANDB_API_KEY=1", "--lr", "0.1", "https://me:pw@host/x",
-             "hf_abcdefghijklmnop", "--tokens", "512", "--password", "--verbose"]
-    assert without_secrets(words) == [
-        "train.py", "--token", "***", "--api-key=***", "WANDB_API_KEY=***", "--lr", "0.1", "https://***@host/x", "***",
-        "--tokens", "512", "--password", "--verbose"]
+def test_secrets_are_struck_out(tmp_path: Path) -> None:
+    words = [word for case in COMMANDS for word in ("--", *case)]
+    expected = [word for case in COMMANDS.values() for word in ("--", *case)]
+    assert capture(Launch(), "torch", ["t", *words], run_dir=str(tmp_path)).facts()["command"] == ["t", *expected]
+    assert capture(Launch(), "torch", HARMLESS, run_dir=str(tmp_path)).facts()["command"] == HARMLESS
 
 
 def test_the_environment_reaches_no_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
