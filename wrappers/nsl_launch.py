@@ -276,7 +276,7 @@ def answer(*command: str) -> str | None:
         return None
 
 
-# What follows is nsightlens/discovery/secrets.py, word by word: a sidecar is written without secrets where nsightlens is not installed.
+# What follows is nsightlens/discovery/secrets.py, word by word: no sidecar needs nsightlens to be without secrets.
 
 _MARK = "***"
 _KEYS = r"(?:api|access|account|private|signing|encryption)[-_.]?key"
@@ -303,7 +303,8 @@ _MORE_COOKIES = re.compile(rf"(?<=cookie: \*\*\*)(?:;\s*[\w.-]+=(?:{_VALUE}))+",
 
 _PASSWORD_OPTIONS = {"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mariadb": "-p", "sshpass": "-p", "redis-cli": "-a",
                      "curl": "-u"}
-_PROGRAM = re.compile(r"(?<![\w.-])(?P<program>" + "|".join(_PASSWORD_OPTIONS) + r")(?![\w.-])")
+_PASSWORD = re.compile(r"(?<![\w.-])((?:" + "|".join(
+    rf"{program}\s(?:[^;&|\n]{{0,300}}?\s)?{option}" for program, option in _PASSWORD_OPTIONS.items()) + rf")\s*)(?!-)(?:{_VALUE})")
 _USER = r"[^\s/@:'\"]{0,500}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@|[^\s/@:'\"]{1,500}@"
 _URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{0,20}})(?P<slashes>:/{{1,2}})(?P<user>{_USER})", re.IGNORECASE)
 _USER_ALONE = ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")
@@ -331,10 +332,7 @@ def struck(text: str) -> str:
     """Return a text with *** for the secrets in it."""
     for pattern in (_NAMED, _OPTION):
         text = pattern.sub(_value_struck, text)
-    text = _MORE_COOKIES.sub("", text)
-    for found in reversed([*_PROGRAM.finditer(text)]):
-        text = text[:found.end()] + _password_struck(text[found.end():], _PASSWORD_OPTIONS[found["program"]])
-    return without_tokens(text)
+    return without_tokens(_PASSWORD.sub(rf"\1{_MARK}", _MORE_COOKIES.sub("", text)))
 
 
 def without_tokens(text: str) -> str:
@@ -361,15 +359,9 @@ def _value_struck(found: re.Match[str]) -> str:
 
 
 def _user_struck(found: re.Match[str]) -> str:
-    is_alone = ":" not in found["user"]
-    if is_alone and (found["slashes"] == ":/" or found["scheme"].lower() in _USER_ALONE):
+    if ":" not in found["user"] and found["scheme"].lower() in _USER_ALONE:
         return found[0]
     return f"{found['scheme']}{found['slashes']}{_MARK}@"
-
-
-def _password_struck(rest: str, option: str) -> str:
-    """Return what follows a program up to the end of its command, and all behind it, without the value of its option."""
-    return re.sub(rf"\A([^;&|\n]*?\s{option})(\s*)(?!-)(?:{_VALUE})", rf"\1\2{_MARK}", rest)
 
 
 def _words(words: Sequence[str]) -> list[str]:

@@ -143,8 +143,6 @@ nsl_redact_urls() {
     rest=${rest#*"${BASH_REMATCH[0]}"}
     if [[ $user == *:* ]]; then
       if [[ $user =~ ^[^:]*:[0-9]{1,5}[/?#] ]]; then out+=$user; else out+='***@'; fi
-    elif [[ $slashes == :/ ]]; then
-      out+=$user
     else
       case $scheme in abfs | abfss | wasb | wasbs | ssh | git+ssh | sftp | rsync) out+=$user ;; *) out+='***@' ;; esac
     fi

@@ -40,6 +40,7 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("https://planted@host/x",): ["https://***@host/x"],
     ("s3://KEY:plan/ted+planted@bucket/x",): ["s3://***@bucket/x"],
     ("s3:/KEY:planted@bucket",): ["s3:/***@bucket"],
+    ("https:/planted@host",): ["https:/***@host"],
     ("file://KEY:planted@host/x",): ["file://***@host/x"],
     ("--dsn=postgres://u:planted@db",): ["--dsn=postgres://***@db"],
     ("sh", "export TOKEN=planted; go"): ["sh", "export TOKEN=***; go"],
@@ -80,9 +81,11 @@ TEXTS = (
 
 HARMLESS = [
     "--max-tokens=512", "--max-tokens", "512", "--tokens", "4096", "--max-token", "512", "--num_tokens", "100",
-    "--tokenizer=gpt2", "--tokenizer", "path", "--eos-token", "</s>", "--pad_token=[PAD]", "--key-frames", "3", "--keys=a", "-k", "2",
-    "key=3", "--pass", "2", "--auth=none", "--cookie=auto", "--use-auth-token", "true", "-p", "8080", "kernel_key=gemm",
-    "--sort-key", "name", "--signature=serving_default", "sig=0.05", "--token", "--lr", "0.1", "--password=", "a=b", "monkey", "x: y",
+    "--tokenizer=gpt2", "--tokenizer", "path", "--eos-token", "</s>", "--pad_token=[PAD]", "--key-frames", "3", "--keys=a", "-k",
+    "2", "key=3", "--pass", "2", "--auth=none", "--cookie=auto", "--use-auth-token", "true", "-p", "8080",
+    "kernel_key=gemm",
+    "--sort-key", "name", "--signature=serving_default", "sig=0.05", "--token", "--lr", "0.1", "--password=", "a=b", "monkey",
+    "x: y",
     "--bypass=1", "task-abcdefghijklmnopqrst", "hf_finetune_llama_v2.py", "sk-learn-benchmark-suite", "https://host:443/a@b",
     "ssh://git@host/x", "abfs://container@account/x", "s3://bucket/run", "rank0@node", "gs://bucket/a:b", "note: key: value",
 ]
