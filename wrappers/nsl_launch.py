@@ -303,8 +303,8 @@ _MORE_COOKIES = re.compile(rf"(?<=cookie: \*\*\*)(?:;\s*[\w.-]+=(?:{_VALUE}))+",
 
 _PASSWORD_OPTIONS = {"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mariadb": "-p", "sshpass": "-p", "redis-cli": "-a",
                      "curl": "-u"}
-_PASSWORD = re.compile(r"(?<![\w.-])((?:" + "|".join(
-    rf"{program}\s(?:[^;&|\n]{{0,300}}?\s)?{option}" for program, option in _PASSWORD_OPTIONS.items()) + rf")\s*)(?!-)(?:{_VALUE})")
+_PROGRAMS = "|".join(rf"{program}\s(?:[^;&|\n]{{0,300}}?\s)??{option}" for program, option in _PASSWORD_OPTIONS.items())
+_PASSWORD = re.compile(rf"(?<![\w.-])((?:{_PROGRAMS})\s*)(?!-)(?:{_VALUE})")
 _USER = r"[^\s/@:'\"]{0,500}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@|[^\s/@:'\"]{1,500}@"
 _URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{0,20}})(?P<slashes>:/{{1,2}})(?P<user>{_USER})", re.IGNORECASE)
 _USER_ALONE = ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")
