@@ -1,4 +1,4 @@
-"""Text without its secrets, for all that prints, logs or stores what people and programs wrote: docs/secrets.md.
+"""Text without its secrets, for all that prints, logs or stores what people and programs wrote: docs/store.md says where.
 
 A secret is the value of a name that says so (`--token x`, `HF_TOKEN=x`, `Cookie: x`, `?sig=x`), what stands before the @ of a
 URL, or a word of a well-known shape. The wrappers strike the same before they write a sidecar, and import nothing of ours: what
