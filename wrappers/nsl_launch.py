@@ -217,7 +217,7 @@ class Capture:
         return {
             "run": self.run, "rank": self.launch.rank, "world_size": self.launch.world_size, "local_rank": self.launch.local_rank,
             "host": self.host, "launcher": self.launch.launcher, "execution_id": self.execution_id,
-            "command": without_secrets(self.command),
+            "command": words_struck(self.command),
             "git_commit": answer("git", "-C", str(script.parent if script.is_file() else "."), "rev-parse", "HEAD"),
         }
 
@@ -324,7 +324,7 @@ def without_secrets(value: object) -> object:
         return {name: _MARK if _hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
                 for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return _words(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
+        return words_struck(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
     return value
 
 
@@ -364,7 +364,8 @@ def _user_struck(found: re.Match[str]) -> str:
     return f"{found['scheme']}{found['slashes']}{_MARK}@"
 
 
-def _words(words: Sequence[str]) -> list[str]:
+def words_struck(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with *** for the secrets in them."""
     shown: list[str] = []
     before = password = ""
     for word in words:

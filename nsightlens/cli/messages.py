@@ -97,9 +97,9 @@ def _without_secrets(text: str) -> str:
 
 def _arguments() -> str:
     """Return the arguments of the command line, each struck as the word that it is."""
-    from nsightlens.discovery.secrets import without_secrets
+    from nsightlens.discovery.secrets import words_struck
 
-    return shlex.join(map(str, without_secrets(sys.argv[1:])))
+    return shlex.join(words_struck(sys.argv[1:]))
 
 
 def is_quiet() -> bool:

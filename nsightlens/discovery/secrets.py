@@ -57,7 +57,7 @@ def without_secrets(value: object) -> object:
         return {name: _MARK if _hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
                 for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return _words(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
+        return words_struck(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
     return value
 
 
@@ -97,7 +97,8 @@ def _user_struck(found: re.Match[str]) -> str:
     return f"{found['scheme']}{found['slashes']}{_MARK}@"
 
 
-def _words(words: Sequence[str]) -> list[str]:
+def words_struck(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with *** for the secrets in them."""
     shown: list[str] = []
     before = password = ""
     for word in words:
