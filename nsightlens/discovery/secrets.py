@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_MARK = "***"
+MARK = "***"
 _KEYS = r"(?:api|access|account|private|signing|encryption)[-_.]?key"
 _NAME = (rf"[\w.+-]*(?:secret|passw|passphrase|credential|{_KEYS}|authorization)[\w.-]*"
          r"|[\w.+-]*(?:token|cookies?|signature)(?![\w.-])|-{0,2}(?:(?:hf|api|auth|access)[-_.])?tokens(?![\w.-])"
@@ -54,7 +54,7 @@ def without_secrets(value: object) -> object:
     if isinstance(value, str):
         return struck(value)
     if isinstance(value, Mapping):
-        return {name: _MARK if _hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
+        return {name: MARK if hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
                 for name, each in value.items()}
     if isinstance(value, list | tuple):
         return words_struck(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
@@ -65,15 +65,15 @@ def struck(text: str) -> str:
     """Return a text with *** for the secrets in it."""
     for pattern in (_NAMED, _OPTION):
         text = pattern.sub(_value_struck, text)
-    return without_tokens(_PASSWORD.sub(rf"\1{_MARK}", _MORE_COOKIES.sub("", text)))
+    return without_tokens(_PASSWORD.sub(rf"\1{MARK}", _MORE_COOKIES.sub("", text)))
 
 
 def without_tokens(text: str) -> str:
     """Return a text with *** for what shows without a name to be a secret: for names of runs, which other names may stand in."""
-    return _SHAPE.sub(_MARK, _URL.sub(_user_struck, text))
+    return _SHAPE.sub(MARK, _URL.sub(_user_struck, text))
 
 
-def _hides(name: str, value: str) -> bool:
+def hides(name: str, value: str) -> bool:
     """Return whether a value is a secret, by its name."""
     if not _OPTION_NAME.fullmatch(f"-{name}") or _PUBLIC.fullmatch(name) or value in ("", "None", "null"):
         return False
@@ -86,15 +86,16 @@ def _value_struck(found: re.Match[str]) -> str:
     name, between = found["name"], found["between"]
     is_sentence = between[0] == ":" and _WORD.fullmatch(name)
     is_code = between[0].isspace() and "=" in between and _QUIET.fullmatch(name)
-    is_struck = found["value"].startswith(_MARK)
-    hides = not (is_sentence or is_code or is_struck) and _hides(name, found["value"])
-    return f"{name}{between}{_MARK}" if hides else found[0]
+    is_struck = found["value"].startswith(MARK)
+    if is_sentence or is_code or is_struck or not hides(name, found["value"]):
+        return found[0]
+    return f"{name}{between}{MARK}"
 
 
 def _user_struck(found: re.Match[str]) -> str:
     if ":" not in found["user"] and found["scheme"].lower() in _USER_ALONE:
         return found[0]
-    return f"{found['scheme']}{found['slashes']}{_MARK}@"
+    return f"{found['scheme']}{found['slashes']}{MARK}@"
 
 
 def words_struck(words: Sequence[str]) -> list[str]:
@@ -103,15 +104,15 @@ def words_struck(words: Sequence[str]) -> list[str]:
     before = password = ""
     for word in words:
         whole = _WHOLE.fullmatch(word)
-        if before and not word.startswith("--") and (before == password or _hides(before, word)):
-            shown.append(_MARK)
+        if before and not word.startswith("--") and (before == password or hides(before, word)):
+            shown.append(MARK)
             before, password = "", "" if before == password else password
             continue
         if password and word.startswith(password) and word != password:
-            shown.append(f"{password}{_MARK}")
+            shown.append(f"{password}{MARK}")
             password = ""
         else:
-            shown.append(f"{whole['name']}={_MARK}" if whole and _hides(whole["name"], whole["value"]) else struck(word))
+            shown.append(f"{whole['name']}={MARK}" if whole and hides(whole["name"], whole["value"]) else struck(word))
         before = word if word == password or _OPTION_NAME.fullmatch(word) else ""
         password = _PASSWORD_OPTIONS.get(word.rpartition("/")[2], password)
     return shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nsightlens.discovery.secrets import struck, without_secrets
+from nsightlens.discovery.secrets import MARK, hides, struck
 from nsightlens.schema import Table
 
 
@@ -27,6 +27,7 @@ def _struck(column: pa.Array) -> pa.Array:
     return pa.array(after, column.type)
 
 
-def _settings(pairs: list[tuple[str, str | None]]) -> list[tuple[str, object]]:
+def _settings(pairs: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
     """Return settings; the name of one may say that its value is a secret."""
-    return [(name, without_secrets({name.removeprefix("workload."): value}).popitem()[1]) for name, value in pairs]
+    return [(name, MARK if value and hides(name.removeprefix("workload."), value) else value and struck(value))
+            for name, value in pairs]

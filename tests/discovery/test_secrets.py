@@ -74,6 +74,6 @@ def test_every_field_of_a_sidecar_is_read_without_them() -> None:
 
 def test_the_python_wrappers_have_the_same_words() -> None:
     ours = Path(secrets.__file__).read_text(encoding="utf-8")
-    block = re.sub(r"\A.*?(?=^_MARK = )", "", ours, flags=re.DOTALL | re.MULTILINE)
+    block = re.sub(r"\A.*?(?=^MARK = )", "", ours, flags=re.DOTALL | re.MULTILINE)
     assert (ROOT / "wrappers/nsl_launch.py").read_text(encoding="utf-8").endswith(block), (
         "the end of wrappers/nsl_launch.py is not what follows the imports of nsightlens/discovery/secrets.py: copy it there")
