@@ -178,6 +178,24 @@ def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypat
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("answered", [False, True])
+def test_an_ingest_drops_what_another_version_answered(answered: bool, tmp_path: Path) -> None:
+    """That version's busy_time had other figures, and a column that ours has not."""
+    trace, store = kineto(tmp_path / "one" / "rank0.json", [GEMM]), tmp_path / "store"
+    nl.ingest(trace, store=store, answers=True).close()
+    with closing(duckdb.connect(str(store / CATALOG))) as plain:
+        plain.execute("UPDATE _answer_busy_time SET busy_ns = 7")
+        plain.execute("ALTER TABLE _answer_busy_time ADD COLUMN of_another_version BIGINT")
+        plain.execute("UPDATE _answers SET signature = 'another' WHERE view_name = 'busy_time'")
+    second = kineto(tmp_path / "two" / "rank0.json", [GEMM, ("gemm_kernel", 2000.0, 30.0)])
+    with nl.ingest(second, store=store, answers=answered) as opened:
+        assert sorted(opened.view("busy_time")["busy_ns"].to_pylist()) == [10_000, 40_000]
+        assert opened.sql("SELECT count(*) AS n FROM _answers WHERE signature = 'another'").to_pylist() == [{"n": 0}]
+        held = opened.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE column_name = 'of_another_version'").to_pylist()
+        assert held == [{"n": 0}]
+
+
+@pytest.mark.usefixtures("few")
 def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = answers._answer
 

@@ -12,7 +12,8 @@ import pytest
 import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.store import kept_rows
-from nsightlens.views.header import View
+from nsightlens.views import signature
+from nsightlens.views.header import PACKAGE, View
 
 
 @pytest.fixture
@@ -61,6 +62,23 @@ def test_another_catalog_at_the_same_place_is_computed_anew(bundled_store: Path,
         shutil.copytree(bundled_store, tmp_path / "store")
         nl.open(tmp_path / "store").view("straggler")
     assert computed == ["straggler"] * 2
+
+
+def test_another_version_computes_anew_and_each_finds_its_own_rows(
+    bundled_store: Path, computed: list[str], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The versions share the store and the cache, and differ in one file that the view does not import."""
+    mine = nl.open(bundled_store).view("straggler")
+    shutil.copytree(PACKAGE, tmp_path / "nsightlens", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "nsightlens" / "sql" / "kernels" / "kernel_summary.sql").write_text("-- edited\n")
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(signature, "PACKAGE", tmp_path / "nsightlens")
+        signature.of_all_code.cache_clear()
+        upgraded.setattr(analyses, "run", lambda *_: mine.slice(0, 1))
+        assert nl.open(bundled_store).view("straggler").num_rows == 1, "not what the version before had kept"
+    signature.of_all_code.cache_clear()
+    assert nl.open(bundled_store).view("straggler").equals(mine) and mine.num_rows > 1
+    assert computed == ["straggler"] and len(_kept(cache)) == 2
 
 
 def test_a_store_that_stays_open_while_its_catalog_is_replaced_keeps_its_own_rows(
