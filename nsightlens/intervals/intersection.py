@@ -28,13 +28,13 @@ class Rest(NamedTuple):
 
 def intersection(start: Int, end: Int, other_start: Int, other_end: Int) -> Shared:
     """Return what each interval shares with each of the others, where that holds an instant."""
-    first = np.searchsorted(other_end, start, "right")
-    count = np.maximum(np.searchsorted(other_start, end, "left") - first, 0)
+    first = np.searchsorted(other_end, start)
+    count = np.maximum(np.searchsorted(other_start, end) - first, 0)
     place = np.repeat(np.arange(len(start)), count)
     other = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(place))
     found = Shared(place, other, np.maximum(start[place], other_start[other]), np.minimum(end[place], other_end[other]))
     lasting = found.start < found.end
-    return found if lasting.all() else Shared(*(column[lasting] for column in found))
+    return Shared(*(column[lasting] for column in found))
 
 
 def difference(start: Int, end: Int, other_start: Int, other_end: Int) -> Rest:

@@ -134,7 +134,7 @@ class Recorder:
         for test in self._failed:
             self._cpu_s.pop(test, None)
             self._fixtures.pop(test, None)
-        lines = {file: {line: sorted({test for context in contexts for test in self._tests(context)})
+        lines = {file: {str(line): sorted({test for context in contexts for test in self._tests(context)})
                         for line, contexts in data.contexts_by_lineno(file).items()} for file in data.measured_files()}
         return Reach(self._cpu_s, lines, self._slow)
 

@@ -40,7 +40,7 @@ def removals(source: str) -> Iterator[Removal]:
         if isinstance(call, ast.Call):
             begin, end = span(call)
             column = begin - starts[call.lineno - 1]
-            spans = sorted(map(span, [*call.args, *call.keywords]))
+            spans = sorted([*map(span, call.args), *map(span, call.keywords)])
             for number, (first, last) in enumerate(spans):
                 if number + 1 < len(spans):
                     last = spans[number + 1][0]

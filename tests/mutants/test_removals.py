@@ -13,4 +13,4 @@ def test_each_argument_and_the_call_are_removed_once() -> None:
 
 
 def test_a_generator_alone_and_a_call_without_a_first_argument() -> None:
-    assert [removal.of("sum(i for i in a)\n") for removal in removals("sum(i for i in a)\n")] == ["sum()", "((i for i in a))"]
+    assert [removal.of("sum(i for i in a)\n") for removal in removals("sum(i for i in a)\n")] == ["sum()\n", "((i for i in a))\n"]
