@@ -31,7 +31,7 @@ _BATCH_S = 60
 _TITLE = """# What share of the mutants the tests kill
 
 `make test-mutants` draws {count} changes of all rooms (seed {seed}) from the code as it is, among them calls and arguments left
-out, and runs the tests that reach each one: first those of `make test`, then those marked `long`. {tried} of them were tried.
+out, and runs the tests that reach each one: first those of `make test`, then the slow ones. {tried} of them were tried.
 
 | room | mutants | killed by quick tests | by all |
 |---|---|---|---|

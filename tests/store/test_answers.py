@@ -177,6 +177,19 @@ def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypat
         assert opened.view("busy_time").num_rows == 1
 
 
+def test_what_another_version_answered_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_signatures", lambda: {"busy_time": "new", "queue_length": "same"})
+    with closing(duckdb.connect(str(tmp_path / "catalog.duckdb"))) as connection:
+        connection.execute("CREATE TABLE profiles AS SELECT unnest(['P', 'Q']) AS profile_id")
+        connection.execute("CREATE TABLE _answers AS SELECT 'busy_time' AS view_name, 'P' AS profile_id, 'old' AS signature "
+                           "UNION ALL SELECT 'queue_length', 'P', 'same' UNION ALL SELECT 'view_that_is_gone', 'P', 'old'")
+        for name in ("busy_time", "queue_length", "view_that_is_gone"):
+            connection.execute(f"CREATE TABLE _answer_{name} AS SELECT 'P' AS profile_id")
+        answers.take_in(connection, [])
+        assert connection.execute("SELECT view_name FROM _answers").fetchall() == [("queue_length",)]
+        assert answers._tables(connection) == ["_answer_queue_length"]
+
+
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("answered", [False, True])
 def test_an_ingest_drops_what_another_version_answered(answered: bool, tmp_path: Path) -> None:
