@@ -9,6 +9,7 @@ TORCH ?= torch==2.13.0
 REPEAT ?= 0
 SECONDS ?= 600
 STATE ?= fuzz-state
+MUTANTS ?= mutants-state
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11
 
@@ -90,8 +91,10 @@ test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "long and not captures"
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/long --override-ini testpaths=tests/long
 
-## 100 changes in each room that its tests should see; those that they do not are listed in tests/mutants/survivors.md.
+## 100 changes in each room that its tests should see; those that they do not are listed in tests/mutants/survivors.md. Then 200 of
+## all rooms: the shares that quick tests and all tests kill go to tests/mutants/shares.md. What is known of them stays in MUTANTS.
 test-mutants: $(VENV)/.mutants
+	$(BIN)/python -m tests.mutants.shares --state $(MUTANTS)
 	$(BIN)/python -m tests.mutants.run
 
 ## Tests of the Python wrappers and workloads with a real PyTorch (CPU is enough), in a venv of their own.

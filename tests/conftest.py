@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.places import OWN_CACHE, ROOT
 
 Shared = Callable[[str, Callable[[Path], object]], Path]
 """(name, make) -> a folder that `make` has filled. To be read only."""
@@ -20,7 +21,16 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let no property depend on how fast the machine is; a fixture may serve all examples of one."""
+    """Give the session a cache that is no user's and no other session's.
+
+    Let no property depend on how fast the machine is; a fixture may serve all examples of one.
+    """
+    if OWN_CACHE not in os.environ:
+        folder, patch = tempfile.TemporaryDirectory(prefix="nsightlens-tests-", ignore_cleanup_errors=True), pytest.MonkeyPatch()
+        patch.setenv("XDG_CACHE_HOME", folder.name)
+        patch.setenv(OWN_CACHE, "1")
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(patch.undo)
     if config.pluginmanager.hasplugin("hypothesispytest"):  # the workloads have a venv without it
         from hypothesis import HealthCheck, settings
 

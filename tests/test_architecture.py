@@ -17,9 +17,9 @@ from tests.places import ROOT
 PACKAGE = ROOT / "nsightlens"
 
 ROOMS = (
-    "errors", "schema", "names", "readers", "discovery", "columns", "attribution", "matching", "op_cost", "statistics", "views",
-    "analyses", "store", "pipeline", "doctor", "recording", "plots", "perfetto", "html_report", "pages", "", "cli",
-    "__main__",
+    "errors", "schema", "names", "readers", "discovery", "columns", "attribution", "matching", "op_cost", "intervals",
+    "statistics", "views", "analyses", "store", "pipeline", "doctor", "recording", "plots", "perfetto", "html_report", "pages",
+    "", "cli", "__main__",
 )
 """From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-
 import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses._recorded_waits import RecordedWaits
 from nsightlens.columns.arrays import MISSING, Int
+from nsightlens.intervals.apart import outermost
 
 BOUNDS = ("compute", "communication", "memory", "unknown", "cpu", "launch", "queue", "synchronisation")
 """What a stretch of the path can be bound by; a number in an array is a place here."""
@@ -50,18 +49,6 @@ class Thread:
         stops = np.ones(len(self.starts), np.bool_)
         stops[1:] = ended | (np.diff(waits) > 0)
         self.stop_of = np.maximum.accumulate(np.where(stops, np.arange(len(stops)), 0)).data
-
-
-def outermost(starts: Int, ends: Int) -> Int:
-    """Return the places of intervals that do not begin within the one kept before; sorted by start, the longest first."""
-    following = np.maximum(np.searchsorted(starts, ends, "left"), np.arange(1, len(starts) + 1))
-    if np.array_equal(following, np.arange(1, len(starts) + 1)):
-        return np.arange(len(starts))
-    kept, after, place = array("q"), following.data, 0
-    while place < len(starts):
-        kept.append(place)
-        place = after[place]
-    return np.frombuffer(kept, np.int64)
 
 
 class Activity:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import Int, integers
+from nsightlens.intervals.apart import cut
+from nsightlens.intervals.intersection import difference, intersection
+from nsightlens.intervals.order import of_tracks
 
 LANES = """
 WITH lanes AS (
@@ -46,45 +48,29 @@ class Gaps(NamedTuple):
 def functions(table: pa.Table) -> Functions:
     """Return the functions from the rows of FUNCTIONS."""
     lane, start, end, launch = (integers(table[name].combine_chunks()) for name in ("lane", "start_ns", "end_ns", "launch_id"))
-    start = start.copy()
-    for first, last in _stretches(lane):
-        start[first + 1:last] = np.maximum(start[first + 1:last], np.maximum.accumulate(end[first:last])[:-1])
+    start = cut(start, end, lane)
     own = start < end
     return Functions(lane[own], start[own], end[own], launch[own])
-
-
-def _stretches(lane: Int) -> list[tuple[int, int]]:
-    """Return where each lane begins and ends."""
-    bounds = [0, *(np.flatnonzero(np.diff(lane)) + 1).tolist(), len(lane)]
-    return list(pairwise(bounds))
 
 
 def without_functions(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
     """Return the parts of gaps in which the stream of the work that ended them ran no function, and those in which it did."""
     apart = ~np.isin(gaps.lane, found.lane)
     rest, within = [_some(gaps, np.flatnonzero(apart))], [_some(gaps, np.zeros(0, np.int64))]
-    for first, last in _stretches(found.lane) if len(found.lane) else ():
-        mine = _some(gaps, np.flatnonzero(gaps.lane == found.lane[first]))
-        outside, inside = _cut(mine, Functions(*(column[first:last] for column in found)))
+    for some in of_tracks(found.lane):
+        mine = _some(gaps, np.flatnonzero(gaps.lane == found.lane[some.start]))
+        outside, inside = _split(mine, Functions(*(column[some] for column in found)))
         rest.append(outside)
         within.append(inside)
     return _joined(rest), _joined(within)
 
 
-def _cut(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
+def _split(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
     """Return the parts of gaps outside of the functions of their lane, and those within."""
-    first = np.searchsorted(found.end, gaps.begin, "right")
-    count = np.maximum(np.searchsorted(found.start, gaps.end, "left") - first, 0)
-    gap = np.repeat(np.arange(len(count)), count)
-    one = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))
-    left, right = np.maximum(found.start[one], gaps.begin[gap]), np.minimum(found.end[one], gaps.end[gap])
-    inside = _some(gaps, gap)._replace(begin=left, end=right, launch_id=found.launch_id[one])
-    every = np.arange(len(count))
-    begin, begins_in = np.concatenate([gaps.begin, right]), np.concatenate([every, gap])
-    end, ends_in = np.concatenate([gaps.end, left]), np.concatenate([every, gap])
-    order = np.lexsort((begin, begins_in))
-    outside = _some(gaps, begins_in[order])._replace(begin=begin[order], end=end[np.lexsort((end, ends_in))])
-    return _some(outside, np.flatnonzero(outside.begin < outside.end)), inside
+    within = intersection(gaps.begin, gaps.end, found.start, found.end)
+    rest = difference(gaps.begin, gaps.end, found.start, found.end)
+    inside = _some(gaps, within.place)._replace(begin=within.start, end=within.end, launch_id=found.launch_id[within.other])
+    return _some(gaps, rest.place)._replace(begin=rest.start, end=rest.end), inside
 
 
 def _some(gaps: Gaps, rows: Int) -> Gaps:

@@ -51,7 +51,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,10 +58,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._activity import outermost
 from nsightlens.analyses._host_functions import FUNCTIONS, LANES, Gaps, functions, without_functions
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, stretches
 from nsightlens.errors import not_a_choice
+from nsightlens.intervals import coverage
+from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.intersection import holding, intersection
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("window_index", pa.int32()),
@@ -261,12 +262,9 @@ def _gaps(work: pa.Table) -> Gaps:
     """Return the times between works of a track in which none of it runs. work: sorted by track and start."""
     track, start, end, launch, lane = (
         integers(work[name].combine_chunks()) for name in ("track", "start_ns", "end_ns", "launch_id", "lane"))
-    reach = np.empty_like(end)
-    bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(track)]
-    for first, last in pairwise(bounds):
-        reach[first:last] = np.maximum.accumulate(end[first:last])
-    found = np.flatnonzero((track[1:] == track[:-1]) & (start[1:] > reach[:-1]))
-    return Gaps(np.arange(len(found)), track[found], reach[found], start[found + 1], launch[found + 1], lane[found + 1])
+    found = coverage.gaps(start, end, track)
+    until = found.until
+    return Gaps(np.arange(len(until)), track[until], found.start, found.end, launch[until], lane[until])
 
 
 def _of_functions(found: Gaps, calls: _Calls) -> _Parts:
@@ -306,13 +304,9 @@ def _before_launch(
     starts, ends, names, waits, copies = calls.outermost(line)
     begin, end = gaps.begin[mine], gaps.end[mine]
     until = np.minimum(calls.start[call], end)
-    first = np.searchsorted(ends, begin, "right")
-    count = np.maximum(np.searchsorted(starts, until, "left") - first, 0)
-    at_begin = np.minimum(first, len(starts) - 1)
-    began_in = np.where((count > 0) & (waits | copies)[at_begin] & (starts[at_begin] <= begin), names[at_begin], -1)
-    gap = np.repeat(np.arange(len(mine)), count)
-    piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(gap))
-    left, right = np.maximum(starts[piece], begin[gap]), np.minimum(ends[piece], until[gap])
+    gap, piece, left, right = intersection(begin, until, starts, ends)
+    first = holding(begin, starts, ends)
+    began_in = np.where((first >= 0) & (waits | copies)[first], names[first], -1)
     off, off_at_all = off_cpu(left, right), off_cpu(begin, until)
     none, cpu = np.full(len(mine), -1), np.full(len(mine), _CPU)
     return [

@@ -44,8 +44,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._layers import layers
 from nsightlens.columns.arrays import Int, Mask
+from nsightlens.intervals.apart import layers
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id

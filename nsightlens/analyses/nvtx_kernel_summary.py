@@ -41,8 +41,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._layers import layers
 from nsightlens.columns.arrays import MISSING, Float, Int, integers, nullable
+from nsightlens.intervals.apart import layers
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.process_id, p.pid

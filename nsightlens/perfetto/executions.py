@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nsightlens.errors import UsageError
+from nsightlens.intervals.coverage import union
 from nsightlens.perfetto.reading import FOREVER, Slices, slices
 
 if TYPE_CHECKING:
@@ -152,16 +156,10 @@ def _near(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def _clusters(processes: list[Process]) -> list[list[Process]]:
     """Return the processes in groups whose captures overlap in time or nearly do, earliest first."""
-    clusters: list[list[Process]] = []
-    reach = 0
-    for process in sorted(processes, key=lambda one: one.span):
-        first, last = process.span
-        if not clusters or first > reach + _APART_NS:
-            clusters.append([])
-            reach = last
-        clusters[-1].append(process)
-        reach = max(reach, last)
-    return clusters
+    ordered = sorted(processes, key=lambda process: process.span)
+    start, end = np.array([process.span for process in ordered], np.int64).reshape(-1, 2).T
+    bounds = np.searchsorted(start, union(start, end + _APART_NS).start).tolist()
+    return [ordered[begin:stop] for begin, stop in pairwise([*bounds, len(ordered)])]
 
 
 def _distinct(clusters: list[list[Process]]) -> list[Execution]:

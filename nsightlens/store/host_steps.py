@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, nullable, stretches
+from nsightlens.intervals.order import reached
 from nsightlens.store.profile_parts import Calls, CallTimes, Line, UnfitError
 
 _STEPS = """
@@ -138,12 +139,12 @@ class HostSteps:
 
     def _windows(self, start: Int, end: Int) -> tuple[Int, Int]:
         """Return when each step begins and ends, with its work: where the one before ended, the first one after earlier work."""
-        began, until = start.copy(), np.maximum(end, self._last)
-        for rows, before in zip(self._of_line, self._before, strict=True):
-            until[rows] = np.maximum.accumulate(until[rows])
-            began[rows[1:]] = np.maximum(start[rows[1:]], until[rows[:-1]])
+        until = np.maximum(end, self._last)
+        before = reached(start, until, self._line)
+        began, until = np.maximum(start, before), np.maximum(until, before)
+        for rows, ends in zip(self._of_line, self._before, strict=True):
             first = rows[0]
-            earlier = np.concatenate([np.empty(0, np.int64), *before])
+            earlier = np.concatenate([np.empty(0, np.int64), *ends])
             earlier = earlier[earlier < self._first[first]]
             if self._step_id[first] != MISSING and self._count[first] and len(earlier):
                 began[first] = max(start[first], earlier.max())

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, integers
+from nsightlens.intervals.apart import outermost
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET = range(4)
@@ -141,20 +142,13 @@ class CallTimes:
         return found
 
     def outermost(self, thread: Int) -> Mask:
-        """Return which calls of a length lie in no other of their thread, of two that begin at once the longer one.
-
-        thread: of each template.
-        """
+        """Return which calls of a length are outermost in their thread. thread: of each template."""
         found = np.zeros(len(self.start), dtype=np.bool_)
         lasting = (self.template >= 0) & (self.end > self.start)  # MISSING lies before every start
         of_call = thread.astype(np.int32)[self.template] if len(thread) else self.template
         for one in range(int(thread.max(initial=-1)) + 1):
             rows = np.flatnonzero(lasting & (of_call == one))
-            if np.any(np.diff(self.start[rows]) <= 0):
-                rows = rows[np.lexsort((-self.end[rows], self.start[rows]))]
-            until = np.maximum.accumulate(self.end[rows])
-            found[rows[:1]] = True
-            found[rows[1:][self.start[rows[1:]] >= until[:-1]]] = True
+            found[rows[outermost(self.start[rows], self.end[rows])]] = True
         return found
 
 

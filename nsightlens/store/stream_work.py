@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, Places, numbered
 from nsightlens.columns.arrays import stretches as stretches_of
+from nsightlens.intervals import coverage
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
 from nsightlens.store.profile_parts import CallTimes, Line, Stream, UnfitError, Work
 
@@ -112,16 +113,16 @@ def _idle(connection: duckdb.DuckDBPyConnection, named: _Named, rows: _InOrder, 
     count = len(named.streams)
     first, last, gaps = np.full(count, _LATEST), np.full(count, MISSING), np.zeros(count, np.int64)
     idle = np.zeros(count * len(_REASONS), np.int64)
-    reach = -1
+    held = np.full((2, 1), -1)  # until when the work before a stretch lasts, as an interval in front of it
     for some in stretches_of(len(rows.begin)):
         begin, call = rows.begin[some], rows.call[some]
         stream, end = begin >> packed.time_bits, begin + rows.length[some]
         np.minimum.at(first, stream, begin)
         np.maximum.at(last, stream, end)
-        until = np.maximum.accumulate(np.concatenate([[reach], end]))
-        before, reach = until[:-1], int(until[-1])
-        after = np.flatnonzero((begin > before) & (before >> packed.time_bits == stream))
-        stream, call, before, gap = stream[after], call[after], before[after], (begin - before)[after]
+        begin, end = np.concatenate([held, [begin, end]], axis=1)
+        before, until, place = coverage.gaps(begin, end, begin >> packed.time_bits)
+        held = np.array([[begin[-1]], [last[stream[-1]]]])
+        stream, call, gap = stream[place - 1], call[place - 1], until - before
         reason = np.where(gap < KERNEL_WAIT_BELOW_NS, _KERNEL_WAIT, _OTHER)
         known = np.flatnonzero(call >= 0)
         late = known[packed.moments(stream[known], times.start[call[known]]) > before[known]]

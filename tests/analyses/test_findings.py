@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nsightlens as nl
-from nsightlens.analyses._advice import ADVICE, of_call
+from nsightlens.analyses._advice import ADVICE, of_call, of_launches
 from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
@@ -50,6 +50,16 @@ def tables(pieces: list[Piece], **tensor: Any) -> dict[str, list[dict[str, Any]]
 
 
 WHERE_OF_PROCESS = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 3}
+
+
+
+def test_a_gpu_that_idled_with_one_kernel_is_judged_by_the_longer_of_both() -> None:
+    """Launching explains 0.1 ms per kernel at most."""
+    (short, advice), (_, beyond) = (of_launches({"kernels": 1, "total_ns": 50_000}, idle) for idle in (100_000, 100_001))
+    assert "1 kernel of 50.00 µs" in short and "100.0 µs of idle time" in short
+    assert advice != beyond == of_launches({"kernels": 1, "total_ns": 100_001}, 0)[1]
+    assert advice == of_launches({"kernels": 2, "total_ns": 200_000}, 200_000)[1], "of each kernel, not of all"
+    assert of_launches(None, 100_000) == ("", {})
 
 
 def of(**rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

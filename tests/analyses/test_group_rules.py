@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import nsightlens as nl
+from nsightlens.analyses import communicator_summary
+from nsightlens.analyses._advice import ADVICE
+from nsightlens.analyses._finding import Process
+from nsightlens.analyses._group_rules import Groups, slow_links
 from nsightlens.views.finding_cards import cards, verdict
 from tests.captures import in_groups, kineto
 
@@ -84,6 +89,18 @@ def late(folder: Path, description: str) -> None:
         delay = 300.0 if number == 3 else 0.0
         work = [(REDUCE, 1000.0 * call - 400 + delay, 400 - delay) for call in range(1, 11)]
         rank(folder, number, work, [(name, description, [2 * (number // 2), 2 * (number // 2) + 1])], {REDUCE: name})
+
+
+@pytest.mark.parametrize(("excess", "fires"), [(0, False), (1, True)])
+def test_a_slow_link_fires_above_its_limit_only(excess: int, fires: bool) -> None:
+    """Two ranks of 500,000 ns; excess: beyond the limit, of each."""
+    each = int(ADVICE["slow_link"].limit_pct * 5_000) + excess
+    alone = {"run": "base", "tool": "kineto", "execution_id": None, "group_name": "5", "members": "0-1", "excess_ns": each,
+             "ranks": 2, "group_size": 2, "collective": "all_reduce", "transfer_ns": 300, "peers_ns": 100, "peers": 3,
+             "verdict": communicator_summary.SLOW}
+    processes = [Process({"run": "base", "tool": "kineto"}, 500_000, {}) for _ in range(2)]
+    rows = list(slow_links([alone], processes, Groups(lambda query, values: pa.table({"run": []}))))
+    assert [(row["total_ns"], row["of_ns"]) for row in rows] == ([(2 * each, 1_000_000)] if fires else [])
 
 
 @pytest.mark.parametrize(("description", "named"), [

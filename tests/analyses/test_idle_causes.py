@@ -115,6 +115,45 @@ def test_a_stream_that_waits_for_an_event(empty: duckdb.DuckDBPyConnection) -> N
     assert _causes(empty, tables) == [("queue", None, None, 3, 1)]
 
 
+def test_a_long_kernel_hides_the_time_between_short_ones(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, "\n".join(f"{n},1,{n},1,cudaLaunchKernel" for n in range(1, 5))),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,100,1,long\n2,g,1,8,20,10,2,a\n3,g,1,8,60,10,3,b\n4,g,1,7,120,5,4,c"),
+    }
+    assert _causes(empty, tables) == [("queue", None, None, 10, 1)]
+    assert _causes(empty, tables, per="stream") == [("queue", None, None, 10, 1), ("queue", None, None, 30, 1)]
+
+
+def test_one_kernel_leaves_no_gap(empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {"api_calls": _rows("api_calls", CALLS, "1,1,0,5,cudaLaunchKernel"),
+              "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,10,1,k")}
+    assert _causes(empty, tables) == [] == _causes(empty, tables, per="stream")
+
+
+@pytest.mark.parametrize(("launched", "causes"), [
+    (20, [("queue", None, None, 10, 1)]),
+    (21, [("launch", "cudaLaunchKernel", None, 9, 1), ("cpu", None, None, 1, 1)]),
+])
+def test_work_launched_just_when_the_gap_began_waits_in_the_queue(
+    launched: int, causes: list[Any], empty: duckdb.DuckDBPyConnection,
+) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, f"1,1,0,5,cudaLaunchKernel\n2,1,{launched},4,cudaLaunchKernel"),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,10,1,k\n2,g,1,7,30,10,2,k"),
+    }
+    assert _causes(empty, tables) == causes
+
+
+@pytest.mark.parametrize("function", ["cudaMemcpy", "cudaMemset", "cuMemsetD8_v2"])
+def test_a_gap_that_a_copy_or_a_memset_began(function: str, empty: duckdb.DuckDBPyConnection) -> None:
+    tables = {
+        "api_calls": _rows("api_calls", CALLS, f"1,1,0,5,cudaLaunchKernel\n2,1,15,10,{function}\n3,1,30,5,cudaLaunchKernel"),
+        "kernels": _rows("kernels", KERNELS, "1,g,1,7,10,10,1,k\n2,g,1,7,40,10,3,k"),
+    }
+    assert _causes(empty, tables) == [
+        ("launch", "cudaLaunchKernel", function, 10, 1), ("call", function, function, 5, 1), ("cpu", None, function, 5, 1)]
+
+
 def test_a_call_within_another_and_a_copy(empty: duckdb.DuckDBPyConnection) -> None:
     """The driver's call is part of the runtime's; the gap begins in a blocking copy."""
     tables = {

@@ -69,6 +69,17 @@ def test_an_edited_view_whose_answers_are_kept_is_computed_anew_also_below_a_mac
         assert least["clipped_ns"] < most["clipped_ns"], "the order is that of the edited view"
 
 
+def test_versions_that_share_a_store_and_a_cache_never_show_the_rows_of_another(store: Path, tmp_path: Path) -> None:
+    ours = OtherVersion(tmp_path / "ours", tmp_path / "cache")
+    theirs = OtherVersion(tmp_path / "theirs", tmp_path / "cache").edit(
+        "analyses/straggler.py", 'return "straggler"', 'return "the last"')
+    for _ in range(2):
+        assert "straggler" in [row["verdict"] for row in _show(ours, "straggler", store)]
+        verdicts = [row["verdict"] for row in _show(theirs, "straggler", store)]
+        assert "the last" in verdicts and "straggler" not in verdicts
+    assert len(list((tmp_path / "cache" / "nsightlens" / "views").glob("straggler-*"))) == 2
+
+
 def test_a_new_view_a_changed_kind_and_a_view_that_is_gone(store: Path, tmp_path: Path) -> None:
     other = OtherVersion(tmp_path)
     (other.package / "sql" / "kernels" / "doubled.sql").write_text(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import json
 import resource
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -19,6 +18,9 @@ from typing import Any, NamedTuple
 import coverage
 import pytest
 
+_SLOW = ("long", "slow")
+"""Markers of tests that `make test` leaves out."""
+
 
 class Reach(NamedTuple):
     """What was recorded."""
@@ -27,6 +29,8 @@ class Reach(NamedTuple):
     """CPU time of each test, in the order in which they ran."""
     lines: dict[str, dict[str, list[str]]]
     """Tests by file and line. The test "" is what ran while tests were collected."""
+    slow: Sequence[str] = ()
+    """The tests that `make test` leaves out."""
 
     def tests(self, path: Path, line: int) -> dict[str, float]:
         """Return the tests that run the statement in this line, or all where it runs at import or while tests are collected, and
@@ -87,6 +91,8 @@ class Recorder:
         self._context = ""
         self._cpu_s: dict[str, float] = {}
         self._fixtures: dict[str, Sequence[str]] = {}
+        self._slow: list[str] = []
+        self._failed: set[str] = set()
 
     def pytest_sessionstart(self) -> None:
         self._coverage.start()
@@ -100,6 +106,8 @@ class Recorder:
         result = yield from self._noted(item.nodeid)
         self._cpu_s[item.nodeid] = time.process_time() - start
         self._fixtures[item.nodeid] = getattr(item, "fixturenames", ())
+        if any(item.get_closest_marker(name) for name in _SLOW):
+            self._slow.append(item.nodeid)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -115,18 +123,25 @@ class Recorder:
             self._context = before
             self._coverage.switch_context(before)
 
-    def save(self, path: Path) -> None:
-        """Write what was recorded."""
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    def reach(self) -> Reach:
+        """Stop, and return what was recorded of the tests that passed."""
         self._coverage.stop()
         data = self._coverage.get_data()
-        lines = {file: {line: sorted({test for context in contexts for test in self._tests(context)})
+        for test in self._failed:
+            self._cpu_s.pop(test, None)
+            self._fixtures.pop(test, None)
+        lines = {file: {str(line): sorted({test for context in contexts for test in self._tests(context)})
                         for line, contexts in data.contexts_by_lineno(file).items()} for file in data.measured_files()}
-        path.write_text(json.dumps([self._cpu_s, lines]))
+        return Reach(self._cpu_s, lines, self._slow)
 
     def _tests(self, context: str) -> list[str]:
         place, newline, fixture = context.partition("\n")
         if not newline:
-            return [context]
+            return [] if context in self._failed else [context]
         return [test for test, fixtures in self._fixtures.items() if test.startswith(place) and fixture in fixtures]
 
 

@@ -20,7 +20,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,13 +29,15 @@ from importlib.abc import MetaPathFinder, SourceLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from pathlib import Path
+from typing import NamedTuple
 
 import cosmic_ray.plugins
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 
 from tests.mutants.reach import Chosen, Reach, Recorder
-from tests.places import ROOT
+from tests.mutants.removals import removals
+from tests.places import OWN_CACHE, ROOT
 
 SURVIVORS = Path(__file__).with_name("survivors.md")
 ROOMS = {
@@ -45,16 +47,17 @@ ROOMS = {
     "analyses": ["tests/analyses", "tests/matching/test_collectives.py", "tests/matching/test_propagation.py",
                  "tests/matching/test_tool_match.py",
                  "tests/sql/test_nsys_reports.py", "tests/views/test_folder.py"],
+    "intervals": ["tests/intervals"],
     "statistics": ["tests/statistics"],
     "discovery": ["tests/discovery"],
 }
 """The tests of each room."""
 _SAME = re.compile(r"_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$|_BitAnd_Mul$|_BitOr_Add$")
 """Operators that are no slip, or mean the same: "is" for "==", the product and the sum of two truth values."""
+_REMOVALS = ("RemoveArgument", "RemoveCall")
 _LONGEST_S = 1800
 """Wall time of a mutant: one that waits for ever takes no CPU time (reach.py bounds that)."""
 _DEPENDENCIES = ("pytest", "numpy", "pyarrow.parquet", "pyarrow.compute", "duckdb", "hypothesis", "msgspec", "click", "rich")
-"""What every test imports: loaded before the fork."""
 
 
 @dataclass(frozen=True)
@@ -103,35 +106,77 @@ class _Mutated(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # typeshed:
         return self._mutant.source.encode()
 
 
+class Place(NamedTuple):
+    """Where a module may be changed. lot: by which places are drawn; it stays while the line stays as it is. name, nth: of the
+    change."""
+
+    lot: str
+    path: Path
+    line: int
+    column: int
+    name: str
+    nth: int
+
+    def mutant(self) -> Mutant | None:
+        """Return the changed file; None where it does the same, or is no Python."""
+        source = self.path.read_text()
+        if self.name in _REMOVALS:
+            changed: str | None = [one for one in removals(source) if one.name == self.name][self.nth].of(source)
+        else:
+            changed = mutate_code(source, cosmic_ray.plugins.get_operator(self.name)(), self.nth)
+        is_other = changed is not None and _code(changed) not in (None, _code(source))
+        return Mutant(self.path, changed) if changed is not None and is_other else None
+
+
 def sample(room: str, count: int, seed: int) -> list[Mutant]:
     """Return `count` mutants of a room, or all where there are fewer, without those that differ in declarations only."""
-    places = sorted(place for path in (ROOT / "nsightlens" / room).glob("*.py") for place in _places(path, seed))
+    places = sorted(place for path in (ROOT / "nsightlens" / room).glob("*.py") for place in replacements(path, seed))
+    return first(filter(None, map(Place.mutant, places)), count)
+
+
+def sample_of_all(count: int, seed: int) -> list[Mutant]:
+    """Return mutants of all rooms, one at most of each place; arguments and calls may be removed, too."""
+    places: dict[tuple[Path, int, int], Place] = {}
+    for path in sorted((ROOT / "nsightlens").rglob("*.py")):
+        found: dict[str, list[tuple[int, int]]] = {name: [] for name in _REMOVALS}
+        for removal in removals(path.read_text()):
+            found[removal.name].append((removal.line, removal.column))
+        for place in sorted((*replacements(path, seed), *_drawn(path, seed, found))):
+            places.setdefault((path, place.line, place.column), place)
+    return first(filter(None, map(Place.mutant, sorted(places.values()))), count)
+
+
+def first(mutants: Iterable[Mutant], count: int) -> list[Mutant]:
+    """Return the first mutants that differ."""
     found: dict[Mutant, None] = {}
-    for _, path, name, occurrence in places:
+    for mutant in mutants:
+        found[mutant] = None
         if len(found) == count:
             break
-        source = path.read_text()
-        changed = mutate_code(source, cosmic_ray.plugins.get_operator(name)(), occurrence)
-        if changed is not None and _code(changed) not in (None, _code(source)):
-            found[Mutant(path, changed)] = None
     return list(found)
 
 
-def _places(path: Path, seed: int) -> Iterator[tuple[str, Path, str, int]]:
-    """Yield the lot, file, operator and occurrence of each change of a file; a lot stays while its line stays as it is."""
-    source = path.read_text()
-    nodes, lines = list(ast_nodes(get_ast(source))), source.split("\n")
-    drawn: Counter[str] = Counter()
+def replacements(path: Path, seed: int) -> Iterator[Place]:
+    """Yield the changes that cosmic-ray has for a file."""
+    nodes = list(ast_nodes(get_ast(path.read_text())))
+    found = {}
     for name in cosmic_ray.plugins.operator_names():
         operator = cosmic_ray.plugins.get_operator(name)
-        if operator.arguments() or _SAME.search(name):
-            continue
-        starts = [start for node in nodes for start, _ in operator().mutation_positions(node)]
-        for occurrence, (line, column) in enumerate(starts):
+        if not operator.arguments() and not _SAME.search(name):
+            found[name] = [start for node in nodes for start, _ in operator().mutation_positions(node)]
+    return _drawn(path, seed, found)
+
+
+def _drawn(path: Path, seed: int, found: Mapping[str, list[tuple[int, int]]]) -> Iterator[Place]:
+    """Yield the places of changes with their lots. found: lines and columns by name."""
+    lines = path.read_text().split("\n")
+    drawn: Counter[str] = Counter()
+    for name, starts in found.items():
+        for nth, (line, column) in enumerate(starts):
             code = lines[line - 1].strip()
             place = f"{path.relative_to(ROOT)} {name} {code} {lines[line - 1][:column].lstrip()}"
             drawn[place] += 1
-            yield sha256(f"{seed} {drawn[place]} {place}".encode()).hexdigest(), path, name, occurrence
+            yield Place(sha256(f"{seed} {drawn[place]} {place}".encode()).hexdigest(), path, line, column, name, nth)
 
 
 def _code(source: str) -> str | None:
@@ -163,12 +208,12 @@ def recorded(room: str, folder: Path) -> Reach:
     recorder, path = Recorder(ROOT / "nsightlens" / room), folder / "reach.json"
 
     def record() -> int:
-        code = _pytest(ROOMS[room], recorder)
-        recorder.save(path)
+        code = tested(ROOMS[room], recorder, "-x")
+        path.write_text(json.dumps(recorder.reach()))
         return code
 
-    if not _passes(record, folder):
-        raise SystemExit(f"{(folder / _OUTPUT).read_text()}\n{room}: its tests fail without a mutant")
+    if not passes(record, folder):
+        raise SystemExit(f"{(folder / OUTPUT).read_text()}\n{room}: its tests fail without a mutant")
     return Reach(*json.loads(path.read_text()))
 
 
@@ -177,43 +222,44 @@ def survives(mutant: Mutant, tests: Mapping[str, float], blank: Sequence[Path]) 
     def meet() -> int:
         signal.alarm(_LONGEST_S)
         sys.meta_path.insert(0, _Mutated(mutant))
-        return _pytest(list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
+        return tested(list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests), "-x")
 
-    with _folder() as folder:
+    with own_folder() as folder:
         for catalog in blank:
-            shutil.copy(catalog, folder / _CACHE)
-        return not tests or _passes(meet, folder)
+            shutil.copy(catalog, folder / CACHE)
+        return not tests or passes(meet, folder)
 
 
-def _pytest(files: Sequence[str], plugin: object) -> int:
+def tested(files: Sequence[str], plugin: object, *more: str) -> int:
+    """Run tests in this process, which then has imported what they test; return the exit status."""
     import pytest
 
-    options = ["-x", "-q", "-m", "not captures", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+    options = [*more, "-q", "-m", "not captures", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
     return int(pytest.main([*files, *options], [plugin]))
 
 
-_CACHE, _OUTPUT = Path("cache", "nsightlens"), "output.txt"
+CACHE, OUTPUT = Path("cache", "nsightlens"), "output.txt"
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def own_folder() -> Iterator[Path]:
     """Yield a folder for what one process writes."""
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as name:
-        (Path(name) / _CACHE).mkdir(parents=True)
+        (Path(name) / CACHE).mkdir(parents=True)
         yield Path(name)
 
 
-def _passes(action: Callable[[], int], folder: Path) -> bool:
+def passes(action: Callable[[], int], folder: Path) -> bool:
     """Return whether an action ends with 0, in a process of its own that writes into the folder: what a mutant puts into a cache,
     or prints, nobody else may read."""
     pid = os.fork()
     if pid == 0:
         code = 3
         try:
-            os.environ |= {"XDG_CACHE_HOME": str(folder / _CACHE.parent), "TMPDIR": str(folder),
+            os.environ |= {"XDG_CACHE_HOME": str(folder / CACHE.parent), OWN_CACHE: "1", "TMPDIR": str(folder),
                            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
             tempfile.tempdir = None
-            output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT)
+            output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT)
             os.dup2(output, 1)
             os.dup2(output, 2)
             code = action()
@@ -227,14 +273,14 @@ def survivors(room: str, count: int, seed: int, jobs: int, argued: str) -> Itera
 
     argued: a text that names mutants which are not tried.
     """
-    with _folder() as folder:
+    with own_folder() as folder:
         reach = recorded(room, folder)
         drawn = sample(room, count, seed)
         mutants = [mutant for mutant in drawn if str(mutant) not in argued]
         found = 0
         print(f"{room}: {len(drawn)} mutants, {len(drawn) - len(mutants)} of them argued; the tests alone take "
               f"{sum(reach.cpu_s.values()):.0f} s", flush=True)
-        blank = list((folder / _CACHE).glob("blank-*"))
+        blank = list((folder / CACHE).glob("blank-*"))
 
         def met(mutant: Mutant) -> int | None:
             tests = reach.tests(mutant.path, mutant.line)
@@ -248,6 +294,12 @@ def survivors(room: str, count: int, seed: int, jobs: int, argued: str) -> Itera
         print(f"{room}: {len(mutants) - found} of {len(mutants)} killed", flush=True)
 
 
+def load_dependencies() -> None:
+    """Load what every test imports, before a fork."""
+    for name in _DEPENDENCIES:
+        __import__(name)
+
+
 def main() -> int:
     """Run the sample of each room, print what survived, and return 1 where something did."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -258,8 +310,7 @@ def main() -> int:
     parser.add_argument("--argued", action="store_true", help="try those too that survivors.md argues")
     asked = parser.parse_args()
     os.chdir(ROOT)
-    for name in _DEPENDENCIES:
-        __import__(name)
+    load_dependencies()
     argued = "" if asked.argued else SURVIVORS.read_text(encoding="utf-8")
     survived = 0
     for room in asked.rooms:

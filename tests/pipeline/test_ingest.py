@@ -67,6 +67,16 @@ def test_a_second_ingest_reads_nothing_and_writes_nothing(run: Path, store: Path
     assert before == {p: p.stat().st_mtime_ns for p in store.rglob("*") if p.suffix in {".duckdb", ".parquet"}}
 
 
+def test_a_process_one_of_whose_windows_changed_is_read_again(run: Path, store: Path) -> None:
+    """Its other window is as it was, and names it."""
+    kineto(run / "a.json", [(GEMM, 1000.0, 1.0)] * 3, rank=0, host="h")
+    kineto(run / "b.json", [("relu", 9000.0, 1.0)] * 3, rank=0, host="h")
+    ingest([run], store, jobs=1)
+    kineto(run / "b.json", [("tanh", 9000.0, 1.0)] * 3, rank=0, host="h")
+    assert set(_states(ingest([run], store, jobs=1)).values()) == {"replaced"}
+    assert [row["name"] for row in _rows(store, "SELECT name FROM kernels ORDER BY start_ns")] == [GEMM] * 3 + ["tanh"] * 3
+
+
 def test_changed_content_replaces_its_own_profile_only(run: Path, store: Path) -> None:
     kineto(run / "a.json", rank=0)
     kineto(run / "b.json", rank=1)

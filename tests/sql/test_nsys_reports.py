@@ -16,8 +16,8 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.analyses import nvtx_gpu_projection, nvtx_gpu_projection_trace
-from nsightlens.analyses._layers import layers
 from nsightlens.analyses.nvtx_gpu_projection_trace import project
+from nsightlens.intervals.apart import layers
 from nsightlens.pipeline.ingest import ingest
 from nsightlens.store.store import Store
 from tests.catalogs import asking, catalog, rows_of

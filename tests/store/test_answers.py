@@ -177,6 +177,37 @@ def test_an_answer_of_another_definition_is_never_read(tmp_path: Path, monkeypat
         assert opened.view("busy_time").num_rows == 1
 
 
+def test_what_another_version_answered_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_signatures", lambda: {"busy_time": "new", "queue_length": "same"})
+    with closing(duckdb.connect(str(tmp_path / "catalog.duckdb"))) as connection:
+        connection.execute("CREATE TABLE profiles AS SELECT unnest(['P', 'Q']) AS profile_id")
+        connection.execute("CREATE TABLE _answers AS SELECT 'busy_time' AS view_name, 'P' AS profile_id, 'old' AS signature "
+                           "UNION ALL SELECT 'queue_length', 'P', 'same' UNION ALL SELECT 'view_that_is_gone', 'P', 'old'")
+        for name in ("busy_time", "queue_length", "view_that_is_gone"):
+            connection.execute(f"CREATE TABLE _answer_{name} AS SELECT 'P' AS profile_id")
+        answers.take_in(connection, [])
+        assert connection.execute("SELECT view_name FROM _answers").fetchall() == [("queue_length",)]
+        assert answers._tables(connection) == ["_answer_queue_length"]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("answered", [False, True])
+def test_an_ingest_drops_what_another_version_answered(answered: bool, tmp_path: Path) -> None:
+    """That version's busy_time had other figures, and a column that ours has not."""
+    trace, store = kineto(tmp_path / "one" / "rank0.json", [GEMM]), tmp_path / "store"
+    nl.ingest(trace, store=store, answers=True).close()
+    with closing(duckdb.connect(str(store / CATALOG))) as plain:
+        plain.execute("UPDATE _answer_busy_time SET busy_ns = 7")
+        plain.execute("ALTER TABLE _answer_busy_time ADD COLUMN of_another_version BIGINT")
+        plain.execute("UPDATE _answers SET signature = 'another' WHERE view_name = 'busy_time'")
+    second = kineto(tmp_path / "two" / "rank0.json", [GEMM, ("gemm_kernel", 2000.0, 30.0)])
+    with nl.ingest(second, store=store, answers=answered) as opened:
+        assert sorted(opened.view("busy_time")["busy_ns"].to_pylist()) == [10_000, 40_000]
+        assert opened.sql("SELECT count(*) AS n FROM _answers WHERE signature = 'another'").to_pylist() == [{"n": 0}]
+        held = opened.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE column_name = 'of_another_version'").to_pylist()
+        assert held == [{"n": 0}]
+
+
 @pytest.mark.usefixtures("few")
 def test_a_view_that_cannot_be_answered_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = answers._answer

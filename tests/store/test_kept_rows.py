@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.store import kept_rows
+from nsightlens.views import registry, signature
 from nsightlens.views.header import View
 
 
@@ -61,6 +62,30 @@ def test_another_catalog_at_the_same_place_is_computed_anew(bundled_store: Path,
         shutil.copytree(bundled_store, tmp_path / "store")
         nl.open(tmp_path / "store").view("straggler")
     assert computed == ["straggler"] * 2
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return what makes a text all the code that rows follow from."""
+    def become(text: str) -> None:
+        (tmp_path / "code" / "module.py").write_text(text)
+        signature.of_all_code.cache_clear()
+
+    (tmp_path / "code").mkdir()
+    monkeypatch.setattr(signature, "PACKAGE", tmp_path / "code")
+    yield become
+    signature.of_all_code.cache_clear()
+
+
+def test_versions_that_share_a_store_and_a_cache_find_their_own_rows(
+    code: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    view, store = registry.analyses()["straggler"], tmp_path.stat()
+    for version, computes in (("of old", "old"), ("of new", "new"), ("of old", "never"), ("of new", "never")):
+        code(version)
+        found = kept_rows.rows(store, view, {}, lambda text=computes: pa.table({"version": [text]}))
+        assert f"of {found['version'][0]}" == version
 
 
 def test_a_store_that_stays_open_while_its_catalog_is_replaced_keeps_its_own_rows(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nsightlens.store import user_cache
+from tests.places import OWN_CACHE
 
 
 def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +28,9 @@ def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "stat", stat)
     assert user_cache.files() == {cache / "kept": 5}
+
+
+def test_the_cache_of_tests_is_of_their_session_alone() -> None:
+    folder = user_cache.folder()
+    assert os.environ.get(OWN_CACHE) and folder is not None and Path(tempfile.gettempdir()) in folder.parents
+    assert Path.home() / ".cache" not in folder.parents

@@ -1,0 +1,50 @@
+"""Intervals that do not overlap, made of such that do: cut, chosen, or in layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int
+from nsightlens.intervals.order import one_track, order, reached
+
+
+def cut(start: Int, end: Int, track: Int) -> Int:
+    """Return when each interval begins without the time of those before it in its track, its end at most.
+
+    The intervals are sorted by track and start.
+    """
+    found: Int = np.minimum(np.maximum(start, reached(start, end, track)), np.maximum(start, end))
+    return found
+
+
+def outermost(start: Int, end: Int) -> Int:
+    """Return the places of the intervals that begin when none before them lasts, ascending in time.
+
+    Of those that begin at once, the last to end comes first. No interval overlaps another one of those that are returned.
+    """
+    track = one_track(len(start))
+    places = order(start, track, end)
+    if places is not None:
+        start, end = start[places], end[places]
+    found = np.flatnonzero(start >= reached(start, end, track))
+    return found if places is None else places[found]
+
+
+def layers(start: Int, end: Int) -> list[Int]:
+    """Return the places of intervals in groups, each in the first one within which it overlaps no other.
+
+    The intervals are sorted by start.
+    """
+    if not np.any(start[1:] < end[:-1]):
+        return [np.arange(len(start))]
+    groups: list[list[int]] = []
+    ends: list[int] = []
+    for place, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        layer = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
+        if layer == len(ends):
+            ends.append(stop)
+            groups.append([place])
+        else:
+            ends[layer] = stop
+            groups[layer].append(place)
+    return [np.array(group, np.int64) for group in groups]

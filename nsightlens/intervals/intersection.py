@@ -1,0 +1,54 @@
+"""Intervals against a set of others that are sorted by start and do not overlap, as those of `outermost` are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int
+
+
+class Shared(NamedTuple):
+    """Times that an interval shares with another one: the places of both, by place and start."""
+
+    place: Int
+    other: Int
+    start: Int
+    end: Int
+
+
+class Rest(NamedTuple):
+    """Parts of intervals outside of all others: the place of the interval, by place and start."""
+
+    place: Int
+    start: Int
+    end: Int
+
+
+def intersection(start: Int, end: Int, other_start: Int, other_end: Int) -> Shared:
+    """Return what each interval shares with each of the others, where that holds an instant."""
+    first = np.searchsorted(other_end, start)
+    count = np.maximum(np.searchsorted(other_start, end) - first, 0)
+    place = np.repeat(np.arange(len(start)), count)
+    other = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(place))
+    found = Shared(place, other, np.maximum(start[place], other_start[other]), np.minimum(end[place], other_end[other]))
+    lasting = found.start < found.end
+    return Shared(*(column[lasting] for column in found))
+
+
+def difference(start: Int, end: Int, other_start: Int, other_end: Int) -> Rest:
+    """Return the parts of each interval that no other one holds."""
+    shared = intersection(start, end, other_start, other_end)
+    place = np.concatenate([np.arange(len(start)), shared.place])
+    begins, ends = np.concatenate([start, shared.end]), np.concatenate([end, shared.start])
+    by_start = np.lexsort((begins, place))
+    found = Rest(place[by_start], begins[by_start], ends[np.lexsort((ends, place))])
+    lasting = found.start < found.end
+    return Rest(*(column[lasting] for column in found))
+
+
+def holding(time: Int, start: Int, end: Int) -> Int:
+    """Return the place of the interval that holds each time, -1 where none does; the intervals are sorted and do not overlap."""
+    place = np.searchsorted(end, time, "right")
+    return np.where((np.append(start, 0)[place] <= time) & (place < len(start)), place, -1)
