@@ -6,9 +6,10 @@ schema of a connection.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import duckdb
@@ -72,7 +73,13 @@ class Content:
 
     def below(self, view: View) -> Collection[str]:
         """Return the views and tables that a view reads itself."""
-        return () if view.name in self.answered and not view.is_macro else (*view.requires, *view.optional)
+        return () if view.name in self.answered and not view.is_macro else (*view.requires, *view.optional, *_tables_of(view.sql))
+
+
+@cache
+def _tables_of(query: str) -> frozenset[str]:
+    """Return the tables that the text of a view names."""
+    return frozenset(re.findall(r"\w+", query)) & {*TABLES, PEAKS}
 
 
 def _by_table(parts: Sequence[Part]) -> dict[str, list[str]]:
