@@ -48,7 +48,9 @@ class Kept:
             return None
         query = "SELECT rows FROM catalog._across WHERE view_name = ? AND question = ? AND code = ?"
         found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchall()
-        return pa.ipc.open_stream(found[0][0]).read_all() if found else None
+        with suppress(pa.ArrowException):  # not as we keep them
+            return pa.ipc.open_stream(found[0][0]).read_all() if found else None
+        return None
 
 
 def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:

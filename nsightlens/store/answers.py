@@ -303,8 +303,8 @@ def _show(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    query = ("SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = 'catalog' AND starts_with(table_name, '_answer_') "
-             "ORDER BY ALL")
+    query = ("SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = 'catalog' "
+             "AND starts_with(table_name, '_answer_') ORDER BY ALL")
     return [name for (name,) in connection.execute(query).fetchall()]
 
 

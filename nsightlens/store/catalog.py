@@ -252,7 +252,8 @@ def make_views(connection: duckdb.DuckDBPyConnection) -> None:
 @cache
 def signature_of_views() -> str:
     """Return a digest of all that an empty catalog follows from: to make its views takes half a second."""
-    names = ("store/catalog.py", "store/catalog_tables.py", "store/fact_tables.py", "views/registry.py", "views/header.py", "schema.py", "gpus.csv")
+    names = ("store/catalog.py", "store/catalog_tables.py", "store/fact_tables.py", "views/registry.py", "views/header.py",
+             "schema.py", "gpus.csv")
     files = [*(PACKAGE / name for name in names), *registry.sql_files()]
     return digest([duckdb.__version__.partition(".")[0], *(file.read_text(encoding="utf-8") for file in files)])
 

@@ -1,7 +1,7 @@
 """What the catalog of a store holds, as the views of this version stand upon it: each of its tables by a query of ours.
 
-No view and no macro of a catalog is ever run: this says, for each name that ours read, the statements that make it in the temporary
-schema of a connection.
+No view and no macro of a catalog is ever run: this says, for each name that ours read, the statements that make it in the
+temporary schema of a connection.
 """
 
 from __future__ import annotations

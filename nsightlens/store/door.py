@@ -1,8 +1,9 @@
 """The one door to catalogs: whatever opens one raises the fence first, and reads nothing of it but tables like ours.
 
-A catalog is input: its views, macros, defaults and indexes are programs. None of them runs here. The connection looks names up in its
-own temporary schema and in DuckDB's, never in the catalog, so that nothing there can stand for a function or a view of ours; what
-it holds is asked by `catalog.NAME`, and only where `catalog_tables.confirmed` found a table. The views are ours (shared_views).
+A catalog is input: its views, macros, defaults and indexes are programs. None of them runs here. The connection looks names up
+in its own temporary schema and in DuckDB's, never in the catalog, so that nothing there can stand for a function or a view of
+ours; what it holds is asked by `catalog.NAME`, and only where `catalog_tables.confirmed` found a table. The views are ours
+(shared_views).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def opened(path: Path, parts: Iterable[Path] = (), *, far: RemotePath | None = N
         except duckdb.Error as exc:
             if not _LOCKED.search(str(exc)) or has_locks(path):
                 raise
-            with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB opens no file that it cannot lock: a copy without name
+            with TemporaryDirectory(prefix="nsightlens-") as folder:  # a copy, which has no name any more when it is open
                 return at(Path(shutil.copyfile(path, Path(folder) / path.name)))
     except (duckdb.Error, OSError) as exc:
         raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}", path.parent) from exc
@@ -165,5 +166,5 @@ def parts(connection: duckdb.DuckDBPyConnection, root: Path) -> list[Part]:
 
 
 def _leads_out(root: Path, path: str) -> StoreError:
-    return StoreError(f"{root}: its catalog names {path!r} as a part, which may lead out of the store, so no part of it is read", root,
+    return StoreError(f"{root}: its catalog names {path!r} as a part, which may lead out of the store, so none is read", root,
                       "Copy the store with what its links lead to (cp -rL), or ingest the captures into a new store")

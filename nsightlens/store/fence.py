@@ -25,8 +25,8 @@ def raise_fence(
 ) -> None:
     """Keep the connection off the network, extensions and every file but `files` (None: any file), for good.
 
-    What does not fit in memory spills into `spill`, else a folder of this process: DuckDB leaves its spill folder open to queries,
-    and by default that is `.tmp` in the working directory. is_locked: no setting can be changed from then on.
+    What does not fit in memory spills into `spill`, else a folder of this process: DuckDB leaves its spill folder open to
+    queries, and by default that is `.tmp` in the working directory. is_locked: no setting can be changed from then on.
     """
     connection.execute("SET temp_directory = ?", [_spill_folder() if spill is None else str(spill)])
     if files is not None:
@@ -49,6 +49,7 @@ def _spill_folder() -> str:
 def single_statement(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
     """Return the one statement that `query` is. Raises UsageError for none, for several and for what DuckDB cannot parse."""
     try:
+        query.encode()
         statements = connection.extract_statements(query)
     except duckdb.Error as exc:
         raise UsageError(f"DuckDB: {exc}") from exc
@@ -117,12 +118,9 @@ def _is_query_in_parentheses(words: list[tuple[int, str]]) -> bool:
 
 def names(query: str) -> set[str]:
     """Return the words of a query, in lower case, but those in texts: the tables and views that it reads are among them."""
-    try:
-        tokens = _tokens(query)
-    except UnicodeEncodeError:  # whoever runs it says so
-        return set()
-    found = (re.findall(r"\w+", text) for _, kind, text in tokens if kind not in (duckdb.token_type.string_const, duckdb.token_type.comment))
-    return {word for words in found for word in words}
+    tokens = _tokens(query)
+    without = (duckdb.token_type.string_const, duckdb.token_type.comment)
+    return {word for _, kind, text in tokens if kind not in without for word in re.findall(r"\w+", text)}
 
 
 def _words(query: str) -> list[tuple[int, str]]:

@@ -3,9 +3,9 @@
 A catalog is read for its tables alone: its views and macros may be those of another version, or anybody's. So each view is made
 anew from the text of this version before the first query that names it, or one above it. All of them would take a second.
 
-In a small store, those that more than one view or analysis reads are computed once for a connection: DuckDB plans a view again
-wherever it is named, with all that lies below. A question about the true roofline names the launches of ncu 33 times, and in a small
-store planning is nearly all of its cost. They become temporary tables.
+In a small store, those that more than one view or analysis reads are computed once for a connection, into temporary tables:
+DuckDB plans a view again wherever it is named, with all that lies below. A question about the true roofline names the launches of
+ncu 33 times, and in a small store planning is nearly all of its cost.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class SharedViews:
 
     @contextlib.contextmanager
     def _stood_in_for(self, tables: Collection[str]) -> Iterator[None]:
-        """Have empty tables in the places of those that are not made yet: DuckDB binds views over these faster than over parts."""
+        """Have empty tables in the places of those that are not made yet: views over these bind faster than over parts."""
         standing = [name for name in tables if name in TABLES and name not in self._made] if self._content else []
         for name in standing:
             self._connection.execute(catalog_tables.ddl(TABLES[name]).replace("CREATE ", "CREATE TEMP ", 1))

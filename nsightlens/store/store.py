@@ -45,11 +45,13 @@ ANTI JOIN (SELECT profile_id FROM catalog.files WHERE outcome IN ('missing', 're
 """
 
 _CAPTURES_OF_PART = """
-SELECT DISTINCT run, r.root, f.path FROM catalog.files AS f JOIN catalog._parts AS p USING (run, profile_id) JOIN catalog._runs AS r USING (run)
+SELECT DISTINCT run, r.root, f.path
+FROM catalog.files AS f JOIN catalog._parts AS p USING (run, profile_id) JOIN catalog._runs AS r USING (run)
 WHERE ends_with(?, p.path) ORDER BY ALL
 """
 _MISSING = re.compile(r"Table (?:Function )?with name \"?(\w+)\"? does not exist")
-_OF_CONTENT = (duckdb.BinderException, duckdb.CatalogException, duckdb.InvalidInputException, duckdb.IOException, duckdb.PermissionException)
+_OF_CONTENT = (duckdb.BinderException, duckdb.CatalogException, duckdb.InvalidInputException, duckdb.IOException,
+               duckdb.PermissionException)
 """Errors that a view of ours meets only where the store does not hold what we write."""
 _FEW_CAPTURES = 4
 _FIRST_FILES = 200

@@ -293,7 +293,8 @@ class Writing:
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         far = self.store if isinstance(self.store, RemotePath) else None
-        with contextlib.closing(door.open_for_writing(fresh, self.staging, memory, self._read_by(change, parts), far)) as connection:
+        files = self._read_by(change, parts)
+        with contextlib.closing(door.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)

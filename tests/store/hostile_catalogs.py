@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nsightlens as nl
+from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers
 from nsightlens.views.signature import of_all_code
 from tests.captures import kineto
@@ -37,7 +38,8 @@ PAYLOADS = {
 _PRIVATE = ("_store", "_parts", "_signatures", "_runs", "_answers", "files", "profiles", "diagnostics")
 _VIEWS = ("kernels", "api_calls", "kernel_summary", "profile_overview", "_gpu_work", "unified_memory_totals")
 _BUILT_INS = ("sum(x)", "count(x)", "lower(x)", "list(x)", "round(x, y := 1)", "starts_with(x, y)", "error(x)",
-              "regexp_matches(x, y, z := '')", "concat_ws(x, y)", '"||"(x, y)', '"+"(x, y)', "getvariable(x)", "current_setting(x)")
+              "regexp_matches(x, y, z := '')", "concat_ws(x, y)", '"||"(x, y)', '"+"(x, y)', "getvariable(x)",
+              "current_setting(x)")
 _TABLE_FUNCTIONS = ("duckdb_tables()", "duckdb_views()", "duckdb_functions()", "read_parquet(x)", "range(x)", "top_kernels()",
                     "busy_time(per := 1)")
 
@@ -112,7 +114,9 @@ def _of_schema(version: str, *statements: str) -> Harm:
 
 
 def _beside(name: str, content: bytes) -> Harm:
-    return lambda store: (store / name).write_bytes(content) and None
+    def harm(store: Path) -> None:
+        (store / name).write_bytes(content)
+    return harm
 
 
 def _with_a_log(store: Path) -> None:
@@ -125,20 +129,38 @@ def _with_a_log(store: Path) -> None:
         connection.execute("CREATE TABLE more (a INTEGER DEFAULT 1)")
 
 
+def _both(first: Harm, second: Harm) -> Harm:
+    def harm(store: Path) -> None:
+        first(store)
+        second(store)
+    return harm
+
+
+def _catalog_behind_a_link(store: Path) -> None:
+    (store / CATALOG).rename(store.parent / "moved")
+    (store / CATALOG).symlink_to(store.parent / "moved")
+
+
+def _only_store(store: Path) -> None:
+    (store / CATALOG).unlink()
+    _sql(f"CREATE TABLE _store AS SELECT {SCHEMA_VERSION} AS schema_version, true AS materialised, '' AS views_signature")(store)
+
+
 def _narrow(part: Path) -> None:
     pq.write_table(pa.table({"kernel_id": ["x"]}), part)
 
 
 HOSTILE: dict[str, Harm] = {
     **{f"{table} is a view of {payload}": _as_view(table, payload)
-       for table, payload in zip(_PRIVATE, ("profiling", "logging", "text", "csv", "glob", "query", "url", "profiling"), strict=True)},
+       for table, payload in zip(_PRIVATE, [*PAYLOADS, "profiling"], strict=True)},
     "_store is a view of logging": _as_view("_store", "logging"),
     "files is a view of a text": _as_view("files", "text"),
     "_parts is a view of profiling": _as_view("_parts", "profiling"),
     **{f"{view} reads {payload}": _as_view(view, payload)
        for view, payload in zip(_VIEWS, ("profiling", "logging", "text", "csv", "query", "glob"), strict=True)},
     "kernels logs to a file": _as_view("kernels", "logging"),
-    **{f"a macro for {name}": _sql(f"CREATE MACRO {name} AS (SELECT content FROM read_text('{{canary}}'))") for name in _BUILT_INS},
+    **{f"a macro for {name}": _sql(f"CREATE MACRO {name} AS (SELECT content FROM read_text('{{canary}}'))")
+       for name in _BUILT_INS},
     **{f"a table macro for {name}": _sql(f"CREATE OR REPLACE MACRO {name} AS TABLE FROM read_text('{{canary}}')")
        for name in _TABLE_FUNCTIONS},
     "a view for duckdb_tables": _sql("CREATE VIEW duckdb_tables AS FROM read_text('{canary}')"),
@@ -151,20 +173,22 @@ HOSTILE: dict[str, Harm] = {
                                 "CHECK (length(run) < 9))"),
     "a table has an index of an expression": _sql("CREATE INDEX i ON _signatures (lower(signature))"),
     "a column counts on": _sql("CREATE SEQUENCE s", "ALTER TABLE _parts ALTER row_count SET DEFAULT nextval('s')"),
-    "a column has a type of its own": _sql("CREATE TYPE mood AS ENUM ('a')", "ALTER TABLE _runs ALTER rank_pattern TYPE mood USING NULL"),
+    "a column has a type of its own": _sql("CREATE TYPE mood AS ENUM ('a')",
+                                           "ALTER TABLE _runs ALTER rank_pattern TYPE mood USING NULL"),
     "a column has a collation": _sql("DROP TABLE _runs", "CREATE TABLE _runs (run VARCHAR COLLATE NOCASE, root VARCHAR, "
                                      "rank_pattern VARCHAR)"),
     "a column is missing": _sql("ALTER TABLE profiles DROP COLUMN tool"),
     "a column is of another type": _sql("ALTER TABLE profiles ALTER kernels TYPE VARCHAR"),
-    "a column has two names in one": _sql("ALTER TABLE _runs DROP COLUMN root", 'ALTER TABLE _runs RENAME run TO "run VARCHAR, root"'),
+    "a column has two names in one": _sql("ALTER TABLE _runs DROP COLUMN root",
+                                          'ALTER TABLE _runs RENAME run TO "run VARCHAR, root"'),
     "facts have a column of another type": _sql("ALTER TABLE _kernels_facts ADD COLUMN more VARCHAR"),
     "no table _parts": _sql("DROP TABLE _parts"),
-    "no table at all but _store": lambda store: _only_store(store),
+    "no table at all but _store": _only_store,
     "two rows in _store": _sql("INSERT INTO _store FROM _store"),
     "no row in _store": _sql("DELETE FROM _store"),
     "the version of the schema is unknown": _of_schema("NULL"),
-    "the schema is older, files reads a text": lambda store: (_of_schema("3")(store), _as_view("files", "text")(store)) and None,
-    "the schema is older, _runs is a view": lambda store: (_of_schema("3")(store), _as_view("_runs", "profiling")(store)) and None,
+    "the schema is older, files reads a text": _both(_of_schema("3"), _as_view("files", "text")),
+    "the schema is older, _runs is a view": _both(_of_schema("3"), _as_view("_runs", "profiling")),
     "the schema is older, parts lead out": _of_schema("3", "UPDATE _parts SET path = '../canary.txt'"),
     "the schema is newer": _of_schema("999"),
     "it says its rows are in parts": _sql("UPDATE _store SET materialised = false"),
@@ -178,8 +202,7 @@ HOSTILE: dict[str, Harm] = {
                                                   "'CODE' AS code, content::BLOB AS rows FROM read_text('{canary}')"),
     "a log beside the catalog": _with_a_log,
     "a log that is a link": _linked(f"{CATALOG}.wal", "{world}/canary.txt"),
-    "the catalog is a link": lambda store: (shutil.move(store / CATALOG, store.parent / "moved"),
-                                            (store / CATALOG).symlink_to(store.parent / "moved")) and None,
+    "the catalog is a link": _catalog_behind_a_link,
     "the catalog is text": _beside(CATALOG, b"SELECT 1"),
     "the catalog is SQLite": _beside(CATALOG, b"SQLite format 3\0" + bytes(200)),
     "the catalog is empty": _beside(CATALOG, b""),
@@ -206,11 +229,6 @@ OF_PARTS: dict[str, Harm] = {
     "it says its rows are all here": _sql("UPDATE _store SET materialised = true"),
 }
 """Of stores whose large tables are views of their parts."""
-
-
-def _only_store(store: Path) -> None:
-    (store / CATALOG).unlink()
-    _sql("CREATE TABLE _store AS SELECT 16 AS schema_version, true AS materialised, '' AS views_signature")(store)
 
 
 def honest(folder: Path) -> None:

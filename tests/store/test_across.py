@@ -12,7 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.pipeline import answer_across
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import across, answers, catalog, door, kept_rows
+from nsightlens.store import across, answers, door, kept_rows
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.store.writer import Writing
 from nsightlens.views.header import View
