@@ -30,6 +30,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     except (OverflowError, ValueError):
         import pyarrow as pa
 
+        if not pa.types.is_temporal(column.type):  # a list of such dates, say
+            return [" ".join(column.slice(place, 1).to_string().split())[4:-4] for place in range(len(column))]
         wide = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
         counts, texts = column.cast(wide).to_pylist(), column.cast(pa.string()).to_pylist()
         most = 2 ** (wide.bit_width - 1) - 1

@@ -18,7 +18,7 @@ from nsightlens.errors import NsightlensError
 from nsightlens.pipeline import executors, memory, workers
 from nsightlens.pipeline.meter import Meter, OnProgress, counter
 from nsightlens.readers.measure import count_into, counted
-from nsightlens.store import across, answers, catalog, kept_rows
+from nsightlens.store import across, answers, door, kept_rows
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.store.writer import Writing
@@ -35,7 +35,7 @@ TOTALS = (("distributed_overview", ("run", "tool", "process_id"), "synchronizing
 _EVENTS = """
 SELECT count(DISTINCT profile_id), coalesce(sum(row_count), 0),
     coalesce(sum(row_count) FILTER (profile_id IN (SELECT unnest($1))), 0)
-FROM _parts WHERE table_name IN (SELECT unnest($2))
+FROM catalog._parts WHERE table_name IN (SELECT unnest($2))
 """
 INTERRUPTED = "the captures are in the store, without its answers across ranks"
 
@@ -85,7 +85,7 @@ def _is_worth_it(writing: Writing, change: Change, wanted: bool | None) -> bool:
     """Return whether to answer: where nobody asked for it, if most events are new. So one rank more costs no more than itself."""
     if wanted is False or isinstance(writing.store, RemotePath) or not (change.added or wanted):
         return False
-    with closing(catalog.attach(writing.path / CATALOG)) as connection:
+    with closing(door.attach(writing.path / CATALOG)) as connection:
         fresh = [name for name, *_ in change.added]
         ((profiles, every, new),) = connection.execute(_EVENTS, [fresh, answers.EVENTS]).fetchall()
         is_large = every >= answers.WORTH_IT and 2 * new >= every

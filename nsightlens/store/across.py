@@ -28,7 +28,7 @@ def question(parameters: Mapping[str, object]) -> str:
 def are_kept(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the catalog has any that this code computed."""
     with suppress(duckdb.CatalogException):  # no such table
-        return bool(connection.execute("FROM _across WHERE code = ? LIMIT 1", [of_all_code()]).fetchall())
+        return bool(connection.execute("FROM catalog._across WHERE code = ? LIMIT 1", [of_all_code()]).fetchall())
     return False
 
 
@@ -46,9 +46,11 @@ class Kept:
         """Return the rows of a view with these parameters; None where they are not kept."""
         if not self._are_kept:
             return None
-        query = "SELECT rows FROM _across WHERE view_name = ? AND question = ? AND code = ?"
+        query = "SELECT rows FROM catalog._across WHERE view_name = ? AND question = ? AND code = ?"
         found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchall()
-        return pa.ipc.open_stream(found[0][0]).read_all() if found else None
+        with suppress(pa.ArrowException):  # not as we keep them
+            return pa.ipc.open_stream(found[0][0]).read_all() if found else None
+        return None
 
 
 def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:

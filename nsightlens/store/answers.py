@@ -24,7 +24,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
-from nsightlens.store import catalog, template
+from nsightlens.store import catalog, door, template
 from nsightlens.views import registry
 from nsightlens.views.header import PACKAGE, View
 from nsightlens.views.signature import digest, signatures
@@ -55,7 +55,7 @@ _COMPUTED = "_computed_{}"
 _ANSWERED = """
 WITH today AS (SELECT unnest(?) AS view_name, unnest(?) AS signature),
     of_profile AS (SELECT profile_id, list(view_name ORDER BY view_name) AS views
-                   FROM _answers JOIN today USING (view_name, signature) GROUP BY profile_id)
+                   FROM catalog._answers JOIN today USING (view_name, signature) GROUP BY profile_id)
 SELECT views, list(profile_id) FROM of_profile GROUP BY views
 """
 Sources = Mapping[str, Mapping[str, Sequence[Path]]]
@@ -64,7 +64,7 @@ Sources = Mapping[str, Mapping[str, Sequence[Path]]]
 
 def events(connection: duckdb.DuckDBPyConnection) -> int:
     """Return how many events (of EVENTS) the store holds."""
-    query = "SELECT coalesce(sum(row_count), 0)::BIGINT FROM _parts WHERE table_name IN (SELECT unnest(?))"
+    query = "SELECT coalesce(sum(row_count), 0)::BIGINT FROM catalog._parts WHERE table_name IN (SELECT unnest(?))"
     ((count,),) = connection.execute(query, [EVENTS]).fetchall()
     return int(count)
 
@@ -143,7 +143,8 @@ def compute(
 def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to a catalog at `made` whose tables are views of the parts."""
     template.place(made, made.parent, materialise=False)
-    with contextlib.closing(catalog.open_for_writing(made, made.parent, memory)) as connection:
+    parts = [path for by_run in sources.values() for paths in by_run.values() for path in paths]
+    with contextlib.closing(door.open_for_writing(made, made.parent, memory, parts)) as connection:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute("SET checkpoint_threshold = '16MB'")  # one per view would write all views of the catalog each time
         with catalog.transaction(connection):
@@ -226,18 +227,26 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | 
 
 def _read(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     """Let a view read its answers."""
+    registry.execute(connection, view, computing(view))
+    connection.execute(reading(view))
+
+
+def computing(view: View) -> str:
+    """Return the statement that creates _computed_NAME, the view as its file has it."""
     kind = "MACRO" if view.is_macro else "VIEW"
-    computed = _COMPUTED.format(view.name)
-    registry.execute(connection, view, view.sql.replace(f"CREATE {kind} {view.name}", f"CREATE {kind} {computed}", 1))
+    return view.sql.replace(f"CREATE {kind} {view.name}", f"CREATE {kind} {_COMPUTED.format(view.name)}", 1)
+
+
+def reading(view: View, database: str = "") -> str:
+    """Return the statement that creates or replaces a view by one of its answers. database: where these are, with its point."""
     if not view.is_macro:
-        connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {rows_of(view)}")
-    else:
-        shown = [(param.name, registry.literal(param.default)) for param in view.params]
-        face = ", ".join(f"{name} := {default}" for name, default in shown)
-        given = ", ".join(f"{name} := {name}" for name, _ in shown)
-        default = " AND ".join(f"{name} IS NOT DISTINCT FROM {default}" for name, default in shown)
-        connection.execute(f"CREATE OR REPLACE MACRO {view.name}({face}) AS TABLE FROM {rows_of(view)} WHERE {default} "
-                           f"UNION ALL SELECT * FROM {computed}({given}) WHERE NOT ({default})")
+        return f"CREATE OR REPLACE VIEW {view.name} AS FROM {rows_of(view, database)}"
+    shown = [(param.name, registry.literal(param.default)) for param in view.params]
+    face = ", ".join(f"{name} := {default}" for name, default in shown)
+    given = ", ".join(f"{name} := {name}" for name, _ in shown)
+    default = " AND ".join(f"{name} IS NOT DISTINCT FROM {default}" for name, default in shown)
+    return (f"CREATE OR REPLACE MACRO {view.name}({face}) AS TABLE FROM {rows_of(view, database)} WHERE {default} "
+            f"UNION ALL SELECT * FROM {_COMPUTED.format(view.name)}({given}) WHERE NOT ({default})")
 
 
 def _read_no_more(connection: duckdb.DuckDBPyConnection, view: View) -> None:
@@ -294,8 +303,8 @@ def _show(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    query = ("SELECT table_name FROM duckdb_tables() WHERE database_name = 'catalog' AND starts_with(table_name, '_answer_') "
-             "ORDER BY ALL")
+    query = ("SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = 'catalog' "
+             "AND starts_with(table_name, '_answer_') ORDER BY ALL")
     return [name for (name,) in connection.execute(query).fetchall()]
 
 
@@ -308,8 +317,8 @@ def _reading(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 def complete(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that are answered, by their definition of today, for every profile of the store."""
-    query = """SELECT view_name, any_value(signature) FROM _answers SEMI JOIN profiles USING (profile_id)
-        GROUP BY view_name HAVING count(*) = (SELECT count(*) FROM profiles)"""
+    query = """SELECT view_name, any_value(signature) FROM catalog._answers SEMI JOIN catalog.profiles USING (profile_id)
+        GROUP BY view_name HAVING count(*) = (SELECT count(*) FROM catalog.profiles)"""
     return {view for view, signature in connection.execute(query).fetchall() if _signatures().get(view) == signature}
 
 
@@ -317,23 +326,23 @@ def kept(connection: duckdb.DuckDBPyConnection, view: str) -> tuple[int, int, fl
     """Return for how many profiles a view is kept, with how many rows, and the seconds that these took; None where it is not."""
     if view not in complete(connection):
         return None
-    query = "SELECT count(*), sum(row_count)::BIGINT, sum(seconds) FROM _answers WHERE view_name = ?"
+    query = "SELECT count(*), sum(row_count)::BIGINT, sum(seconds) FROM catalog._answers WHERE view_name = ?"
     ((profiles, rows, seconds),) = connection.execute(query, [view]).fetchall()
     return profiles, rows, seconds
 
 
 def answered(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
     """Return, for each profile that has any, the views that are answered for it by their definition of today."""
-    if not connection.execute("FROM _answers LIMIT 1").fetchall():
+    if not connection.execute("FROM catalog._answers LIMIT 1").fetchall():
         return {}
     today = _signatures()
     alike = connection.execute(_ANSWERED, [list(today), list(today.values())]).fetchall()
     return {profile: set(views) for views, profiles in alike for profile in profiles}
 
 
-def rows_of(view: View) -> str:
+def rows_of(view: View, database: str = "") -> str:
     """Return the SQL for the answers of a view, in its order; of a private one, which only views read, in none."""
-    table = _TABLE.format(view.name)
+    table = database + _TABLE.format(view.name)
     if view.name.startswith("_"):
         return f"(SELECT * EXCLUDE (_place) FROM {table})"
     columns = {name for name, _ in view.columns}

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import analyses
-from nsightlens.store import answers, user_cache
+from nsightlens.store import answers, door, user_cache
 from nsightlens.views import registry
 from nsightlens.views.connection import connect
 from nsightlens.views.header import View
@@ -28,7 +28,7 @@ _OF_FEW_ROWS = ("profiles", "processes", "devices")
 _NARROWING = ("run", "tool", "profile_id")
 _PARTS = """
 SELECT p.profile_id, p.table_name, p.run, p.path, p.row_count, s.signature, count(*) OVER (PARTITION BY p.path) > 1 AS shared
-FROM _parts AS p JOIN _signatures AS s USING (profile_id) JOIN profiles AS o USING (profile_id) WHERE {}
+FROM catalog._parts AS p JOIN catalog._signatures AS s USING (profile_id) JOIN catalog.profiles AS o USING (profile_id) WHERE {}
 ORDER BY p.profile_id, p.table_name
 """
 
@@ -79,6 +79,7 @@ def _profiles(connection: duckdb.DuckDBPyConnection, root: Path, wanted: Mapping
     """Return the profiles that have such values in these columns, by name, with their parts."""
     where = " AND ".join(f"o.{name} IN (SELECT unnest(?))" for name in wanted) or "true"
     found: dict[str, _Profile] = {}
+    door.parts(connection, root)  # none leads out of the store
     parts = connection.execute(_PARTS.format(where), list(wanted.values())).fetchall()
     for name, table, run, path, count, signature, shared in parts:
         one = found.setdefault(name, _Profile(run, signature))

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from nsightlens import schema
-from nsightlens.errors import StoreError
 from nsightlens.readers.batches import rows_to_batch
 from nsightlens.schema import SCHEMA_VERSION, TABLES, Table
-from nsightlens.store import damage, fact_tables
+from nsightlens.store import fact_tables
 from nsightlens.store.bundle import Bundle, Part
-from nsightlens.store.lock import has_locks
+from nsightlens.store.catalog_tables import PRIVATE, SMALL, ddl, types
 from nsightlens.views import registry
-from nsightlens.views.connection import connect
 from nsightlens.views.header import PACKAGE
 from nsightlens.views.signature import digest
 
-STORAGE_VERSION = "v1.2.0"
-BLOCK_BYTES = 65_536
-"""Of a new catalog, where each small table has a block of its own. In less DuckDB does not pack 64-bit integers any more."""
 WRITE_MEMORY = "128MB"
 WRITE_MEMORY_WIDE = "320MB"
 WIDE_BYTES = 1000
 """What DuckDB may take while it writes: more makes it no faster, but where a row has hundreds of counters, and so as many bytes:
 then it would move its blocks to the disk and back for three times as long."""
-_PRIVATE = """
-CREATE TABLE _store (schema_version INTEGER, materialised BOOLEAN, views_signature VARCHAR);
-CREATE TABLE _parts (table_name VARCHAR, run VARCHAR, profile_id VARCHAR, path VARCHAR, row_count BIGINT);
-CREATE TABLE _signatures (profile_id VARCHAR, signature VARCHAR);
-CREATE TABLE _runs (run VARCHAR, root VARCHAR, rank_pattern VARCHAR);
-CREATE TABLE _answers (view_name VARCHAR, profile_id VARCHAR, signature VARCHAR, row_count BIGINT, seconds DOUBLE);
-"""
-_LOCKED = re.compile(r"\block\b")
-_SMALL = ("files", "profiles", "processes", "devices", "diagnostics", "matches")
-_TYPES = {
-    schema.TEXT: "VARCHAR", schema.STRING: "VARCHAR", schema.INT16: "SMALLINT", schema.INT32: "INTEGER",
-    schema.INT64: "BIGINT", schema.FLOAT64: "DOUBLE", schema.BOOL: "BOOLEAN", schema.METRICS: "MAP(VARCHAR, DOUBLE)",
-    schema.COUNTS: "MAP(VARCHAR, BIGINT)", schema.SETTINGS: "MAP(VARCHAR, VARCHAR)",
-}
 
 
 @dataclass(slots=True)
@@ -87,70 +64,6 @@ class Change:
                 | {run for run, _ in self.forgotten})
 
 
-def attach(path: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection of its own to the catalog at `path`, read-only. Raises StoreError where DuckDB cannot open it."""
-    connection = connect()
-    try:
-        _attach(connection, path)
-    except (duckdb.Error, OSError) as exc:
-        connection.close()
-        raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}", path.parent) from exc
-    connection.execute("USE catalog")
-    return connection
-
-
-def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Attach the catalog; where its file system has no locks, which DuckDB insists on, a copy that has no name any more."""
-    statement = "ATTACH {} AS catalog (READ_ONLY)"
-    try:
-        connection.execute(statement.format(literal(str(path))))
-    except duckdb.Error as exc:
-        if not _LOCKED.search(str(exc)) or has_locks(path):
-            raise
-        with TemporaryDirectory(prefix="nsightlens-") as folder:
-            copy = shutil.copyfile(path, Path(folder) / path.name)
-            connection.execute(statement.format(literal(str(copy))))
-
-
-def _why(error: Exception) -> str:
-    said = str(error).splitlines()[0]
-    if _LOCKED.search(said):
-        return f"Another program has it open for writing: close it there, or copy the store ({said})"
-    if "newer version" in said or "storage version" in said:
-        return f"It was written by a newer DuckDB: update duckdb ({said})"
-    return f"It is damaged, or not a DuckDB file: ingest the captures again into a new store ({said})"
-
-
-def keep_files_only(connection: duckdb.DuckDBPyConnection) -> None:
-    """Take the catalog, of an older schema, out of the connection; its lists of files and runs stay as temporary tables."""
-    for name in ("files", "_runs", "_store"):
-        connection.execute(f"CREATE TEMP TABLE {name} AS FROM catalog.{name}")
-    connection.execute("USE memory")
-    connection.execute("DETACH catalog")
-
-
-def open_for_writing(path: Path, scratch: Path, memory: str | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the catalog at `path`, made in the oldest storage version that has what we need.
-
-    A catalog that is there keeps the size of its blocks.
-    memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`.
-    """
-    connection = connect()
-    if memory:
-        connection.execute(f"SET memory_limit = '{memory}'")
-    connection.execute("SET temp_directory = ?", [str(scratch)])
-    connection.execute("SET preserve_insertion_order = false")
-    connection.execute("SET checkpoint_threshold = '1B'")  # a commit writes the tables at once, not all of it to a log first
-    try:
-        block_size = "" if path.exists() else f", BLOCK_SIZE {BLOCK_BYTES}"
-        connection.execute(f"ATTACH {literal(str(path))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}'{block_size})")
-        connection.execute("USE catalog")
-    except duckdb.Error:
-        connection.close()
-        raise
-    return connection
-
-
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Make what the block does one transaction: DuckDB waits for the disk once, and changes each entry of its lists once."""
@@ -167,15 +80,16 @@ def create(connection: duckdb.DuckDBPyConnection, materialise: bool) -> None:
     """Create the empty tables of a new store; `make_views` adds what is a view, and the documentation."""
     for table in TABLES.values():
         if materialise and table.varying:
-            fact_tables.create(connection, table, _types(table))
+            fact_tables.create(connection, table, types(table))
         else:
-            connection.execute(_table_ddl(table))
-    connection.execute(_PRIVATE)
+            connection.execute(ddl(table))
+    connection.execute(PRIVATE)
     connection.execute("INSERT INTO _store VALUES (?, ?, NULL)", [SCHEMA_VERSION, materialise])
-    _create_gpu_peaks(connection)
+    create_gpu_peaks(connection)
 
 
-def _create_gpu_peaks(connection: duckdb.DuckDBPyConnection, kind: str = "TABLE") -> None:
+def create_gpu_peaks(connection: duckdb.DuckDBPyConnection, kind: str = "TABLE") -> None:
+    """Make the peaks of GPUs that the code has a table."""
     connection.execute(f"CREATE OR REPLACE {kind} gpu_peaks AS SELECT * FROM read_csv(?, header = true)",
                        [str(PACKAGE / "gpus.csv")])
 
@@ -189,24 +103,15 @@ def _document(connection: duckdb.DuckDBPyConnection, table: Table, *, is_view: b
 
 def views(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the names of all views in the catalog."""
-    query = "SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND NOT internal"
+    query = "SELECT view_name FROM system.main.duckdb_views() WHERE database_name = 'catalog' AND NOT internal"
     return {name for (name,) in connection.execute(query).fetchall()}
 
 
 def macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the names of all table macros in the catalog."""
-    query = ("SELECT function_name FROM duckdb_functions() WHERE database_name = 'catalog' AND NOT internal "
+    query = ("SELECT function_name FROM system.main.duckdb_functions() WHERE database_name = 'catalog' AND NOT internal "
              "AND function_type = 'table_macro'")
     return {name for (name,) in connection.execute(query).fetchall()}
-
-
-def _types(table: Table) -> dict[str, str]:
-    return {c.name: _TYPES[c.type] for c in table.columns}
-
-
-def _table_ddl(table: Table) -> str:
-    columns = ", ".join(f'"{name}" {type_}' for name, type_ in _types(table).items())
-    return f"CREATE TABLE {table.name} ({columns})"
 
 
 def literal(text: str) -> str:
@@ -220,7 +125,7 @@ def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[B
     new: the bundles that come. parts: all parts of the store then.
     """
     materialised = is_materialised(connection)
-    flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in _SMALL)]
+    flat = [name for name, table in TABLES.items() if name != "files" and (materialised or name in SMALL)]
     split = fact_tables.tables() if materialised else []
     flat = [name for name in flat if name not in {table.name for table in split}]
     gone = change.gone
@@ -234,9 +139,8 @@ def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[B
         for name in [*flat, "_signatures"]:
             connection.execute(f"DELETE FROM {name} WHERE profile_id IN (SELECT unnest(?))", [gone])
     for table in split:
-        if fact_tables.insert(connection, table, _types(table), new):
-            fact_tables.create_view(connection, table, _types(table))
-            _document(connection, table, is_view=True)
+        if fact_tables.insert(connection, table, types(table), new):
+            _replace_view(connection, table)
     _insert_flat(connection, flat, new)
     _replace_parts(connection, parts)
     if change.added:
@@ -246,6 +150,11 @@ def apply(connection: duckdb.DuckDBPyConnection, change: Change, new: Sequence[B
                                [(signature, name) for name, (_, signature) in change.matched.items()])
     _replace_files(connection, change)
     _check(connection)
+
+
+def _replace_view(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    fact_tables.create_view(connection, table, types(table))
+    _document(connection, table, is_view=True)
 
 
 def _check(connection: duckdb.DuckDBPyConnection) -> None:
@@ -295,7 +204,7 @@ def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], new: 
 
 def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the catalog holds the rows themselves, not views of their parts."""
-    found = connection.execute("SELECT materialised FROM _store").fetchone()
+    found = connection.execute("SELECT materialised FROM catalog._store").fetchone()
     return bool(found and found[0])
 
 
@@ -326,44 +235,27 @@ def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> Non
 
 def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the views in the catalog are those that this version of the code would make."""
-    return connection.execute("SELECT views_signature FROM _store").fetchone() == (signature_of_views(),)
+    return connection.execute("SELECT views_signature FROM catalog._store").fetchone() == (signature_of_views(),)
 
 
 def make_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the views, with the documentation of all tables, where they are not there or no longer those of this version."""
+    split = fact_tables.tables() if is_materialised(connection) else []
     if not has_views_of_this_version(connection):
-        _create_gpu_peaks(connection)
-        _make_views_anew(connection, fact_tables.tables() if is_materialised(connection) else [])
+        create_gpu_peaks(connection)
+        _make_views_anew(connection, split)
         connection.execute("UPDATE _store SET views_signature = ?", [signature_of_views()])
-
-
-def make_temporary_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the views of this version in the connection's temporary schema, where they hide those in the catalog.
-
-    All of them: half a renewed set does not bind. A view that this version no longer has says so when it is queried.
-    """
-    with transaction(connection):
-        _create_gpu_peaks(connection, "TEMP TABLE")
-        for table in TABLES.values():
-            connection.execute(_table_ddl(table).replace("CREATE ", "CREATE TEMP ", 1))
-        registry.create(connection, temporary=True)
-        for name in TABLES:
-            connection.execute(f"DROP TABLE temp.{name}")
-        kept = [name for name, view in registry.load().items() if not view.is_macro]
-        for name in sorted(views(connection) - set(kept) - TABLES.keys()):
-            connection.execute(f"CREATE TEMP VIEW {name} AS {_gone(name)}")
-        for name in sorted(macros(connection) - (registry.load().keys() - set(kept))):
-            connection.execute(f"CREATE TEMP MACRO {name}() AS TABLE {_gone(name)}")
-
-
-def _gone(name: str) -> str:
-    return f"SELECT error({literal(f'{name} is of another version of nsightlens; this one does not have it so')}) AS gone"
+    else:
+        for table in split:  # an ingest reads these, so that they are to be ours whatever the catalog says
+            if not fact_tables.has_view(connection, table, types(table)):
+                _replace_view(connection, table)
 
 
 @cache
 def signature_of_views() -> str:
     """Return a digest of all that an empty catalog follows from: to make its views takes half a second."""
-    names = ("store/catalog.py", "store/fact_tables.py", "views/registry.py", "views/header.py", "schema.py", "gpus.csv")
+    names = ("store/catalog.py", "store/catalog_tables.py", "store/fact_tables.py", "views/registry.py", "views/header.py",
+             "schema.py", "gpus.csv")
     files = [*(PACKAGE / name for name in names), *registry.sql_files()]
     return digest([duckdb.__version__.partition(".")[0], *(file.read_text(encoding="utf-8") for file in files)])
 
@@ -378,12 +270,12 @@ def _make_views_anew(connection: duckdb.DuckDBPyConnection, split: list[Table]) 
         for name in sorted(names):
             connection.execute(f"DROP {kind} {name}")
     for name in (existing | {table.name for table in split}) & TABLES.keys():
-        connection.execute(_table_ddl(TABLES[name]))
+        connection.execute(ddl(TABLES[name]))
     registry.create(connection)
     for name, table in TABLES.items():
         if table in split:
             connection.execute(f"DROP TABLE {name}")
-            fact_tables.create_view(connection, table, _types(table))
+            fact_tables.create_view(connection, table, types(table))
         _document(connection, table, is_view=table in split)
 
 
@@ -395,7 +287,7 @@ def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     if is_materialised(connection):
         return
     existing = views(connection)
-    for name in TABLES.keys() - set(_SMALL):
+    for name in TABLES.keys() - set(SMALL):
         is_view = _view_of_parts(connection, name, root, name in existing)
         _document(connection, TABLES[name], is_view=is_view)
 
@@ -407,12 +299,17 @@ def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path,
         return False
     connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")
     if not found:
-        connection.execute(_table_ddl(TABLES[name]))
+        connection.execute(ddl(TABLES[name]))
         return False
     connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
     where = f"coalesce(getvariable('nsightlens_store'), {literal(str(root.resolve()))})"
-    paths = ", ".join(f"{where} || {literal('/' + path)}" for (path,) in found)
-    columns = ", ".join(f'"{c.name}"' for c in TABLES[name].columns)
-    connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, "
-                       "hive_types = {'run': VARCHAR}, union_by_name = true)")
+    paths = [f"{where} || {literal('/' + path)}" for (path,) in found]
+    connection.execute(f"CREATE VIEW {name} AS {of_parts(TABLES[name], paths)}")
     return True
+
+
+def of_parts(table: Table, paths: Sequence[str]) -> str:
+    """Return the query for the rows of a large table from its parts, each an SQL expression."""
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    return (f"SELECT {columns} FROM read_parquet([{', '.join(paths)}], hive_partitioning = true, "
+            "hive_types = {'run': VARCHAR}, union_by_name = true)")

@@ -7,7 +7,7 @@ A column that no profile has a value for is not in `_kernels_facts` at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,15 +15,11 @@ import duckdb
 
 from nsightlens.schema import TABLES, TEMPLATE, Table, templates_of
 from nsightlens.store.bundle import Bundle
+from nsightlens.store.catalog_tables import facts_of
 
 Types = dict[str, str]
 _PARTS = 32
 """Parts that one statement reads."""
-
-
-def facts_of(table: str) -> str:
-    """Return the name of the catalog's table that holds what varies from row to row."""
-    return f"_{table}_facts"
 
 
 def tables() -> list[Table]:
@@ -40,16 +36,28 @@ def create(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) ->
 
 def create_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) -> None:
     """Create or replace the view that is the table, without its documentation."""
-    stored = _stored(connection, table)
+    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS {joined(table, types, _stored(connection, table))}")
 
+
+def has_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) -> bool:
+    """Return whether the view of a table in the catalog is the one that `create_view` makes."""
+    connection.execute(f"CREATE TEMP VIEW _made AS {joined(table, types, _stored(connection, table))}")
+    query = "SELECT DISTINCT regexp_replace(sql, '^.*? AS ', '') FROM duckdb_views() WHERE view_name IN ('_made', ?)"
+    found = connection.execute(query, [table.name]).fetchall()
+    connection.execute("DROP VIEW temp._made")
+    return len(found) == 1
+
+
+def joined(table: Table, types: Types, stored: Collection[str], database: str = "") -> str:
+    """Return the query for the rows of a table. stored: the columns of its facts. database: where these are, with its point."""
     def expression(name: str, type_: str) -> str:
         if name not in table.varying:
             return f't."{name}"'
         return f'f."{name}"' if name in stored else f'NULL::{type_} AS "{name}"'
 
     columns = ", ".join(expression(name, type_) for name, type_ in types.items())
-    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} "
-                       f"FROM {facts_of(table.name)} AS f JOIN {templates_of(table.name)} AS t ON f.{TEMPLATE} = t.{TEMPLATE}")
+    return (f"SELECT {columns} FROM {database}{facts_of(table.name)} AS f "
+            f"JOIN {database}{templates_of(table.name)} AS t ON f.{TEMPLATE} = t.{TEMPLATE}")
 
 
 def _stored(connection: duckdb.DuckDBPyConnection, table: Table) -> list[str]:

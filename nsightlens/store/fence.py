@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -18,17 +20,22 @@ _FENCED = "disabled by configuration"
 _ALLOW_FILES = "to let the statement touch other files: allow_files(), or --allow-files"
 
 
-def raise_fence(connection: duckdb.DuckDBPyConnection, parts: Path | None) -> None:
-    """Keep the connection off the network and every file but those below `parts` (None: any file), for good.
+def raise_fence(
+    connection: duckdb.DuckDBPyConnection, files: Iterable[Path] | None, spill: Path | None = None, *, is_locked: bool = True,
+) -> None:
+    """Keep the connection off the network, extensions and every file but `files` (None: any file), for good.
 
-    What does not fit in memory spills into a folder of this process: DuckDB leaves its spill folder open to queries, and by
-    default that is `.tmp` in the working directory.
+    What does not fit in memory spills into `spill`, else a folder of this process: DuckDB leaves its spill folder open to
+    queries, and by default that is `.tmp` in the working directory. is_locked: no setting can be changed from then on.
     """
-    connection.execute("SET temp_directory = ?", [_spill_folder()])
-    if parts is not None:
-        connection.execute("SET allowed_directories = [?]", [f"{parts.resolve()}/"])
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
+    connection.execute("SET temp_directory = ?", [_spill_folder() if spill is None else str(spill)])
+    if files is not None:
+        connection.execute("SET autoload_known_extensions = false")
+        connection.execute("SET allow_community_extensions = false")
+        connection.execute("SET allowed_paths = ?", [[str(file.resolve()) for file in files]])
+        connection.execute("SET enable_external_access = false")
+    if is_locked:
+        connection.execute("SET lock_configuration = true")
 
 
 def _spill_folder() -> str:
@@ -42,12 +49,22 @@ def _spill_folder() -> str:
 def single_statement(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
     """Return the one statement that `query` is. Raises UsageError for none, for several and for what DuckDB cannot parse."""
     try:
+        query.encode()
         statements = connection.extract_statements(query)
     except duckdb.Error as exc:
         raise UsageError(f"DuckDB: {exc}") from exc
+    except UnicodeEncodeError as exc:
+        raise UsageError(f"the statement holds a character that no text has: {exc.object[exc.start]!a}") from exc
     if len(statements) != 1:
         raise UsageError(f"expected one SQL statement, got {len(statements)}")
     return statements[0]
+
+
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return the kind of a statement; None for one that DuckDB has no name for in Python."""
+    with contextlib.suppress(ValueError):
+        return statement.type
+    return None
 
 
 def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -56,12 +73,14 @@ def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) ->
     EXPLAIN ANALYZE runs what it explains: what stands behind EXPLAIN must be a query itself.
     """
     statement = single_statement(connection, query)
-    explained = _explained(query) if statement.type == duckdb.StatementType.EXPLAIN else None
+    explained = _explained(query) if _kind(statement) == duckdb.StatementType.EXPLAIN else None
     if explained is not None:
         statement = single_statement(connection, explained)
-    is_query = statement.type == duckdb.StatementType.SELECT or _is_pivot(statement)
+    kind = _kind(statement)
+    is_query = kind == duckdb.StatementType.SELECT or _is_pivot(statement)
     if not is_query:
-        what = f"EXPLAIN of {statement.type.name}" if explained is not None else statement.type.name
+        name = kind.name if kind else _words(statement.query)[0][1].upper()
+        what = f"EXPLAIN of {name}" if explained is not None else name
         files = f"; {_ALLOW_FILES}" if _words(statement.query)[0][1] in _OF_FILES else ""
         if re.match(r"(?is)\s*CREATE\b.*?\b(VIEW|MACRO)\b", statement.query):
             files = "; a view of your own is a file in a folder: --views FOLDER, nl.open(..., views=FOLDER), docs/own_views.md"
@@ -75,7 +94,7 @@ def of_other_files(error: Exception) -> str | None:
 
 def _is_pivot(statement: duckdb.Statement) -> bool:
     """Say whether it is a PIVOT without a list of columns, which DuckDB runs as two statements: a temporary type, and a query."""
-    return statement.type == duckdb.StatementType.MULTI and _words(statement.query)[:1][0][1] in _PIVOT_BEGINS
+    return _kind(statement) == duckdb.StatementType.MULTI and _words(statement.query)[:1][0][1] in _PIVOT_BEGINS
 
 
 def _explained(query: str) -> str:
@@ -97,10 +116,24 @@ def _is_query_in_parentheses(words: list[tuple[int, str]]) -> bool:
     return words[1:2] != [] and words[1][1] in (*_PIVOT_BEGINS, "(", "values", "describe", "show", "summarize")
 
 
+def names(query: str) -> set[str]:
+    """Return the words of a query, in lower case, but those in texts: the tables and views that it reads are among them."""
+    tokens = _tokens(query)
+    without = (duckdb.token_type.string_const, duckdb.token_type.comment)
+    return {word for _, kind, text in tokens if kind not in without for word in re.findall(r"\w+", text)}
+
+
 def _words(query: str) -> list[tuple[int, str]]:
     """Return (offset in bytes, text in lower case) of the tokens of a query, comments left out."""
+    return [(start, text) for start, kind, text in _tokens(query) if kind != duckdb.token_type.comment]
+
+
+def _tokens(query: str) -> list[tuple[int, duckdb.token_type, str]]:
+    """Return (offset in bytes, kind, text in lower case) of the tokens of a query."""
     tokens = duckdb.tokenize(query)
     content = query.encode()
+    if not tokens:
+        return []
     ends = [offset for offset, _ in tokens[1:]] + [len(content)]
-    return [(start, content[start:end].decode("utf-8", "replace").strip().lower())
-            for (start, kind), end in zip(tokens, ends, strict=True) if kind != duckdb.token_type.comment]
+    return [(start, kind, content[start:end].decode("utf-8", "replace").strip().lower())
+            for (start, kind), end in zip(tokens, ends, strict=True)]

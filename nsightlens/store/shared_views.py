@@ -1,20 +1,26 @@
-"""Views that several others read: in a small store, computed once for a connection.
+"""The views that a question stands upon, made in the temporary schema of a connection as questions name them.
 
-DuckDB plans a view again wherever it is named, with all that lies below: a question about the true roofline names the launches
-of ncu 33 times, and in a small store planning is nearly all of its cost. So the views below a question that more than one view
-or analysis reads become temporary tables before it is asked; they hide the catalog's views of their names, below other views too.
+A catalog is read for its tables alone: its views and macros may be those of another version, or anybody's. So each view is made
+anew from the text of this version before the first query that names it, or one above it. All of them would take a second.
+
+In a small store, those that more than one view or analysis reads are computed once for a connection, into temporary tables:
+DuckDB plans a view again wherever it is named, with all that lies below. A question about the true roofline names the launches of
+ncu 33 times, and in a small store planning is nearly all of its cost.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
 import duckdb
 
+from nsightlens.schema import TABLES
+from nsightlens.store import catalog_tables
+from nsightlens.store.content import Content
+from nsightlens.store.fence import names
 from nsightlens.views import registry
 from nsightlens.views.header import View
 
@@ -24,43 +30,108 @@ MOST_ROWS = 500_000
 
 def is_small(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the store of a catalog is small."""
-    ((rows,),) = connection.execute("SELECT coalesce(sum(row_count), 0)::BIGINT FROM _parts").fetchall()
+    ((rows,),) = connection.execute("SELECT coalesce(sum(row_count), 0)::BIGINT FROM catalog._parts").fetchall()
     return bool(rows <= MOST_ROWS)
 
 
 class SharedViews:
-    """What a connection has computed of the views in its current database. own: a user's views beside ours."""
+    """What a connection has made and computed of the views. own: a user's views beside ours.
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, own: Mapping[str, View]) -> None:
+    content: the catalog below them. None: the connection's database has all tables and views already, and they are ours.
+    failures: why a view or table could not be made, by name.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, own: Mapping[str, View], content: Content | None = None) -> None:
         self._connection = connection
         self._own = own
-        ((self._database,),) = connection.execute("SELECT current_database()").fetchall()
+        self._content = content
+        self._made: set[str] = set()
         self._seen: set[str] = set()
+        self.failures: dict[str, duckdb.Error] = {}
+
+    def make(self, query: str) -> None:
+        """Make the views and tables that a query names, and those below them.
+
+        One that cannot be made is left out: a query that reads it says why, by `failures`.
+        """
+        views, tables = self._below(query)
+        with self._stood_in_for(tables if views else ()):
+            for view in views:
+                self._make_view(view)
+        for name in tables:
+            self._make_table(name)
 
     def compute(self, query: str) -> None:
-        """Compute the shared views that a query stands upon and that are not there yet.
+        """Make what a query stands upon, and compute of it, once, what several views read."""
+        views, tables = self._below(query)
+        for name in tables:
+            self._make_table(name)
+        for view in views:
+            if view.name in _shared() and view.name not in self._seen and self._compute(view):
+                self._made.add(view.name)
+            else:
+                self._make_view(view)
+        self._seen |= {view.name for view in views}
 
-        One that cannot be computed is left as it is: a query that reads it says why.
-        """
-        for name in self._below(query):
-            with contextlib.suppress(duckdb.Error):
-                self._connection.execute(f"CREATE TEMP TABLE {name} AS FROM {self._database}.{name}")
+    def _compute(self, view: View) -> bool:
+        """Compute a view into a temporary table; return whether that worked."""
+        statement = view.sql if self._content is None else self._content.statements(view)[-1].replace(" OR REPLACE", "", 1)
+        table = statement.replace(f"CREATE VIEW {view.name}", f"CREATE TEMP TABLE {view.name}", 1)
+        with contextlib.suppress(duckdb.Error):
+            if view.name in self._made:
+                self._connection.execute(f"DROP VIEW IF EXISTS temp.{view.name}")
+                self._made.discard(view.name)
+            self._connection.execute(table)
+            return True
+        return False
 
-    def _below(self, query: str) -> list[str]:
-        """Return the shared views that a query stands upon and that were not asked for before, each after those it reads."""
-        named = set(re.findall(r"\w+", query))
-        named |= {name for one in named & self._own.keys() for name in self._own[one].requires}
-        reached = {name for one in named & registry.load().keys() for name in (one, *_under(one))} - self._seen
-        self._seen |= reached
-        return [name for name in registry.load() if name in reached & _shared()]
+    def _make_view(self, view: View) -> None:
+        if self._content is None or view.name in self._made:
+            return
+        self._made.add(view.name)
+        for statement in self._content.statements(view):
+            temporary = statement.replace(" OR REPLACE", "", 1).replace("CREATE ", "CREATE OR REPLACE TEMP ", 1)
+            try:
+                self._connection.execute(temporary)
+            except duckdb.Error as exc:
+                self.failures[view.name] = exc
 
+    def _make_table(self, name: str) -> None:
+        if self._content is None or name in self._made:
+            return
+        self._made.add(name)
+        try:
+            self._content.make(name)
+        except duckdb.Error as exc:
+            self.failures[name] = exc
 
-@cache
-def _under(name: str) -> frozenset[str]:
-    """Return the views that a view reads, directly or not."""
-    views = registry.load()
-    direct = {other for other in (*views[name].requires, *views[name].optional) if other in views}
-    return frozenset(direct.union(*(_under(other) for other in direct)))
+    @contextlib.contextmanager
+    def _stood_in_for(self, tables: Collection[str]) -> Iterator[None]:
+        """Have empty tables in the places of those that are not made yet: views over these bind faster than over parts."""
+        standing = [name for name in tables if name in TABLES and name not in self._made] if self._content else []
+        for name in standing:
+            self._connection.execute(catalog_tables.ddl(TABLES[name]).replace("CREATE ", "CREATE TEMP ", 1))
+        yield
+        for name in standing:
+            self._connection.execute(f"DROP TABLE temp.{name}")
+
+    def _below(self, query: str) -> tuple[list[View], list[str]]:
+        """Return the views that a query stands upon, each after those it reads, and the tables."""
+        views = registry.load()
+        named = names(query)
+        known = set(self._content.names) if self._content else set()
+        if "show" in named or named == {"describe"}:  # SHOW TABLES
+            named |= known | registry.public(views).keys()
+        waiting = [*named, *(name for one in named & self._own.keys() for name in self._own[one].requires)]
+        reached: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in reached or (name not in views and name not in known):
+                continue
+            reached.add(name)
+            if view := views.get(name):
+                waiting += self._content.below(view) if self._content else (*view.requires, *view.optional)
+        return [view for name, view in views.items() if name in reached], sorted(reached & known)
 
 
 @cache

@@ -25,9 +25,10 @@ from nsightlens.discovery.remote import RemotePath, path_given
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
+from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, remote, rules
 from nsightlens.store.asking import Asking
-from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
+from nsightlens.store.content import Content
+from nsightlens.store.fence import of_other_files, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
@@ -39,18 +40,25 @@ CATALOG = remote.CATALOG
 DEFAULT = "nsightlens-store"
 VARIABLE = "NSIGHTLENS_STORE"
 _SIGNATURES = """
-SELECT profile_id, p.tool, s.signature FROM _signatures AS s JOIN profiles AS p USING (profile_id)
-ANTI JOIN (SELECT profile_id FROM files WHERE outcome IN ('missing', 'replaced')) USING (profile_id)
+SELECT profile_id, p.tool, s.signature FROM catalog._signatures AS s JOIN catalog.profiles AS p USING (profile_id)
+ANTI JOIN (SELECT profile_id FROM catalog.files WHERE outcome IN ('missing', 'replaced')) USING (profile_id)
 """
 
 _CAPTURES_OF_PART = """
-SELECT DISTINCT run, r.root, f.path FROM files AS f JOIN _parts AS p USING (run, profile_id) JOIN _runs AS r USING (run)
+SELECT DISTINCT run, r.root, f.path
+FROM catalog.files AS f JOIN catalog._parts AS p USING (run, profile_id) JOIN catalog._runs AS r USING (run)
 WHERE ends_with(?, p.path) ORDER BY ALL
 """
+_MISSING = re.compile(r"Table (?:Function )?with name \"?(\w+)\"? does not exist")
+_OF_CONTENT = (duckdb.BinderException, duckdb.CatalogException, duckdb.InvalidInputException, duckdb.IOException,
+               duckdb.PermissionException)
+"""Errors that a view of ours meets only where the store does not hold what we write."""
 _FEW_CAPTURES = 4
 _FIRST_FILES = 200
 """Files below a path that are looked at to say what it is instead of a store: a mistaken path may hold millions."""
 _OVERVIEW = ("run", "tool", "ranks", "hosts", "gpus", "gpu_span_ns", "kernels", "kernel_ns")
+_OF_OLDER = ("files", "_runs", "_store")
+"""What is read of a store of an older schema."""
 _BATCH = 5_000
 _STREAMED = "120MB"
 """What DuckDB may take for rows that are streamed: sorts of 10 million rows pass with it, at twice the time."""
@@ -95,62 +103,67 @@ class Store(Asking):
         self.older_schema: int | None = None
         self._own = folder.load(views)
         self._values: dict[str, list[Any]] = {}
-        self._connect(_AT_FIRST)
-        self._fence()
-
-    def _fence(self) -> None:
-        raise_fence(self._connection, None if catalog.is_materialised(self._connection) else self.path / "parts")
         self._fenced = True
+        self._connect(_AT_FIRST)
 
     def _connect(self, of_large: str | None) -> None:
         """Open the catalog. of_large: what DuckDB may take where it is large and nothing else was asked for."""
-        self._shared: SharedViews | None = None
         self.catalog = where = remote.fetched(self.path) / CATALOG
         _LOG.info("store %s", self.path)
         if not where.is_file():
             raise no_store(self.path)
         self._file = where.stat()
-        self._connection = catalog.attach(where)
-        self._across = across.Kept(self._connection)
-        if self._memory is not None:
-            self._connection.execute(f"SET memory_limit = {catalog.literal(self._memory)}")
-            self._connection.execute("SET threads = 1")
+        self._connection, tables = door.opened(where, **self._limits)
         try:
-            self._check_schema(where)
-            if self.older_schema is not None:
-                catalog.keep_files_only(self._connection)
-                return
-            self.has_views_of_this_version = catalog.has_views_of_this_version(self._connection)
-            if not self.has_views_of_this_version:
-                catalog.make_temporary_views(self._connection)
-            folder.create(self._connection, self._own)
-            if self.has_views_of_this_version and is_small(self._connection):
-                self._shared = SharedViews(self._connection, self._own)
-            self._is_bounded = of_large is not None and self._memory is None and (
-                answers.events(self._connection) >= answers.WORTH_IT)
-            if self._is_bounded:
-                self._connection.execute(f"SET memory_limit = '{of_large}'")
+            self._check_schema()
+            if self.older_schema is None:
+                self._open_anew_for_more(of_large)
+                self._make_own_views(tables)
         except duckdb.Error as exc:
             self.close()
             raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})", self.path) from exc
         except BaseException:
             self.close()
             raise
-        if isinstance(self.path, RemotePath):
-            part_files.let_read(self._connection, self.path)
-        self._connection.execute("SET VARIABLE nsightlens_store = ?", [str(self.path.resolve())])
 
-    def _check_schema(self, where: Path) -> None:
-        try:
-            found = self._connection.execute("SELECT schema_version FROM _store").fetchone()
-        except duckdb.Error as exc:
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: this DuckDB file is not an nsightlens store",
-                             self.path) from exc
-        version = found[0] if found else 0
+    @property
+    def _limits(self) -> dict[str, Any]:
+        return {} if self._memory is None else {"memory": self._memory, "threads": 1}
+
+    def _open_anew_for_more(self, of_large: str | None) -> None:
+        """Open the catalog again where it needs more than itself: its parts, less memory, or files that the user lets it have."""
+        self._parts = [] if catalog.is_materialised(self._connection) else door.parts(self._connection, self.path)
+        is_large = answers.events(self._connection) >= answers.WORTH_IT
+        self._is_bounded = of_large is not None and self._memory is None and is_large
+        if not self._parts and not self._is_bounded and self._fenced:
+            return
+        limits = {"memory": of_large} if self._is_bounded else self._limits
+        self._connection.close()
+        self._connection, _ = door.opened(
+            self.catalog, {self.path / part[3]: None for part in self._parts}, is_fenced=self._fenced,
+            far=self.path if isinstance(self.path, RemotePath) and self._parts else None, **limits)
+
+    def _make_own_views(self, tables: door.Tables) -> None:
+        """Make the user's own views, over the tables and views of this version."""
+        self._across = across.Kept(self._connection)
+        self._views = SharedViews(self._connection, self._own, Content(self._connection, tables, self._parts, self.path))
+        self._is_small = is_small(self._connection)
+        self._views.make(" ".join(name for view in self._own.values() for name in view.requires))
+        folder.create(self._connection, self._own)
+
+    @property
+    def has_views_of_this_version(self) -> bool:
+        """Return whether plain DuckDB sees the views of this version in the catalog; those that answer here are, always."""
+        return catalog.has_views_of_this_version(self._connection)
+
+    def _check_schema(self) -> None:
+        ((version,),) = self._connection.execute("SELECT schema_version FROM catalog._store").fetchall()
         if version > SCHEMA_VERSION:
             raise StoreError(f"{self.path}: written with schema {version}, this nsightlens has {SCHEMA_VERSION}", self.path,
                              "Update nsightlens, or ingest the captures into a new store")
         self.older_schema = version if version < SCHEMA_VERSION else None
+        for name in _OF_OLDER if self.older_schema is not None else ():
+            self._connection.execute(f"CREATE TEMP VIEW {name} AS FROM catalog.main.{name}")
 
     @cached_property
     def views(self) -> dict[str, View]:
@@ -166,14 +179,14 @@ class Store(Asking):
     def kept(self, view: str) -> tuple[int, int, float] | None:
         """Return for how many profiles a view's rows at default parameters were computed at ingest, how many they are, and the
         seconds that they took; None where the view is computed when it is asked for."""
-        return answers.kept(self._connection, view) if self.older_schema is None and self.has_views_of_this_version else None
+        return answers.kept(self._connection, view) if self.older_schema is None else None
 
     def older_than_the_rules(self) -> list[str]:
         """Return the profiles that were read or matched by older rules than this version's, and whose captures are not known
         to be gone."""
         if self.older_schema is not None:
             return []
-        rows = self._run(_SIGNATURES, None).to_pylist()
+        rows = self._run(_SIGNATURES, None, computes=False).to_pylist()
         return sorted(row["profile_id"] for row in rows if rules.is_older(row["signature"], row["tool"]))
 
     def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
@@ -238,6 +251,7 @@ class Store(Asking):
 
     def _stream(self, query: str, values: Sequence[object] | Mapping[str, object]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query; nothing where they take more memory than there may be."""
+        self._views.make(query)
         try:
             reader = self._connection.sql(query, params=values or None).to_arrow_reader(_BATCH)
             schema = pa.schema([field.with_type(pa.int64()) if _is_whole(field.type) else field for field in reader.schema])
@@ -266,15 +280,19 @@ class Store(Asking):
 
     def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view, by its SQL or its analysis, or from the answers of the store."""
-        if not view.sql and not self._is_kept(view, parameters):
-            return analyses.run(view, parameters, self._ask)
-        query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view))
         try:
+            if not view.sql and not self._is_kept(view, parameters):
+                return analyses.run(view, parameters, self._ask)
+            query, values = registry.query(view, parameters, None if view.sql else answers.rows_of(view, "catalog."))
             return self._ask(query, values)
         except UsageError as exc:
-            if view.is_shipped:
-                raise
-            raise ViewError(view.file, view.line, str(exc)) from exc
+            if not view.is_shipped and view.sql:
+                raise ViewError(view.file, view.line, str(exc)) from exc
+            if view.is_shipped and isinstance(exc.__cause__, _OF_CONTENT):
+                reason = str(exc.__cause__).splitlines()[0]
+                raise StoreError(f"{self.path}: it does not hold what nsightlens writes ({reason})", self.path,
+                                 "Ingest the captures into a new store") from exc
+            raise
 
     def _asked(self, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
         """Return rows that are not among the answers from the parts, where that takes less memory; else None."""
@@ -311,25 +329,25 @@ class Store(Asking):
             refuse_all_but_queries(self._connection, query)
         else:
             single_statement(self._connection, query)
-        return self._run(query, parameters)
+        return self._run(query, parameters, computes=False)
 
     def _ask(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         """Return the result of a query of ours, or of a view or analysis."""
-        if self._shared is not None:
-            self._shared.compute(query)
-        return self._run(query, parameters)
+        return self._run(query, parameters, computes=True)
 
-    def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+    def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
+        """Return the result of a query. computes: whether what several views read may be computed for it."""
         _LOG.debug("SQL: %s %s", query, parameters or "")
         try:
             try:
-                return self._fetched(query, parameters)
+                return self._fetched(query, parameters, computes=computes)
             except duckdb.OutOfMemoryException:
                 if not self._is_bounded:
                     raise
                 self._lift_the_bound()
-                return self._fetched(query, parameters)
-        except (duckdb.Error, pa.ArrowException) as exc:
+                return self._fetched(query, parameters, computes=computes)
+        except (duckdb.Error, pa.ArrowException) as error:
+            exc = self._reason(error)
             broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
             if broken:
                 raise StoreError(broken, self.path) from exc
@@ -347,7 +365,14 @@ class Store(Asking):
         except duckdb.ConnectionException as exc:
             raise UsageError(f"the store {self.path} was closed: open it again with nl.open(...)") from exc
 
-    def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
+    def _reason(self, error: Exception) -> Exception:
+        """Return why the table or view that DuckDB does not find could not be made, else the error itself."""
+        missing = _MISSING.search(str(error)) if self.older_schema is None else None
+        return self._views.failures.get(missing[1], error) if missing else error
+
+    def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
+        if self.older_schema is None:
+            (self._views.compute if computes and self._is_small else self._views.make)(query)
         relation = self._connection.sql(query, params=parameters or None)
         return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
 
@@ -362,11 +387,8 @@ class Store(Asking):
         self._connect_again(_AT_FIRST)
 
     def _connect_again(self, of_large: str | None) -> None:
-        fenced = self._fenced
         self._connection.close()
         self._connect(of_large)
-        if fenced:
-            self._fence()
 
     def _files_only(self) -> StoreError:
         return StoreError(f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
@@ -375,8 +397,10 @@ class Store(Asking):
 
     def _asked_wrongly(self, message: str) -> str | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
-        missing = re.search(r"Table (?:Function )?with name (\w+) does not exist", message)
+        missing = _MISSING.search(message)
         view = self.views.get(missing[1]) if missing else None
+        if missing and view is None and missing[1] in catalog.views(self._connection) | catalog.macros(self._connection):
+            return f"{missing[1]} in the catalog is of another version of nsightlens, or not of any; this one does not have it so"
         if view is None:
             return None
         name = view.name
@@ -393,6 +417,8 @@ class Store(Asking):
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:
             return f"{part}: gone, because the store was rewritten since it was opened. Open it again (in Python, store.reopen())"
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
+        if not captures:
+            return f"{part}: not a part of this store"
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
         again = ["nsightlens", "ingest", *paths, "--run", run, "--store", str(self.path)]
@@ -400,9 +426,8 @@ class Store(Asking):
 
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
-        self._connection.close()
-        self._connect(_AT_FIRST)
         self._fenced = False
+        self._connect_again(_AT_FIRST)
 
     def __repr__(self) -> str:
         """Return where the store is."""

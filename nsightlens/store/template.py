@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from nsightlens.store import catalog, user_cache
+from nsightlens.store import catalog, door, user_cache
 
 _KEPT = 4
 """Blank catalogs in the cache: those of several versions may be in use."""
@@ -31,7 +31,7 @@ def place(
     if kept is not None and kept.is_file():
         shutil.copyfile(kept, target)
         return
-    with contextlib.closing(catalog.open_for_writing(target, scratch, memory)) as connection:
+    with contextlib.closing(door.open_for_writing(target, scratch, memory)) as connection:
         with catalog.transaction(connection):
             catalog.create(connection, materialise)
             catalog.make_views(connection)
@@ -47,4 +47,4 @@ def _kept(materialise: bool) -> Path | None:
     if folder is None:
         return None
     kind = "" if materialise else "-of-parts"
-    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}-{catalog.BLOCK_BYTES}{kind}.duckdb"
+    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}-{door.BLOCK_BYTES}{kind}.duckdb"

@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, other_schema
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, catalog, compaction, damage, part_files, remote, template
+from nsightlens.store import across, answers, catalog, compaction, damage, door, remote, template
 from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
 from nsightlens.store.lock import FOLDER, Lock, has_locks
@@ -157,18 +158,18 @@ class Writing:
                 return Known(files, {}, roots, patterns, False, store.older_schema)
             has_views = store.has_views_of_this_version
             signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
-            parts = store.sql("SELECT table_name, run, profile_id, path, row_count FROM _parts").to_pylist()
+            parts = door.parts(store._connection, self.store)
             answered = answers.answered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
-        paths = {part["path"] for part in parts}
+        paths = {path for *_, path, _ in parts}
         self._remove_parts_but(set() if self._far else paths | self._older_parts())
         there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
-        broken = {(part["path"], part["profile_id"]) for part in parts if part["path"] not in there}
+        broken = {(path, profile) for _, _, profile, path, _ in parts if path not in there}
         unsure = {name for _, name in broken}
         kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in unsure}
         return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
-                     [] if self._far else [tuple(part.values()) for part in parts], answered)
+                     [] if self._far else parts, answered)
 
     def commit(self, change: Change) -> None:
         """Make `change` part of the store, all of it or nothing. Raises StoreError where it cannot be written."""
@@ -186,7 +187,7 @@ class Writing:
 
         keep_as: file name under which the older catalog stays, with its parts; None: it goes.
         """
-        with contextlib.closing(catalog.attach(self.path / CATALOG)) as connection:
+        with contextlib.closing(door.attach(self.path / CATALOG)) as connection:
             self._materialise = catalog.is_materialised(connection)
         self._commit(change, rebuild=True, kept=None if keep_as is None else self.path / keep_as)
 
@@ -212,7 +213,7 @@ class Writing:
             self._remove_parts_but(set() if self._far else before)
             if self._far:
                 self._far.discard(made)
-            if isinstance(exc, OSError | duckdb.Error):
+            if isinstance(exc, OSError | duckdb.Error | pa.ArrowException):
                 why = damage.of_catalog(self.path / CATALOG, exc) or (
                     f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
                 raise StoreError(why, self.store) from exc
@@ -227,8 +228,8 @@ class Writing:
         """Return the bundles of the store now; parts that are lost are in none."""
         if not (self.path / CATALOG).is_file():
             return []
-        with contextlib.closing(catalog.attach(self.path / CATALOG)) as connection:
-            parts = connection.execute("SELECT table_name, run, profile_id, path, row_count FROM _parts ORDER BY ALL").fetchall()
+        with contextlib.closing(door.attach(self.path / CATALOG)) as connection:
+            parts = door.parts(connection, self.store)
         return standing([part for part in parts if part[3] not in lost], self.path)
 
     def keep(self, rows: across.Rows) -> None:
@@ -237,7 +238,7 @@ class Writing:
 
         def build(place: Path) -> None:
             shutil.copyfile(self.path / CATALOG, place)
-            with contextlib.closing(catalog.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
+            with contextlib.closing(door.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
                 with catalog.transaction(connection):
                     across.keep(connection, rows)
                 connection.execute("CHECKPOINT")
@@ -277,6 +278,12 @@ class Writing:
             # and with nothing from outside
             self._build_within(None, fresh, change, parts, rebuild)
 
+    def _read_by(self, change: Change, parts: Bundles) -> list[Path]:
+        """Return the files that DuckDB reads to make the catalog: parts where they lie here and at the store, answers."""
+        here = {file for one in (*parts.new, *parts.every) for file in one.files.values()}
+        there = {self.store / file.relative_to(self.path) for file in here} if self._far else set()
+        return [*here, *there, *(file for answer in change.answers for file in (answer, answer.with_name(f"{answer.name}.wal")))]
+
     def _build_within(self, memory: str | None, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         for stray in fresh.parent.glob(f"{fresh.name}*"):
             stray.unlink()
@@ -285,9 +292,9 @@ class Writing:
             shutil.copyfile(old, fresh)
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
-        with contextlib.closing(catalog.open_for_writing(fresh, self.staging, memory)) as connection:
-            if isinstance(self.store, RemotePath):
-                part_files.let_read(connection, self.store)
+        far = self.store if isinstance(self.store, RemotePath) else None
+        files = self._read_by(change, parts)
+        with contextlib.closing(door.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 catalog.make_views(connection)
@@ -303,8 +310,8 @@ class Writing:
 
 def _parts_of(path: Path) -> set[str]:
     """Return the parts that a catalog names."""
-    with contextlib.closing(catalog.attach(path)) as connection:
-        return {part for (part,) in connection.execute("SELECT path FROM _parts").fetchall()}
+    with contextlib.closing(door.attach(path)) as connection:
+        return {path for *_, path, _ in door.parts(connection, path.parent)}
 
 
 def _memory(new: Sequence[Bundle]) -> str:

@@ -300,6 +300,11 @@ def literal(value: Literal) -> str:
     return "NULL" if value is None else _quoted(value) if isinstance(value, str) else str(value).lower()
 
 
+def identifier(name: str) -> str:
+    """Return the name of a table, view or column as SQL has it, whatever it is."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 

@@ -12,7 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.pipeline import answer_across
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import across, answers, catalog, kept_rows
+from nsightlens.store import across, answers, door, kept_rows
 from nsightlens.store.store import CATALOG, Store
 from nsightlens.store.writer import Writing
 from nsightlens.views.header import View
@@ -26,7 +26,7 @@ SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
 
 def _kept(store: Path) -> set[str]:
     """Return the views that a store keeps answers across profiles of, by the code of today."""
-    connection = catalog.attach(store / CATALOG)
+    connection = door.attach(store / CATALOG)
     found = connection.execute("SELECT view_name FROM _across").fetchall() if across.are_kept(connection) else []
     connection.close()
     return {name for (name,) in found}

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from nsightlens.pipeline import ingest
-from nsightlens.store import catalog, template
+from nsightlens.store import catalog, door, template
 from nsightlens.store.store import Store
 from tests.places import ROOT
 
@@ -96,9 +96,9 @@ def test_columns_that_come_later_show_in_views_and_keep_their_documentation(cach
 
 def test_small_tables_cost_little_and_64_bit_integers_are_packed(cache: Path, tmp_path: Path) -> None:
     template.place(tmp_path / "made.duckdb", tmp_path, materialise=True)
-    with contextlib.closing(catalog.open_for_writing(tmp_path / "made.duckdb", tmp_path, None)) as connection:
+    with contextlib.closing(door.open_for_writing(tmp_path / "made.duckdb", tmp_path, None)) as connection:
         assert connection.execute("SELECT block_size FROM pragma_database_size() WHERE database_name = 'catalog'").fetchall() == [
-            (catalog.BLOCK_BYTES,)]
+            (door.BLOCK_BYTES,)]
         connection.execute("CREATE TABLE mixed AS SELECT (i * 2654435761) % 1000003 AS n FROM range(300000) AS rows(i)")
         connection.execute("CHECKPOINT")
         kinds = connection.execute("SELECT DISTINCT compression FROM pragma_storage_info('mixed') WHERE segment_type = 'BIGINT'")
@@ -108,9 +108,9 @@ def test_small_tables_cost_little_and_64_bit_integers_are_packed(cache: Path, tm
 def test_a_catalog_of_larger_blocks_is_written_to(cache: Path, tmp_path: Path) -> None:
     """Stores made before have DuckDB's own size of blocks."""
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{tmp_path / 'older.duckdb'}' AS older (STORAGE_VERSION '{catalog.STORAGE_VERSION}')")
+        connection.execute(f"ATTACH '{tmp_path / 'older.duckdb'}' AS older (STORAGE_VERSION '{door.STORAGE_VERSION}')")
         connection.execute("CREATE TABLE older.older AS SELECT 1 AS n")
-    with contextlib.closing(catalog.open_for_writing(tmp_path / "older.duckdb", tmp_path, None)) as connection:
+    with contextlib.closing(door.open_for_writing(tmp_path / "older.duckdb", tmp_path, None)) as connection:
         connection.execute("INSERT INTO older VALUES (2)")
         connection.execute("CHECKPOINT")
     with duckdb.connect(str(tmp_path / "older.duckdb"), read_only=True) as connection:

@@ -1,0 +1,170 @@
+"""The one door to catalogs: whatever opens one raises the fence first, and reads nothing of it but tables like ours.
+
+A catalog is input: its views, macros, defaults and indexes are programs. None of them runs here. The connection looks names up
+in its own temporary schema and in DuckDB's, never in the catalog, so that nothing there can stand for a function or a view of
+ours; what it holds is asked by `catalog.NAME`, and only where `catalog_tables.confirmed` found a table. The views are ours
+(shared_views).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from nsightlens.discovery.remote import RemotePath
+from nsightlens.errors import StoreError
+from nsightlens.store import catalog_tables, damage, part_files
+from nsightlens.store.bundle import Part
+from nsightlens.store.fence import raise_fence
+from nsightlens.store.lock import has_locks
+from nsightlens.views import registry
+from nsightlens.views.connection import connect
+from nsightlens.views.header import PACKAGE
+from nsightlens.views.registry import literal
+
+STORAGE_VERSION = "v1.2.0"
+BLOCK_BYTES = 65_536
+"""Of a new catalog, where each small table has a block of its own. In less DuckDB does not pack 64-bit integers any more."""
+_LOCKED = re.compile(r"\block\b")
+_BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
+"""Endings of the files that DuckDB has for one catalog."""
+_COMPUTED = "_computed_"
+_GLOB = re.compile(r"[*?\[\]\\]")
+_MACROS = """
+SELECT DISTINCT function_name, function_type FROM system.main.duckdb_functions() WHERE database_name = 'catalog' AND NOT internal
+"""
+Tables = dict[str, str]
+
+
+def attach(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalog at `path`, read-only, without its parts. Raises StoreError."""
+    return opened(path)[0]
+
+
+def opened(path: Path, parts: Iterable[Path] = (), *, far: RemotePath | None = None, memory: str | None = None,
+           threads: int | None = None, is_fenced: bool = True) -> tuple[duckdb.DuckDBPyConnection, Tables]:
+    """Return a connection to the catalog at `path`, read-only, and its tables. Raises StoreError where it cannot be opened.
+
+    parts: files that it may read. far: the store, where these lie at a URL. memory, threads: DuckDB's limits (None: its own).
+    is_fenced: False lets it read and write any file, for a catalog that was opened behind the fence before.
+    """
+    _refuse_links(path)
+    settings = {"memory_limit": memory, "threads": threads}
+
+    def at(place: Path) -> tuple[duckdb.DuckDBPyConnection, Tables]:
+        return _read_only(place, [*parts], far, settings, is_fenced=is_fenced)
+
+    try:
+        try:
+            return at(path)
+        except duckdb.Error as exc:
+            if not _LOCKED.search(str(exc)) or has_locks(path):
+                raise
+            with TemporaryDirectory(prefix="nsightlens-") as folder:  # a copy, which has no name any more when it is open
+                return at(Path(shutil.copyfile(path, Path(folder) / path.name)))
+    except (duckdb.Error, OSError) as exc:
+        raise StoreError(damage.of_catalog(path, exc) or f"{path}: cannot be opened. {_why(exc)}", path.parent) from exc
+
+
+def _read_only(place: Path, parts: Sequence[Path], far: RemotePath | None, settings: Mapping[str, object], *,
+               is_fenced: bool) -> tuple[duckdb.DuckDBPyConnection, Tables]:
+    connection = _connected(settings, far)
+    try:
+        raise_fence(connection, [*_files_of(place), *parts] if is_fenced else None)
+        connection.execute(f"ATTACH {literal(str(place.resolve()))} AS catalog (READ_ONLY)")
+        return connection, catalog_tables.confirmed(connection, place)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _connected(settings: Mapping[str, object], far: RemotePath | None) -> duckdb.DuckDBPyConnection:
+    connection = connect()
+    if far is not None:
+        part_files.let_read(connection, far)
+    for name, value in settings.items():
+        if value is not None:
+            connection.execute(f"SET {name} = ?", [value])
+    return connection
+
+
+def _files_of(catalog: Path) -> list[Path]:
+    """Return the files that a connection to a catalog needs beside the parts: its own, and the peaks of GPUs."""
+    return [*(catalog.with_name(catalog.name + ending) for ending in _BESIDE), PACKAGE / "gpus.csv"]
+
+
+def _refuse_links(path: Path) -> None:
+    for file in (path, path.with_name(f"{path.name}.wal")):
+        if file.is_symlink():
+            raise StoreError(f"{file}: a link, and a store has none: what it leads to may be anybody's", path.parent,
+                             "Copy the store with what its links lead to (cp -rL), and open the copy")
+
+
+def _why(error: Exception) -> str:
+    said = str(error).splitlines()[0]
+    if _LOCKED.search(said):
+        return f"Another program has it open for writing: close it there, or copy the store ({said})"
+    if "newer version" in said or "storage version" in said:
+        return f"It was written by a newer DuckDB: update duckdb ({said})"
+    return f"It is damaged, or not a DuckDB file: ingest the captures again into a new store ({said})"
+
+
+def open_for_writing(
+    path: Path, scratch: Path, memory: str | None, files: Iterable[Path] = (), far: RemotePath | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the catalog at `path`, made in the oldest storage version that has what we need.
+
+    A catalog that is there keeps the size of its blocks; macros in it that are none of ours are gone.
+    memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`. files: what it may read besides: parts, answers.
+    far: the store, where its parts lie at a URL. Raises duckdb.Error, StoreError.
+    """
+    is_there = path.exists()
+    connection = _connected({"memory_limit": memory, "preserve_insertion_order": False, "checkpoint_threshold": "1B"}, far)
+    try:
+        # Not locked: how many threads write is changed on the way. But for tables, nothing of the catalog is run in it.
+        raise_fence(connection, [*_files_of(path), *files], spill=scratch.absolute(), is_locked=False)
+        block_size = "" if is_there else f", BLOCK_SIZE {BLOCK_BYTES}"
+        connection.execute(
+            f"ATTACH {literal(str(path.resolve()))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}'{block_size})")
+        if is_there:
+            catalog_tables.confirmed(connection, path)
+            _drop_strange_macros(connection)
+        connection.execute("USE catalog")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _drop_strange_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Drop what could stand for a function of DuckDB's: a writer looks names up in the catalog."""
+    for name, kind in connection.execute(_MACROS).fetchall():
+        if kind != "table_macro" or name.removeprefix(_COMPUTED) not in registry.load():
+            quoted = name.replace('"', '""')
+            connection.execute(f'DROP MACRO{" TABLE" if kind == "table_macro" else ""} catalog.main."{quoted}"')
+
+
+def parts(connection: duckdb.DuckDBPyConnection, root: Path) -> list[Part]:
+    """Return all parts that the catalog of the store at `root` names. Raises StoreError for one that leads out of it."""
+    query = "SELECT table_name, run, profile_id, path, row_count FROM catalog._parts ORDER BY ALL"
+    found: list[Part] = connection.execute(query).fetchall()
+    folders: set[Path] = set()
+    for path in {part[3] for part in found}:
+        pure = PurePosixPath(path or "")
+        if pure.parts[:1] != ("parts",) or ".." in pure.parts or str(pure) != path or _GLOB.search(path):
+            raise _leads_out(root, path)
+        if not isinstance(root, RemotePath):
+            folders.update(root / part for part in (pure, *pure.parents) if part.parts)
+    for link in sorted(folder for folder in folders if folder.is_symlink()):
+        raise _leads_out(root, str(link))
+    return found
+
+
+def _leads_out(root: Path, path: str) -> StoreError:
+    return StoreError(f"{root}: its catalog names {path!r} as a part, which may lead out of the store, so none is read", root,
+                      "Copy the store with what its links lead to (cp -rL), or ingest the captures into a new store")
