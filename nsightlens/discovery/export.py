@@ -16,7 +16,6 @@ from pathlib import Path
 from nsightlens.discovery.remote import RemotePath, on_disk
 from nsightlens.errors import ReadError
 from nsightlens.readers.budget import most_unpacked
-from nsightlens.readers.measure import counted
 
 _LAST_LINES = 3
 _BLOCK = 1 << 20
@@ -130,12 +129,11 @@ def _unpack(path: Path, output: Path) -> Path:
     try:
         with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
               suppress(EOFError, gzip.BadGzipFile, zlib.error)):
-            left, at = most_unpacked(path), 0
+            left, is_first = most_unpacked(path), True
             while block := packed_file.read(min(_BLOCK, left)):
-                left = min(left, _stated_size(block) if not at else left) - len(block)
+                left = (min(left, _stated_size(block)) if is_first else left) - len(block)
                 unpacked.write(block)
-                counted(file.tell() - at)
-                at = file.tell()
+                is_first = False
         part.replace(output)
     except OSError as exc:
         raise ReadError(path, f"it cannot be unpacked into {output.parent} ({exc.strerror})",

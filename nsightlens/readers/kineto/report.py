@@ -123,8 +123,8 @@ class Trace:
             yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
         if tally.too_long.count:
-            yield diagnostic("warning", OVER_BUDGET, f"Events of more than {budget.BUDGET.longest >> 20} MiB are missing from all "
-                             "tables: no profiler writes such texts. The file is damaged: copy it again, or record again.",
+            yield diagnostic("warning", OVER_BUDGET, f"Events of more than {budget.BUDGET.longest >> 20} MiB are missing from "
+                             "all tables: no profiler writes such texts. The file is damaged: copy it again, or record again.",
                              tally.too_long.count, tally.too_long.first)
         if tally.replaced.count:
             yield diagnostic("warning", "text_replaced", "Bytes of the trace are not UTF-8: they are stored as U+FFFD, "
