@@ -81,10 +81,10 @@ class Reading:
     def _events(self, work: Work, pieces: Iterator[Piece]) -> Generator[Batch, None, tuple[int, bytes]]:
         """Yield the batches of all events; return where the bytes after the array begin, and these bytes."""
         crew = Crew(work, self._source.file, self._helpers())
-        carry, end, idle = b"", 0, 0
+        carry, end, idle = b"", None, 0
         try:
             for piece, done in crew.digests(pieces):
-                if carry and piece.at != end:
+                if end is not None and piece.at != end:
                     carry = self._too_long(end - len(carry))
                 end = piece.at + piece.size
                 data = carry + piece.load(self._source.file) if carry else b""

@@ -134,23 +134,11 @@ class Source:
 
         A piece of the whole `size` has no beginning of an event in it, as it would end there.
         """
-        uncut, after_gap = 0, False
+        uncut = 0
         for piece in pieces:
-            if piece.size < size or piece.last:
-                yield self._from_next_event(piece) if after_gap else piece
-                uncut, after_gap = 0, False
-            elif uncut < budget.BUDGET.longest:
+            if piece.size < size or piece.last or uncut < budget.BUDGET.longest:
                 yield piece
-                uncut += piece.size
-            else:
-                after_gap = True
-
-    def _from_next_event(self, piece: Piece) -> Piece:
-        """Return the piece without what precedes the first beginning of an event in it."""
-        data = piece.load(self.file)
-        event = NEXT_EVENT.search(data)
-        passed = event.end() if event else 0
-        return Piece(piece.at + passed, piece.size - passed, piece.last, data[passed:])
+            uncut = uncut + piece.size if piece.size >= size else 0
 
     def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
         while at + size < self.size:
