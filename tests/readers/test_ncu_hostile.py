@@ -15,6 +15,7 @@ from nsightlens.readers import budget, ncu
 from nsightlens.readers.budget import Budget
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.text import blocks
+from nsightlens.readers.reader import HEAD_BYTES
 from tests.places import ROOT
 from tests.readers.ncu_text import (
     DURATION,
@@ -260,3 +261,14 @@ def test_a_table_whose_every_row_is_torn(tmp_path: Path) -> None:
     at = text.index("Grid Size")
     with pytest.raises(ReadError):
         read(save(tmp_path, f'{text[:at]}","9.0","{SOL}","Elapsed Cycles","cycle","13",\n{text[at:]}'))
+
+
+def test_a_page_of_5000_columns(tmp_path: Path) -> None:
+    """Its header is longer than the head of the file."""
+    columns = [(f"sm__metric_{number:04d}.sum", "%") for number in range(5000)]
+    path = save(tmp_path, "\n".join([*raw(columns, *[[f"{row}.5"] * 5000 for row in range(3)]), ""]))
+    with path.open("rb") as file:
+        assert ncu.sniff(path, file.read(HEAD_BYTES))
+    assert ncu.probe(path).kind == "ncu raw csv"
+    kernels = read(path)["kernels"]
+    assert [len(kernel["metrics"]) for kernel in kernels] == [5000] * 3
