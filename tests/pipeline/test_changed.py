@@ -52,7 +52,8 @@ def _swapped_in_place(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "change", "when"), [
-    (NAMES[0], _grown, "after"), (NAMES[0], _swapped, "before"), (NAMES[1], _swapped, "after"), (NAMES[2], _swapped_in_place, "before"),
+    (NAMES[0], _grown, "after"), (NAMES[0], _swapped, "before"),
+    (NAMES[1], _swapped, "after"), (NAMES[2], _swapped_in_place, "before"),
 ])
 def test_a_capture_that_changes_is_refused_and_read_by_the_next_ingest(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[Path], None], when: str,

@@ -47,7 +47,8 @@ def test_a_name_without_end_costs_its_own_event(tmp_path: Path, pack: Callable[[
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_the_last_event_has_a_name_without_end(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    found = read(tmp_path / "t.json", pack(trace(*kernels(0, 50), kernel("2000500.5", name="A" * (1 << 17))).encode()), piece_bytes=PIECE)
+    content = trace(*kernels(0, 50), kernel("2000500.5", name="A" * (1 << 17))).encode()
+    found = read(tmp_path / "t.json", pack(content), piece_bytes=PIECE)
     assert len(found["kernels"]) == 50 and told(found)
 
 
