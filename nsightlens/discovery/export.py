@@ -15,10 +15,11 @@ from pathlib import Path
 
 from nsightlens.discovery.remote import RemotePath, on_disk
 from nsightlens.errors import ReadError
+from nsightlens.readers.budget import most_unpacked
 
 _LAST_LINES = 3
 _BLOCK = 1 << 20
-_MOST_BYTES = 1 << 40
+_UNSTATED = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,8 @@ def _run(report: VendorReport, path: Path, part: Path, program: str | None) -> N
 
 
 def _unpack(path: Path, output: Path) -> Path:
-    """Return `output`, the SQLite file unpacked from `path`: all that can be unpacked, and no more than its header states.
+    """Return `output`, the SQLite file unpacked from `path`: all that can be unpacked, and no more than its header states and
+    the budget allows; a file that is shorter than its header states is read as one that is cut.
 
     Raises ReadError where it cannot be written.
     """
@@ -127,10 +129,11 @@ def _unpack(path: Path, output: Path) -> Path:
     try:
         with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
               suppress(EOFError, gzip.BadGzipFile, zlib.error)):
-            left = _MOST_BYTES
+            left, is_first = most_unpacked(path), True
             while block := packed_file.read(min(_BLOCK, left)):
-                left = (_stated_size(block) if left == _MOST_BYTES else left) - len(block)
+                left = (min(left, _stated_size(block)) if is_first else left) - len(block)
                 unpacked.write(block)
+                is_first = False
         part.replace(output)
     except OSError as exc:
         raise ReadError(path, f"it cannot be unpacked into {output.parent} ({exc.strerror})",
@@ -144,4 +147,4 @@ def _stated_size(beginning: bytes) -> int:
     """Return the size that the header of an SQLite file states: so a small file of zeros under gzip does not fill the disk."""
     page = int.from_bytes(beginning[16:18], "big")
     pages = int.from_bytes(beginning[28:32], "big")
-    return max((1 << 16 if page == 1 else page) * pages, len(beginning)) if pages else _MOST_BYTES
+    return max((1 << 16 if page == 1 else page) * pages, len(beginning)) if pages else _UNSTATED

@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from nsightlens.discovery import lost, remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
-from nsightlens.discovery.looks import Fingerprint, Looks
+from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, stamp_of
 from nsightlens.discovery.ranks import (
     MAX_NAME,
     SIDECAR_SUFFIX,
@@ -66,6 +66,8 @@ class Found:
     rank_hint: tuple[int | None, str | None] = (None, None)
     fingerprint: Fingerprint | None = None
     """Of an earlier look, where the file has not changed since."""
+    stamps: tuple[Stamp, ...] = ()
+    """Of the file, or of each file of the directory, from before it was looked at."""
 
     @property
     def rank(self) -> tuple[int | None, str | None]:
@@ -255,6 +257,7 @@ def look_at(
         seen = looks.of(path, status) if looks else None
         if not stat.S_ISREG(status.st_mode) and not path.is_dir():
             return Found(path, root, run, 0, status.st_mtime_ns, "not a regular file (pipe, socket or device)")
+        stamps = _stamps(path, status)
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
         head = b"" if seen or path.is_dir() else _head(path)
     except OSError as exc:
@@ -267,16 +270,28 @@ def look_at(
     if sidecar and sidecar.run and not run_is_given:
         run = sidecar.run
     return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint,
-                 seen.fingerprint if seen else None)
+                 seen.fingerprint if seen else None, stamps)
+
+
+def _stamps(path: Path, status: os.stat_result) -> tuple[Stamp, ...]:
+    """Return what tells one state of a file, or of each file of a directory, from another. Raises OSError."""
+    if isinstance(path, RemotePath):  # not all ways of asking tell the version
+        return ((status.st_size, status.st_mtime_ns, 0, 0, 0),)
+    return tuple(map(stamp_of, [p.stat() for p in sorted(path.iterdir())] if stat.S_ISDIR(status.st_mode) else [status]))
 
 
 def has_changed(file: Found) -> bool:
-    """Return whether a file has changed since it was looked at: grown, cut, rewritten or gone."""
+    """Return whether a file has changed since it was looked at: grown, cut, rewritten, replaced by another, or gone."""
     try:
-        status = remote.stat_now(file.path)
+        return _stamps(file.path, remote.stat_now(file.path)) != file.stamps
     except OSError:
         return True
-    return not file.path.is_dir() and (status.st_size, status.st_mtime_ns) != (file.bytes, file.modified_ns)
+
+
+def still_written(file: Found) -> ReadError:
+    """Return the refusal of a file that has changed since it was looked at: its rows could be of two states of it."""
+    return ReadError(file.path, "it is still being written: it changed, or was replaced, while it was read",
+                     "Ingest it again once it is complete", "changed_while_read")
 
 
 def _sidecar(path: Path, probe: Probe | None) -> tuple[Sidecar | None, str | None]:

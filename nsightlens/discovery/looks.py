@@ -25,6 +25,10 @@ _SETTLED_NS = 2_000_000_000
 """Age of a change from which on a look at the file can be trusted: the coarsest clock of a common file system ticks every 2 s."""
 
 
+Stamp = tuple[int, int, int, int, int]
+"""Size in bytes, modification and change time in ns, inode and device of a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """Identity of a file's content. `plain`: (size, CRC-32) of the content with gzip taken off, modulo 2^32."""
@@ -37,10 +41,10 @@ class Fingerprint:
 class Look:
     """What a capture was when it was looked at.
 
-    stamp: its size in bytes, modification and change time in ns, inode and device. tool: the reader that takes it.
+    stamp: of then. tool: the reader that takes it.
     """
 
-    stamp: tuple[int, int, int, int, int]
+    stamp: Stamp
     tool: str
     probe: Probe
     fingerprint: Fingerprint
@@ -62,11 +66,11 @@ class Looks:
     def of(self, path: Path, status: os.stat_result) -> Look | None:
         """Return what the file at a path is, where it has not changed since it was looked at."""
         look = self._known.get(os.fsencode(path))
-        return look if look and look.stamp == _stamp(status) else None
+        return look if look and look.stamp == stamp_of(status) else None
 
     def keep(self, path: Path, status: os.stat_result, now_ns: int, tool: str, probe: Probe, fingerprint: Fingerprint) -> None:
         """Remember a file. status: from before it was read; now_ns: the time then, by the clock of the epoch."""
-        stamp = _stamp(status)
+        stamp = stamp_of(status)
         if max(stamp[1:3]) < now_ns - _SETTLED_NS:
             self._known[os.fsencode(path)] = Look(stamp, tool, probe, fingerprint)
             self._is_new = True
@@ -84,7 +88,8 @@ class Looks:
                 fresh.unlink(missing_ok=True)
 
 
-def _stamp(status: os.stat_result) -> tuple[int, int, int, int, int]:
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Return what tells one state of a file from another."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
 
 

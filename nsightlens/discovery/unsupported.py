@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import os
 import re
 import shlex
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +30,10 @@ _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "D
 _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
                b"Proj Start", b"Projected Start", b"NumGPUOps")
 _UNPACK = {".xz": "unxz {}", ".bz2": "bunzip2 {}", ".zst": "unzstd {}", ".7z": "7z x {}", ".zip": "unzip {} -d {}.unpacked"}
+_TAR = re.compile(r"\.(tar|tar\.\w{1,4}|tgz|txz|tbz2?|tzst)$", re.IGNORECASE)
+_UNTAR = "-execdir tar -xkf {} \\;"
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_LISTED_BYTES = 1 << 26
 _MOST_MEMBERS = 100_000
 _TAIL_BYTES = 1 << 16
 _PACKET = re.compile(rb"\n([\x80-\xff]{0,4}[\x00-\x7f])", re.DOTALL)  # field 1 of a trace, and the length of the packet
@@ -55,9 +62,11 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
 
     head: the beginning of the file, decompressed where it is gzip.
     """
-    for magic, found in _MAGIC:
+    if head.startswith(_TAR_MAGIC, _TAR_MAGIC_AT):
+        return _tar(path, head)
+    for magic, look in _MAGIC:
         if head.startswith(magic):
-            return found(path, head)
+            return look(path, head)
     text = _text(head)
     return _perfetto(path, head) or _json_lines(text) or _stats_json(text)
 
@@ -65,8 +74,10 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
 def advice_for_all(paths: Sequence[Path]) -> str:
     """Return the sentence that says how to unpack several archives with one command."""
     folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
-    lines = [f"find {folder} -name '*{ending}' -exec {_UNPACK[ending]} \\;" for ending in sorted({path.suffix for path in paths})
-             if ending in _UNPACK]
+    tars = {tar[0] for path in paths if (tar := _TAR.search(path.name))}
+    others = {path.suffix for path in paths if not _TAR.search(path.name)} & _UNPACK.keys()
+    lines = [f"find {folder} -name '*{ending}' " + (_UNTAR if ending in tars else f"-exec {_UNPACK[ending]} \\;")
+             for ending in sorted(tars | others)]
     return f"Run {' ; '.join(lines)}   and ingest again" if lines else "Unpack them, and ingest again"
 
 
@@ -98,12 +109,46 @@ def _zip(path: Path, head: bytes) -> Unsupported:
                        f"Unpack it, if it holds captures: unzip {path.name}", "archive", is_capture=False)
 
 
+def _tar(path: Path, head: bytes) -> Unsupported:
+    """Return that it is a tar archive, under whatever compression; one that cannot be listed here may hold captures."""
+    names, is_all = _members_of_tar(path)
+    is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
+    name, folder = shlex.quote(f"./{path.name}"), shlex.quote(f"./{path.name}.unpacked")
+    return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
+                       f"Unpack it, and ingest the folder: mkdir {folder} && tar -xf {name} -C {folder}", "archive", is_capture)
+
+
+def _members_of_tar(path: Path) -> tuple[list[str], bool]:
+    """Return the names of the first members, and whether there are no others; little is unpacked for that."""
+    names: list[str] = []
+    with (suppress(OSError, tarfile.TarError, EOFError, ValueError, lzma.LZMAError, zlib.error), path.open("rb") as file,
+          tarfile.open(fileobj=file, mode="r|*") as archive):
+        for member in archive:
+            names.append(member.name)
+            if member.offset_data + member.size > _LISTED_BYTES or len(names) >= _MOST_MEMBERS:
+                return names, False
+        return names, True
+    return names, False
+
+
 def _packed(by: str, command: str) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a compressed file: its name without the last ending says whether it is a capture."""
     def look(path: Path, head: bytes) -> Unsupported:
+        if _TAR.search(path.name):
+            return _tar(path, head)
         return Unsupported(f"{by}-compressed file", f"compressed with {by}, which is not read (gzip is)",
                            f"Run {command} {path.name}, and ingest what it unpacks", "archive", bool(_CAPTURES.search(path.stem)))
     return look
+
+
+def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
+    """Return that it is gzip within gzip; None where the head is that of the file itself, as nothing of it can be unpacked."""
+    with path.open("rb") as file:
+        if file.read(len(head)) == head:
+            return None
+    return Unsupported("gzip within gzip", "compressed twice with gzip, and only the outer layer is taken off",
+                       f"Run gunzip {shlex.quote(f'./{path.name}')}, and ingest what it unpacks", is_capture=bool(
+                           _CAPTURES.search(path.stem)))
 
 
 def _pickle(path: Path, head: bytes) -> Unsupported:
@@ -159,7 +204,8 @@ def _tail(path: Path) -> bytes:
     return b""
 
 
-_MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported]], ...] = (
+_MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = (
+    (b"\x1f\x8b", _gzip_twice),
     (b"PK\x03\x04", _zip), (b"PK\x05\x06", _zip),
     (b"\xfd7zXZ\x00", _packed("xz", "unxz")), (b"BZh", _packed("bzip2", "bunzip2")),
     (b"\x28\xb5\x2f\xfd", _packed("zstd", "unzstd")),

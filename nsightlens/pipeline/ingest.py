@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nsightlens.analyses import Ask
-from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text
+from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text, still_written
 from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
@@ -231,9 +231,9 @@ def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Cha
         if name in plan.unchanged:
             report.outcomes.append(Outcome(name, one.run, one.tool, paths, "unchanged"))
             continue
-        for file in filter(has_changed, one.files):
-            note(change, file, "warning", "changed_while_read", "it changed or disappeared while it was read: its rows may "
-                 "cover only a part of it. Ingest it again once it is complete")
+        for file in one.files:
+            if not file.path.exists():
+                note(change, file, "warning", "changed_while_read", "it disappeared while it was read; its rows are kept")
         change.added.append((name, one.run, plan.signatures[name], plan.folder(name), plan.written[name]))
         rows = {table: count for table, count in plan.written[name].items() if table in TABLES}
         again = name in plan.known.signatures or bool(earlier)
@@ -307,6 +307,8 @@ def read_one(path: str | Path) -> dict[str, pa.Table]:
         profile = Profile(profile_id(one, prints), one.run, one.tool, ((file.path,),), file.sidecar, file.rank_hint)
         export = Path(folder) / f"export{file.report.suffix}" if file.report else None
         rows = read_profile(Task(profile, Path(folder) / "parts", file.report, export), workers.available())
+        if has_changed(file):
+            raise still_written(file)
         return {
             name: pq.read_table(Path(folder) / "parts" / f"{name}.parquet").drop_columns([TEMPLATE] if table.varying else [])
             for name, table in TABLES.items() if name in rows

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
+from nsightlens.discovery.files import has_changed, still_written
 from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Group, profile_id
 from nsightlens.discovery.remote import path_of
@@ -157,7 +158,19 @@ class Plan:
                                  "Free space there, or choose another folder with --store") from exc
             self.errors[name] = _died(path) if executors.has_died(exc) else _defect(path, exc)
             self.errors[name].__cause__ = exc
+        self._refuse_if_changed(name)
         meter.finished(name, path.name)
+
+    def _refuse_if_changed(self, name: str) -> None:
+        """Refuse a profile of which a file was written to, or swapped, since it was looked at: its fingerprint is of another
+        content than its rows. One that is gone was read as it was, or was refused for that."""
+        files = self.groups[name].files if name in self.groups else []
+        changed = next((file for file in files if has_changed(file) and file.path.exists()), None)
+        if changed:
+            self.written.pop(name, None)
+            self.errors[name] = still_written(changed)
+            if (export := self._task(name).export) and export.is_absolute():  # kept, under the name of another content
+                export.unlink(missing_ok=True)
 
 
 def _said(rows: dict[str, int]) -> str:

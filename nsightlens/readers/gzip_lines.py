@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from nsightlens.errors import ReadError
+from nsightlens.readers import budget
+from nsightlens.readers.budget import OVER_BUDGET, most_unpacked, read_upto
 
 _GZIP = b"\x1f\x8b"
+_CUT = ("truncated", "the file ends within a line or within its compressed data")
 _ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
-_MOST_UNPACKED, _DENSEST = 1 << 28, 200
-"""Bytes that any gzip file may unpack to, and how many times its own size beyond that."""
-_LONGEST_LINE = 1 << 20
 
 
 class Lines:
-    """The lines of a file, with their ends. A line of more than a MiB comes in pieces.
+    """The lines of a file, with their ends. One that is longer than the budget allows comes in pieces.
 
     is_cut: after the last line, whether the compressed data are damaged, end too early or unpack to too much.
+    why_cut: code and message of the diagnostic for that, and for a last line without an end.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_cut = False
+        self.why_cut = _CUT
 
     def of_bytes(self) -> Iterator[bytes]:
         """Yield the lines. Raises ReadError where the file cannot be opened."""
@@ -47,22 +49,24 @@ class Lines:
             with self.path.open("rb") as plain:
                 is_packed = plain.read(2) == _GZIP
                 plain.seek(0)
-                most = max(_MOST_UNPACKED, _DENSEST * self.path.stat().st_size) if is_packed else None
+                most = most_unpacked(self.path) if is_packed else None
                 raw: Any = gzip.GzipFile(fileobj=plain) if is_packed else plain
                 with suppress(*_ERRORS):
-                    if (yield from _up_to(most, opened(raw))):
+                    held = yield from _up_to(most, opened(raw))
+                    if held is None:
                         return
+                    self.why_cut = OVER_BUDGET, read_upto(held)
                 self.is_cut = True
         except OSError as exc:
             raise ReadError(self.path, exc.strerror or "cannot be read", "Check its path and permissions") from exc
 
 
-def _up_to(most: int | None, file: IO[AnyStr]) -> Generator[AnyStr, None, bool]:
-    """Yield the lines, and return whether the last of them is the last of the file."""
+def _up_to(most: int | None, file: IO[AnyStr]) -> Generator[AnyStr, None, int | None]:
+    """Yield the lines, and return how much they are where there are more; None where the last of them is the last of the file."""
     held = 0
-    while line := file.readline(_LONGEST_LINE):
+    while line := file.readline(budget.BUDGET.longest):
         if most is not None and held > most:
-            return False
+            return held
         held += len(line)
         yield line
-    return True
+    return None

@@ -191,15 +191,15 @@ class _Log:
         self.version: str | None = None
         self.origin: int | None = None
         self.is_cut = False
+        self._lines = Lines(path)
         self._numbers: dict[tuple[str | None, int | None], int] = {}
         self._context: tuple[_Header, _Metadata] | None = None
         self._promised = 0
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the values of _COLUMNS of each collective. Raises ReadError where the file cannot be read at all."""
-        lines = Lines(self.path)
         is_whole = True
-        for line in lines.of_bytes():
+        for line in self._lines.of_bytes():
             is_whole = line.endswith(b"\n")
             if line.isspace():
                 continue
@@ -213,7 +213,7 @@ class _Log:
             row = self._row(found)
             if row is not None:
                 yield row
-        self.is_cut = lines.is_cut or not is_whole
+        self.is_cut = self._lines.is_cut or not is_whole
         self._end()
 
     def _begin(self, line: _Line) -> None:
@@ -291,7 +291,7 @@ class _Log:
                  "Inspector wrote them: raise NCCL_INSPECTOR_DUMP_COLL_RING_SIZE, or dump more often"),
                 ("warning", "records_missing", self.tally["records_missing"], "collectives are announced but missing: the file "
                  "was cut or filtered"),
-                ("warning", "truncated", int(self.is_cut), "the file ends within a line or within its compressed data"),
+                ("warning", self._lines.why_cut[0], int(self.is_cut), self._lines.why_cut[1]),
                 ("warning", "untested_version", int(self.tally["other_version"] > 0), f"written in format {self.version}; read "
                  "as far as it matches format 4"),
                 ("info", "untimed", self.tally["untimed"], "collectives have no time; their duration_ns is NULL"),

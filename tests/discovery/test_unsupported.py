@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import pickle
 import sqlite3
+import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -24,6 +27,7 @@ import nsightlens as nl
 from nsightlens.cli.ingest import command as ingest_command
 from nsightlens.cli.scan import command as scan_command
 from nsightlens.discovery.files import look_at
+from nsightlens.discovery.unsupported import advice_for_all
 from tests.captures import kineto
 from tests.places import ROOT
 
@@ -43,6 +47,16 @@ def _zip(*names: str) -> Write:
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, "x")
+    return write
+
+
+def _tar(mode: str, *names: str) -> Write:
+    def write(path: Path) -> None:
+        with tarfile.open(path, f"w:{mode}") as archive:
+            for name in names:
+                member = tarfile.TarInfo(name)
+                member.size = 1
+                archive.addfile(member, io.BytesIO(b"x"))
     return write
 
 
@@ -67,6 +81,10 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "bzip2": ("t.json.bz2", _bytes(bz2.compress(b"{}")), "bzip2-compressed file", "bunzip2 t.json.bz2"),
     "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd t.json.zst"),
     "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x t.json.7z"),
+    "gzip twice": ("t.json.gz", _bytes(gzip.compress(gzip.compress(b"{}"))), "gzip within gzip", "gunzip ./t.json.gz"),
+    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf ./run.{ending} -C")
+       for mode, ending in (("", "tar"), ("gz", "tar.gz"), ("gz", "tgz"), ("gz", "dat"), ("xz", "tar.xz"), ("bz2", "tar.bz2"))},
+    "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf ./run.tar.zst -C"),
     "hdf": ("report.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64 + b"CUPTI_ACTIVITY_KIND_KERNEL"), "HDF5 file",
             "nsys export --type sqlite"),
     "arrow file": ("report.arrow", lambda path: feather.write_feather(NSYS_TABLE, path), "Arrow file", "--type sqlite"),
@@ -111,6 +129,7 @@ def test_what_is_not_read_is_named_with_what_to_do(case: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("name", "write"), [
     ("photos.zip", _zip("a.jpg")), ("paper.txt.xz", _bytes(lzma.compress(b"text"))),
+    ("photos.tar", _tar("", "a.jpg")), ("photos.tar.gz", _tar("gz", "a.jpg")), ("photos.tar.xz", _tar("xz", "a.jpg")),
     ("weights.parquet", lambda path: pq.write_table(pa.table({"weight": [1.0]}), path)),
     ("NOTES.md", _text("# What I ran\n")), ("notes.txt", _text("\n\x09a list of things\n")),
     ("install.txt", _text("\npip install nothing: a packet of 112 bytes, if it were one\n")),
@@ -194,3 +213,28 @@ def test_real_foreign_files_are_refused_with_advice(path: Path) -> None:
     found = look_at(path, path.parent, "r")
     assert found.tool is None
     assert found.refused is None or (found.refused.reason and found.refused.what_to_do)
+
+
+@pytest.mark.parametrize("name", ["a run.tar.gz", "-y.tar.gz", "$(touch PWN).tar.gz", "it's.tgz"])
+def test_the_command_for_a_tar_archive_unpacks_it(name: str, tmp_path: Path) -> None:
+    _tar("gz", "a/rank0.sqlite")(tmp_path / name)
+    refused = look_at(tmp_path / name, tmp_path, "r").refused
+    assert refused is not None
+    subprocess.run(["sh", "-c", refused.what_to_do.partition(": ")[2]], cwd=tmp_path, check=True)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, f"{name}.unpacked", "a", "rank0.sqlite"])
+
+
+def test_several_tar_archives_are_unpacked_by_one_command(tmp_path: Path) -> None:
+    for name, member in (("a.tar.gz", "a.sqlite"), ("b.tar.gz", "b.sqlite"), ("c.tar", "c.sqlite")):
+        _tar("gz" if name.endswith("gz") else "", member)(tmp_path / name)
+    advice = advice_for_all(sorted(tmp_path.iterdir()))
+    subprocess.run(["sh", "-c", advice.removeprefix("Run ").partition("   and")[0]], check=True)
+    assert sorted(path.name for path in tmp_path.glob("*.sqlite")) == ["a.sqlite", "b.sqlite", "c.sqlite"]
+
+
+def test_an_archive_that_is_a_bomb_is_not_unpacked_to_be_listed(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("zeros")
+    member.size = 1 << 40
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(member.tobuf() + bytes(1 << 16)))
+    refused = look_at(tmp_path / "a.tar.gz", tmp_path, "r").refused
+    assert refused is not None and "tar -xf" in refused.what_to_do

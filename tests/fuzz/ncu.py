@@ -24,7 +24,7 @@ _CELLS = (b"n/a", b"", b"nan", b"inf", b"1e3", b"-1", b"0", b"1,234", b"1.234", 
           b"\xff", b"\xef\xbb\xbf")
 _BEYOND_DOUBLES = Decimal("1e308")
 _EXPLAINED = {"metric_conflict", "rows_lost", "truncated", "no_units", "number_locale_guessed", "number_locale_conflict",
-              "text_replaced", "nul_bytes", "repeated_header", "endless"}
+              "text_replaced", "nul_bytes", "repeated_header", "over_budget"}
 
 Launches = set[tuple[str, str | None]]
 Numbers = set[tuple[str, str, Decimal]]

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.errors import ReadError
-from nsightlens.readers import ncu
+from nsightlens.readers import budget, ncu
+from nsightlens.readers.budget import Budget
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.text import blocks
+from nsightlens.readers.reader import HEAD_BYTES
 from tests.places import ROOT
 from tests.readers.ncu_text import (
     DURATION,
@@ -214,24 +216,24 @@ def zipped(folder: Path, *parts: bytes) -> Path:
 
 def test_newlines_without_end_are_not_unpacked_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """4 GiB of newlines in 4 MB took 8.5 GB of memory."""
-    monkeypatch.setattr("nsightlens.readers.ncu.text._MOST_UNPACKED", 1 << 22)
+    monkeypatch.setattr(budget, "BUDGET", Budget(unpacked=1 << 22))
     report = "\n".join([*raw([("gpu__time_duration.sum", "us")], ("1.5",)), ""]).encode()
     path = zipped(tmp_path, report, b"\n" * (1 << 25))
     sizes = [len(block.data) for block in blocks(path, Notes())]
     assert sum(sizes) < 9 << 20 and max(sizes) < 2 << 20
     tables = read(path)
     assert [row["duration_ns"] for row in tables["kernels"]] == [1500]
-    assert codes(tables)["endless"] == 1
+    assert codes(tables)["over_budget"] == 1
     with pytest.raises(ReadError):
         ncu.probe(zipped(tmp_path, b"\n" * (1 << 25)))
 
 
 def test_a_line_without_end_is_not_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsightlens.readers.ncu.text._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(budget, "BUDGET", Budget(longest=1 << 20))
     report = "\n".join([*raw([("gpu__time_duration.sum", "us")], ("1.5",)), ""]).encode()
     tables = read(zipped(tmp_path, report, b"x" * (4 << 20)))
     assert len(tables["kernels"]) == 1
-    assert codes(tables)["endless"] == 1
+    assert codes(tables)["over_budget"] == 1
 
 
 @pytest.mark.parametrize("output", ["step\n", " \n"])
@@ -241,9 +243,9 @@ def test_output_of_an_application_without_end(tmp_path: Path, monkeypatch: pytes
     header, last = table.rsplit("\n", 2)[0] + "\n", table.rsplit("\n", 2)[1] + "\n"
     path = tmp_path / "f.csv"
     path.write_text(output * 90 + header + output * 90 + last + output * 90)
-    assert len(read(path)["kernels"]) == 2 and "endless" not in codes(read(path))
+    assert len(read(path)["kernels"]) == 2 and "over_budget" not in codes(read(path))
     path.write_text(header + output * 101 + last)
-    assert len(read(path)["kernels"]) == 1 and codes(read(path))["endless"] == 1
+    assert len(read(path)["kernels"]) == 1 and codes(read(path))["over_budget"] == 1
 
 
 def test_utf_16_is_read_in_stretches(tmp_path: Path) -> None:
@@ -259,3 +261,14 @@ def test_a_table_whose_every_row_is_torn(tmp_path: Path) -> None:
     at = text.index("Grid Size")
     with pytest.raises(ReadError):
         read(save(tmp_path, f'{text[:at]}","9.0","{SOL}","Elapsed Cycles","cycle","13",\n{text[at:]}'))
+
+
+def test_a_page_of_5000_columns(tmp_path: Path) -> None:
+    """Its header is longer than the head of the file."""
+    columns = [(f"sm__metric_{number:04d}.sum", "%") for number in range(5000)]
+    path = save(tmp_path, "\n".join([*raw(columns, *[[f"{row}.5"] * 5000 for row in range(3)]), ""]))
+    with path.open("rb") as file:
+        assert ncu.sniff(path, file.read(HEAD_BYTES))
+    assert ncu.probe(path).kind == "ncu raw csv"
+    kernels = read(path)["kernels"]
+    assert [len(kernel["metrics"]) for kernel in kernels] == [5000] * 3

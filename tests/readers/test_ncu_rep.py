@@ -13,7 +13,8 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.errors import ReadError
-from nsightlens.readers import ncu
+from nsightlens.readers import budget, ncu
+from nsightlens.readers.budget import Budget
 from tests.fuzz import ncu_rep as fuzz
 from tests.fuzz.campaign import verdict
 from tests.fuzz.mutation import mutation
@@ -200,7 +201,7 @@ def test_of_a_cut_packed_report_the_beginning_is_read(tmp_path: Path) -> None:
 
 
 def test_a_packed_report_is_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsightlens.readers.ncu_rep.stream._MOST_UNPACKED", 1 << 16)
+    monkeypatch.setattr(budget, "BUDGET", Budget(unpacked=1 << 16))
     long = writer.sized(writer.whole(5, 1 << 30)) + bytes(1 << 24)
     path = tmp_path / "a.ncu-repz"
     plain = tmp_path / "plain"

@@ -60,6 +60,7 @@ class Tally:
     malformed: Places = field(default_factory=Places)
     replaced: Places = field(default_factory=Places)
     lost: Places = field(default_factory=Places)
+    too_long: Places = field(default_factory=Places)
     impossible: int = 0
     untimed: int = 0
     own_ids: int = 0
@@ -84,11 +85,16 @@ class Tally:
         for name in ("complete", "impossible", "untimed", "own_ids", "borrowed_ids", "gpu_rows", "operators", "samples",
                      "odd_stacks"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
-        for name in ("malformed", "replaced", "lost"):
+        for name in ("malformed", "replaced", "lost", "too_long"):
             getattr(self, name).add(getattr(later, name))
         for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "marks"):
             getattr(self, name).update(getattr(later, name))
         self.ended = self.ended if later.ended is None else later.ended
+
+    @property
+    def has_events(self) -> bool:
+        """Return whether there was any event."""
+        return bool(self.complete or self.samples or self.passed or self.pids or self.cpu_pids)
 
     @property
     def shared_devices(self) -> int:

@@ -10,20 +10,21 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.errors import ReadError
+from nsightlens.readers import budget
 from nsightlens.readers.batches import Batch
+from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.kineto import envelope, unsupported
 from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.digest import Digest, digest
 from nsightlens.readers.kineto.envelope import Header, Opening
 from nsightlens.readers.kineto.report import Trace
-from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Source
+from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Problem, Source
 from nsightlens.readers.kineto.worker_processes import Crew, Work
 
 PIECE_BYTES = 1 << 22
 PARALLEL_BYTES = 1 << 25
 _GZIP_RATIO = 8  # of traces, at the least
 _MAX_HELPERS = 4  # 100 MB each; more of them would wait for this process
-_GIANT_BYTES = 1 << 24
 _TAIL_BYTES = 1 << 26
 
 
@@ -80,9 +81,12 @@ class Reading:
     def _events(self, work: Work, pieces: Iterator[Piece]) -> Generator[Batch, None, tuple[int, bytes]]:
         """Yield the batches of all events; return where the bytes after the array begin, and these bytes."""
         crew = Crew(work, self._source.file, self._helpers())
-        carry = b""
+        carry, end, idle = b"", None, 0
         try:
             for piece, done in crew.digests(pieces):
+                if end is not None and piece.at != end:
+                    carry = self._too_long(end - len(carry))
+                end = piece.at + piece.size
                 data = carry + piece.load(self._source.file) if carry else b""
                 at, size = piece.at - len(carry), piece.size + len(carry)
                 if carry:
@@ -94,12 +98,26 @@ class Reading:
                     rest = (data or piece.load(self._source.file))[done.used :]
                     return at + done.used, self._rest(rest, itertools.chain(crew.waiting(), pieces))
                 carry = (data or piece.load(self._source.file))[done.used :] if done.used < size else b""
-                if len(carry) > _GIANT_BYTES:
-                    self._tally.lost.note(at + done.used)
-                    carry = b""
+                if len(carry) > budget.BUDGET.longest:
+                    carry = self._too_long(at + done.used)
+                idle = 0 if done.tally.has_events else idle + piece.size
+                if idle > budget.BUDGET.idle:
+                    return self._without_events(end, idle), b""
         finally:
             crew.close()
         raise AssertionError("the last piece neither closed the array nor was it cut")
+
+    def _too_long(self, at: int) -> bytes:
+        """Count an event, which begins at byte `at`, as longer than any that is read; return what is kept of it."""
+        self._tally.too_long.note(at)
+        return b""
+
+    def _without_events(self, at: int, idle: int) -> int:
+        """Say that the trace is read up to byte `at` only; return that."""
+        self._cut_at = at
+        self._source.problems.append(Problem(OVER_BUDGET, f"{idle:,} bytes on end hold no event: what follows byte {at:,} of the "
+                                             "(unpacked) file was not read. The file is damaged: copy it again, or record again"))
+        return at
 
     def _helpers(self) -> int:
         """Return how many helpers are worth starting: one job is this process, which has the rows to deal with."""

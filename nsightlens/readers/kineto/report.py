@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nsightlens.readers import budget
 from nsightlens.readers.batches import Batch, batch_of, diagnostic
+from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.kineto import categories
 from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.envelope import Clock, Header
@@ -77,7 +79,8 @@ class Trace:
 
     def _profile(self) -> dict[str, object]:
         name = generation(self.header, self.clock, self.tally.marks, self.begin)
-        lost, at = self.tally.lost, [b for b in (self.tally.lost.first, self.cut_at) if b is not None]
+        lost = self.tally.lost
+        at = [b for b in (lost.first, self.tally.too_long.first, self.cut_at) if b is not None]
         truncated = self.cut_at is not None or any(p.code == "truncated" for p in self.problems)
         all_there = self.closed or bool(self.tally.ended)
         return {
@@ -86,7 +89,7 @@ class Trace:
             "vendor": vendor(self.header, self.tally),
             "origin_epoch_ns": self.clock.epoch_ns(self.header.base_ns),
             "events": self.tally.complete,
-            "events_lost": lost.count if all_there else None,
+            "events_lost": lost.count + self.tally.too_long.count if all_there else None,
             "truncated": truncated,
             "first_bad_byte": min(at, default=None),
             "link_method": self._link_method(),
@@ -103,7 +106,8 @@ class Trace:
 
     def _about_the_file(self) -> Iterator[Batch]:
         tally = self.tally
-        if self.cut_at is not None:
+        is_spent = any(problem.code == OVER_BUDGET for problem in self.problems)
+        if self.cut_at is not None and not is_spent:
             missing = "no event is missing" if self.closed or tally.ended else "the number of missing events is unknown"
             yield diagnostic("warning", "truncated", f"The trace is cut short; {missing}. If the original is complete, "
                                                      "copy it again.",
@@ -118,6 +122,10 @@ class Trace:
         if tally.lost.count:
             yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
+        if tally.too_long.count:
+            yield diagnostic("warning", OVER_BUDGET, f"Events of more than {budget.BUDGET.longest >> 20} MiB are missing from "
+                             "all tables: no profiler writes such texts. The file is damaged: copy it again, or record again.",
+                             tally.too_long.count, tally.too_long.first)
         if tally.replaced.count:
             yield diagnostic("warning", "text_replaced", "Bytes of the trace are not UTF-8: they are stored as U+FFFD, "
                              "everything else as it is.", tally.replaced.count, tally.replaced.first)

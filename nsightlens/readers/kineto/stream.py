@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
+from nsightlens.readers import budget
+from nsightlens.readers.budget import OVER_BUDGET, read_upto
 from nsightlens.readers.kineto.salvage import NEXT_EVENT
 from nsightlens.readers.measure import counted
 
@@ -125,7 +127,18 @@ class Source:
 
     def pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
         """Yield the array from byte `at` on; `begun` are the bytes from there that were read already."""
-        return self._pieces_in_order(at, begun, size) if self.in_order else self._plain_pieces(at, size)
+        return self._bounded(self._pieces_in_order(at, begun, size) if self.in_order else self._plain_pieces(at, size), size)
+
+    def _bounded(self, pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
+        """Yield the pieces but those within something longer than any event: so no byte of that is looked at but for its end.
+
+        A piece of the whole `size` has no beginning of an event in it, as it would end there.
+        """
+        uncut = 0
+        for piece in pieces:
+            if piece.size < size or piece.last or uncut < budget.BUDGET.longest:
+                yield piece
+            uncut = uncut + piece.size if piece.size >= size else 0
 
     def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
         while at + size < self.size:
@@ -161,17 +174,22 @@ class Source:
 
     def _members(self) -> Iterator[bytes]:
         """Yield the decompressed blocks of all gzip members; what is wrong with them goes to `problems`."""
-        data = _more(self.file, _COMPRESSED)
+        data, unpacked, most = _more(self.file, _COMPRESSED), 0, budget.BUDGET.most_of(self.size)
         while True:
             header = self._header_size(data)
-            while header is None and (more := _more(self.file, _COMPRESSED)):
+            while header is None and len(data) < budget.BUDGET.longest and (more := _more(self.file, _COMPRESSED)):
                 data += more
                 header = self._header_size(data)
             if header is None:
                 self._truncated()
                 return
             member = _Member(self.file, data[header:])
-            yield from member.blocks()
+            for block in member.blocks():
+                unpacked += len(block)
+                yield block
+                if unpacked > most:
+                    self.problems.append(Problem(OVER_BUDGET, read_upto(unpacked)))
+                    return
             data = member.rest
             if member.damaged:
                 self.problems.append(Problem("gzip_damaged", "the compressed data is damaged; what came before it is kept"))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
+from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.ncu import tables
 from nsightlens.readers.ncu.content import Content, content_of, is_report
 from nsightlens.readers.ncu.counters import Counters
@@ -146,7 +147,7 @@ def _profile(contents: Sequence[Content], log_facts: LogFacts, notes: Notes) -> 
         "events": sum(page.rows for page in _pages(contents))
         + sum(len(content.summaries) for content in contents),
         "events_lost": sum(notes.counts.get(code, 0) for code in ("rows_lost", "truncated", "launch_damaged")),
-        "truncated": not notes.counts.keys().isdisjoint({"truncated", "endless", "report_damaged"}),
+        "truncated": not notes.counts.keys().isdisjoint({"truncated", OVER_BUDGET, "report_damaged"}),
         "first_bad_byte": notes.offsets.get("report_damaged"),
     }
     return "profiles", batch_of("profiles", [row])

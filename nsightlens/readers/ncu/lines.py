@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.text import Block, Header, cells, find_header, header_of
 
@@ -133,5 +134,5 @@ def tables(blocks: Iterable[Block], rows_of: Callable[[Header], R], notes: Notes
                     found.append(rows_of(header))
                 start = header.end if header else len(block.data)
     except _Endless:
-        notes.add("endless", f"{_MOST_IDLE_LINES:,} lines that are none")
+        notes.add(OVER_BUDGET, f"{_MOST_IDLE_LINES:,} lines that are none")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nsightlens.readers.batches import Batch, diagnostic
+from nsightlens.readers.budget import OVER_BUDGET
 
 # code -> severity, message; {detail} is the first thing seen. How often stands in the column `count`.
 CODES: dict[str, tuple[str, str]] = {
@@ -77,7 +78,7 @@ CODES: dict[str, tuple[str, str]] = {
     "log_lines": ("info", "lines that are not rows: ncu messages or application output; dropped"),
     "rows_lost": ("warning", "rows that are damaged and cannot be read: {detail}"),
     "truncated": ("warning", "the file ends inside a row, which is dropped: {detail}"),
-    "endless": (
+    OVER_BUDGET: (
         "warning", "the file goes on without ncu rows beyond the part that is read ({detail}): any rows after that are missing. "
         "If it holds an application's output, keep only ncu's lines: grep '^\"' FILE > rows.csv",
     ),

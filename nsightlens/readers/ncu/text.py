@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsightlens.errors import ReadError
+from nsightlens.readers import budget
+from nsightlens.readers.budget import OVER_BUDGET, most_unpacked, too_dense
 from nsightlens.readers.measure import counted
 from nsightlens.readers.ncu.notes import Notes
 
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _BIGGEST_FIELD = 2**31 - 1
 _BLOCK = 1 << 19  # small enough that the memory of one block serves the next
-_LONGEST_LINE = 1 << 26
-_MOST_UNPACKED, _DENSEST = 1 << 28, 200
-"""Bytes that any gzip file may unpack to, and how many times its own size beyond that: CSV of ncu packs 20 to 60 times."""
 _GZIP = b"\x1f\x8b"
 _NAME = re.compile(rb"(?:Kernel|Metric) Name[^\n]*")
 
@@ -59,7 +58,7 @@ def blocks(path: Path, notes: Notes) -> Iterator[Block]:
             start = file.read(_BLOCK)
             chunks: Iterator[bytes] = _counted(chain([start], iter(partial(file.read, _BLOCK), b"")))
             zipped = start[:2] == _GZIP
-            chunks = _gunzipped(chunks, notes) if zipped else chunks
+            chunks = _gunzipped(chunks, most_unpacked(path), notes) if zipped else chunks
             start = next(chunks, b"")
             encoding, skip = _encoding(start)
             chunks = chain([start[skip:]], chunks)
@@ -89,19 +88,18 @@ def _whole_lines(chunks: Iterator[bytes], offset: int, notes: Notes) -> Iterator
             rest = more[cut:]
         else:
             rest += more
-        if len(rest) > _LONGEST_LINE:
-            notes.add("endless", "a line longer than 64 MiB", offset=offset)
+        if len(rest) > budget.BUDGET.longest:
+            notes.add(OVER_BUDGET, f"a line longer than {budget.BUDGET.longest >> 20} MiB", offset=offset)
             yield rest[:rest.rfind(b"\n") + 1], offset
             return
     yield rest, offset
 
 
-def _gunzipped(raw: Iterator[bytes], notes: Notes) -> Iterator[bytes]:
-    """Yield what can be unpacked of one or more gzip members, up to where it is packed as densely as no text is."""
+def _gunzipped(raw: Iterator[bytes], most: int, notes: Notes) -> Iterator[bytes]:
+    """Yield what can be unpacked of one or more gzip members, up to about `most` bytes."""
     inflate = zlib.decompressobj(wbits=31)
-    ready, packed, unpacked = b"", 0, 0
+    ready, unpacked = b"", 0
     for rest in raw:
-        packed += len(rest)
         while rest:
             try:
                 ready += inflate.decompress(rest, _BLOCK)
@@ -112,8 +110,8 @@ def _gunzipped(raw: Iterator[bytes], notes: Notes) -> Iterator[bytes]:
             if len(ready) >= _BLOCK:
                 yield ready
                 unpacked, ready = unpacked + len(ready), b""
-            if unpacked > max(_MOST_UNPACKED, _DENSEST * packed):
-                notes.add("endless", "gzip data that unpack to more than 200 times their size")
+            if unpacked > most:
+                notes.add(OVER_BUDGET, too_dense())
                 return
             rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
             if inflate.eof and rest:

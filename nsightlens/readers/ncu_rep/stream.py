@@ -7,13 +7,13 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from nsightlens.readers import budget
+from nsightlens.readers.budget import too_dense
 from nsightlens.readers.measure import counted
 
 MAGIC = b"NVR\0"
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _CHUNK = 1 << 20
-_MOST_UNPACKED, _DENSEST = 1 << 28, 200
-"""Bytes that any packed file may unpack to, and how many times its own size beyond that."""
 
 
 def codec_of(head: bytes) -> str | None:
@@ -38,7 +38,7 @@ class Stream:
         self.size = path.stat().st_size
         codec = codec_of(self._file.read(4))
         self._file.seek(0)
-        self._most = self.size if codec is None else max(_MOST_UNPACKED, _DENSEST * self.size)
+        self._most = self.size if codec is None else budget.BUDGET.most_of(self.size)
         self._packed = None if codec is None else pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
 
     def __enter__(self) -> Stream:
@@ -70,7 +70,7 @@ class Stream:
     def skip(self, size: int) -> bool:
         """Pass over bytes; return False where there are fewer."""
         if self.offset + size > self._most:
-            self.problem = self.problem or ("it unpacks to more than 200 times its size" if self._packed else "")
+            self.problem = self.problem or (too_dense() if self._packed else "")
             return False
         if self._packed is None:
             self._file.seek(size, 1)

@@ -111,7 +111,7 @@ class Table:
                 yield diagnostic("warning", f"{what}_rounded", f"{what} are printed to {self.steps[what]:,.0f} {unit}"
                                  + ("; shared memory is NULL" if what == "sizes" else "") + "; the report has them exactly")
         if self.is_cut:
-            yield diagnostic("warning", "truncated", "the file ends within a line or within its compressed data")
+            yield diagnostic("warning", *self._lines.why_cut)
 
     def _cells(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Yield the cells of each row, up to an empty line; what has not the cells of the header is counted."""
