@@ -30,6 +30,7 @@ from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
+from nsightlens.store.lock import marked
 
 CATALOG = "nsightlens.duckdb"
 COMMITS = "nsightlens-commits"
@@ -103,6 +104,7 @@ def folder_of(store: Path) -> Path:
             raise FileNotFoundError("there is no home")
         folder = cache / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        marked(folder).close()
     except OSError as exc:
         what_to_do = "Set XDG_CACHE_HOME to one you can write"
         raise StoreError(f"{store}: no folder here for its catalog ({exc})", store, what_to_do) from exc
