@@ -32,11 +32,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left: set[str] = set()
+        self._is_ours = False
         self.scratch = path / f".nsightlens-scratch-{secrets.token_hex(8)}"
 
     def begin(self) -> set[str]:
         """Make the scratch folder; return the parts that a killed writer has named. Raises StoreError, OSError."""
         earlier = self._earlier()
+        self._is_ours = True
         parts = {line for line in earlier if no_links.is_part(line)}
         folders = {line for line in earlier if _SCRATCH.fullmatch(line)}
         left = {name for name in folders if not _is_removed(self._path / name)}
@@ -80,7 +82,7 @@ class Journal:
                 descriptor = no_links.open_file(file, os.O_WRONLY)
                 os.ftruncate(descriptor, 0)
                 os.close(descriptor)
-        if _is_removed(self.scratch) and not self._left:
+        if _is_removed(self.scratch) and self._is_ours and not self._left:
             with contextlib.suppress(OSError):
                 (self._path / FILE).unlink()
 

@@ -99,11 +99,11 @@ class Writing:
             if left:
                 self._journal.remove(left, self._live_parts())
         except OSError as exc:
-            self._lock.release()
+            self.__exit__(type(exc), exc, exc.__traceback__)
             why = f"{self.path}: the store cannot be written ({exc.strerror})"
             raise StoreError(why, self.path, "Choose another with --store") from exc
-        except BaseException:
-            self._lock.release()
+        except BaseException as exc:
+            self.__exit__(type(exc), exc, exc.__traceback__)
             raise
         return self
 
@@ -189,7 +189,7 @@ class Writing:
             new, every = self._placed(new, every, made)
             after = {file.relative_to(self._root).as_posix() for one in every for file in one.files.values()}
             if self._far:
-                self._far.upload(self._root, made)
+                self._far.upload(self._root, made, before - after)
             if kept is not None:
                 self._keep_older(kept)
             if not self._far:

@@ -18,7 +18,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import StoreError
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, writer
+from nsightlens.store import catalog, journal, writer
 from nsightlens.store.bundle import bundle
 from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto, ncu
@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
 KILLED = """
 import os, signal, sys
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, writer
+from nsightlens.store import catalog, journal, writer
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -142,21 +142,12 @@ def test_what_a_killed_writer_left_goes_with_the_next_ingest(run: Path, store: P
     kineto(run / "b.json", rank=1)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(run), str(store), at], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert any(name.startswith(f".{CATALOG}.") for name in _files(store)), "it died before it had made anything"
+    assert journal.FILE in _files(store), "it died before it had made anything"
     assert len(_parts(store)) > len([name for name in before if name.endswith(".parquet")])
     assert _rows(store) == rows
     (run / "b.json").unlink()
     ingest([run], store)
     assert (_files(store), _rows(store)) == (before, rows)
-
-
-def test_what_half_made_exports_left_goes_and_exports_stay(run: Path, store: Path) -> None:
-    ingest([run], store)
-    (store / "converted").mkdir()
-    for name in (".77.0a.sqlite", "0a.sqlite"):
-        (store / "converted" / name).write_bytes(b"x")
-    ingest([run], store)
-    assert [p.name for p in (store / "converted").iterdir()] == ["0a.sqlite"]
 
 
 def test_an_ingest_that_waits_removes_nothing_of_the_one_that_runs(
