@@ -38,9 +38,7 @@ def is_whole(part: Path) -> bool:
 
 def of_catalog(catalog: Path, error: Exception) -> str | None:
     """Return what to say where DuckDB's error is that the catalog is damaged, and it is; else None."""
-    if not _BROKEN_CATALOG.search(str(error)):
-        return None
-    said = _broken(catalog)
+    said = _broken(catalog) if _BROKEN_CATALOG.search(str(error).splitlines()[0]) else None
     if said is None:
         return None
     cache = user_cache.folder()

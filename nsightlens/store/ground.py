@@ -34,18 +34,24 @@ def confirm(path: Path) -> None:
         raise StoreError(f"{path}: a file, and a store is a folder", path, "Choose a folder with --store") from exc
     except OSError as exc:
         raise StoreError(f"{path}: it cannot be listed ({exc.strerror})", path, "Choose another with --store") from exc
-    if lock.FILE in names and _is_marked(path / lock.FILE, alone={lock.FILE} == {name for name in names if not _is_of_lock(name)}):
+    others = [name for name in names if name != lock.FILE and not _is_of_lock(path / name)]
+    if lock.FILE in names and _is_marked(path / lock.FILE, alone=not others):
         return
     if CATALOG in names:
         no_links.confirm_file(path / CATALOG)
         _confirm_ours(path / CATALOG)
-    elif any(not _is_of_lock(name) for name in names):
+    elif others or lock.FILE in names:
         raise StoreError(f"{path}: not a store, and not empty: a store takes a folder of its own", path,
                          f"Choose one that is new: --store {path / 'nsightlens-store'}")
 
 
-def _is_of_lock(name: str) -> bool:
-    return bool(_OF_LOCK.fullmatch(name))
+def _is_of_lock(path: Path) -> bool:
+    """Return whether it is the folder that is a lock, or is to become one: a writer that makes no store leaves it last."""
+    if not _OF_LOCK.fullmatch(path.name) or path.is_symlink() or path.is_file():
+        return False
+    with contextlib.suppress(FileNotFoundError):
+        return all(lock.Holder.named(name) for name in os.listdir(path))
+    return True
 
 
 def _is_marked(file: Path, *, alone: bool) -> bool:

@@ -19,7 +19,7 @@ from nsightlens.errors import StoreError
 from nsightlens.store import no_links
 
 FILE = ".nsightlens-journal"
-_HEADER = "journal of a writer of this nsightlens store"
+HEADER = "journal of a writer of this nsightlens store"
 _SCRATCH = re.compile(r"\.nsightlens-scratch-[0-9a-f]{16}")
 
 
@@ -55,7 +55,7 @@ class Journal:
             return []
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
             header, *lines = file.read().split("\n")
-        if not _HEADER.startswith(header):  # where the disk was full there may be a part of it
+        if not HEADER.startswith(header):  # where the disk was full there may be a part of it
             raise StoreError(f"{self._path / FILE}: not the journal of a store", self._path,
                              f"Move it away, or name another folder with --store {self._path / 'nsightlens-store'}")
         return lines
@@ -64,9 +64,9 @@ class Journal:
         """Name paths below the store that are about to be made, or to be named by no catalog any more. Raises OSError."""
         descriptor = no_links.open_file(self._path / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab") as file:
-            if is_new := os.fstat(descriptor).st_size <= len(_HEADER):
+            if is_new := os.fstat(descriptor).st_size <= len(HEADER):
                 file.truncate(0)
-            file.write("".join(f"{line}\n" for line in [_HEADER if is_new else "", *paths]).encode())
+            file.write("".join(f"{line}\n" for line in [HEADER if is_new else "", *paths]).encode())
 
     def remove(self, parts: Collection[str], live: Collection[str]) -> None:
         """Delete those parts that are not live; what cannot be deleted is left to the next writer."""

@@ -176,8 +176,8 @@ class Far:
         """Raise StoreError where there is something, and no writer has left its journal there."""
         with _said(self._store), contextlib.suppress(FileNotFoundError), remote.asking(self._store):
             system, name = remote.system_of(self._store)
-            names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)} - {"", self._store.name}
-            if names and COMMITS not in names:
+            names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)}
+            if names - {"", self._store.name} and COMMITS not in names:
                 raise StoreError(f"{self._store}: not a store, and not empty: a store takes a place of its own", self._store,
                                  f"Choose one that is new: --store {self._store / 'nsightlens-store'}")
 
@@ -212,11 +212,10 @@ class Far:
         gone: the parts that the commit to come names no more.
         """
         self._token = secrets.token_hex(8)
-        journal = json.dumps([*parts, *gone, _catalog(self._store, self._token).relative_to(self._store).as_posix()])
-        with _said(self._store, "it cannot be written, and is as it was before"), remote.asking(self._journal):
-            system, name = remote.system_of(self._journal)
-            system.pipe_file(name, journal.encode())
+        journal = folder / "journal"
+        journal.write_text(json.dumps([*parts, *gone, _catalog(self._store, self._token).relative_to(self._store).as_posix()]))
         try:
+            self._put(journal, self._journal)
             _side_by_side(lambda part: self._put(folder / part, self._store / part), parts)
         except StoreError:
             self.discard(parts)

@@ -1,7 +1,7 @@
 """The user's cache: what can be made again at any time. Where it cannot be written nothing is said, and nothing is kept.
 
-Its folder may be somebody's (XDG_CACHE_HOME=~/src, with a checkout of this project below): only files count, and are deleted, that
-have the names that we give: each holds a digest.
+Its folder may be somebody's (XDG_CACHE_HOME=~/src, with a checkout of this project below): only files that have the names that we
+give count, and are deleted. Each holds a digest.
 """
 
 from __future__ import annotations

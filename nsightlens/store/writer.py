@@ -39,6 +39,7 @@ from nsightlens.store.journal import Journal
 from nsightlens.store.lock import Lock, has_locks
 from nsightlens.store.store import CATALOG, Store
 
+
 @dataclass(slots=True)
 class Known:
     """What the store holds before an ingest: rows of files, signature of each profile that is whole, folder of each run.
@@ -99,20 +100,30 @@ class Writing:
             if left:
                 self._journal.remove(left, self._live_parts())
         except OSError as exc:
-            self.__exit__(type(exc), exc, exc.__traceback__)
+            self._end()
             why = f"{self.path}: the store cannot be written ({exc.strerror})"
             raise StoreError(why, self.path, "Choose another with --store") from exc
-        except BaseException as exc:
-            self.__exit__(type(exc), exc, exc.__traceback__)
+        except BaseException:
+            self._end()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
+        if isinstance(error, OSError | duckdb.Error) and not isinstance(error, ConnectionError):
+            raise self._failed(error) from error
+
+    def _end(self) -> None:
         self._journal.end()
         is_empty = False
         with contextlib.suppress(OSError):
             is_empty = not set(os.listdir(self.path)) - {lock.FILE, lock.FOLDER}
         self._lock.release(remove=is_empty)
+
+    def _failed(self, error: OSError | duckdb.Error) -> StoreError:
+        """Return the error for a fault while the store is written, which leaves it as it was."""
+        return StoreError(damage.of_catalog(self.path / CATALOG, error) or (
+            f"{self.store}: could not be written, and is as it was before. Is the disk full? ({error})"), self.store)
 
     @property
     def staging(self) -> Path:
@@ -190,17 +201,16 @@ class Writing:
             after = {file.relative_to(self._root).as_posix() for one in every for file in one.files.values()}
             if self._far:
                 self._far.upload(self._root, made, before - after)
+            fresh = self._make(lambda place: self._build(place, change, Bundles(new, every), rebuild))
             if kept is not None:
                 self._keep_older(kept)
             if not self._far:
                 self._journal.note(sorted(before - after))
-            self._put(self._make(lambda place: self._build(place, change, Bundles(new, every), rebuild)))
+            self._put(fresh)
         except BaseException as exc:
-            self._undo(made)
+            self._undo(made, kept)
             if isinstance(exc, OSError | duckdb.Error):
-                why = damage.of_catalog(self.path / CATALOG, exc) or (
-                    f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
-                raise StoreError(why, self.store) from exc
+                raise self._failed(exc) from exc
             raise
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)
@@ -226,12 +236,14 @@ class Writing:
             placed[id(one)] = replace(one, files=files)
         return [placed.get(id(one), one) for one in new], list(placed.values())
 
-    def _undo(self, made: set[str]) -> None:
-        """Delete the parts of a commit that failed; not where it came through, and was interrupted only then."""
+    def _undo(self, made: set[str], kept: Path | None) -> None:
+        """Delete what a commit that failed has made; not where it came through, and was interrupted only then."""
         if self._far:
             self._far.discard(made)
             return
         with contextlib.suppress(StoreError, OSError):  # then the next writer sees to it: the journal names them
+            if kept is not None and not kept.is_symlink() and filecmp.cmp(self.path / CATALOG, kept, shallow=False):
+                kept.unlink()
             self._journal.remove(made, self._live_parts())
 
     def _keep_older(self, kept: Path) -> None:

@@ -132,12 +132,12 @@ def test_of_two_writers_one_wins_and_the_other_says_so(
     early = kineto(tmp_path / "early" / "rank2.json", [("third", 1000.0, 10.0)], rank=2, pid=6).parent
     real = remote.Far.upload
 
-    def upload(self: remote.Far, folder: Path, parts: Any) -> None:
+    def upload(self: remote.Far, *arguments: Any) -> None:
         monkeypatch.setattr(remote.Far, "upload", real)
         with monkeypatch.context() as other:
             other.setenv("XDG_CACHE_HOME", str(tmp_path / "of-another-machine"))
             ingest([early], URL, jobs=1)
-        real(self, folder, parts)
+        real(self, *arguments)
 
     monkeypatch.setattr(remote.Far, "upload", upload)
     with pytest.raises(StoreError, match=r"memory://store: another ingest .* nothing was changed\. Run it again"):
