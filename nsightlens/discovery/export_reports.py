@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from nsightlens.discovery.export import REPORTS, convert
+from nsightlens.discovery.export import PACKED_SQLITE, REPORTS, convert
 from nsightlens.discovery.files import Found, find
 from nsightlens.discovery.profiles import exports_beside
 from nsightlens.errors import NsightlensError, ReadError
 
+_TABLES = ("CUPTI_", "ENUM_", "EXPORT_META_DATA", "META_DATA_", "NVTX_", "StringIds", "TARGET_INFO_")
 Done = Path | ReadError
 """The export of one report, or why there is none."""
 
@@ -48,10 +51,30 @@ def export_reports(
 
 def _export(path: Path, nsys: str | None) -> Done:
     report = REPORTS[0]
-    try:   # an export that is there can't be read: half of one
-        return convert(report, path, path.with_suffix(report.suffix), nsys, again=True)
+    output = path.with_suffix(report.suffix)
+    if os.path.lexists(output) and not _is_half_an_export(output):
+        return ReadError(path, f"{output} is in the place of its export, and is none", "Move it away", "export_failed")
+    try:
+        return convert(report, path, output, nsys, again=True)
     except ReadError as exc:
         return exc
     except OSError as exc:
         why = f"its export cannot be written ({exc.strerror})"
         return ReadError(path, why, "Make room there, or copy it to a folder that you can write", "export_failed")
+
+
+def _is_half_an_export(path: Path) -> bool:
+    """Return whether a file that no reader takes may be what an export that was killed left: it is empty, SQLite cannot read it
+    although it begins like its files, or it has tables of nsys, or none."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(len(PACKED_SQLITE.magic))
+    if start != PACKED_SQLITE.magic:
+        return not start
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    except sqlite3.DatabaseError:
+        return True
+    return not tables or any(name.startswith(_TABLES) for name in tables)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -75,17 +74,15 @@ class Looks:
             self._known[os.fsencode(path)] = Look(stamp, tool, probe, fingerprint)
             self._is_new = True
 
-    def save(self) -> None:
-        """Write what is new of it, at once or not at all. Where the disk is full nothing is remembered, and nothing is said."""
+    def save(self, scratch: Path) -> None:
+        """Write what is new of it, in one step: it is made in the folder `scratch`. Where the disk is full nothing is remembered,
+        and nothing is said."""
         if not self._is_new:
             return
-        fresh = self._file.with_name(f".{self._file.name}.{secrets.token_hex(4)}")
-        try:
+        with contextlib.suppress(OSError):
+            fresh = scratch / self._file.name
             fresh.write_bytes(msgspec.msgpack.encode((_code(), self._known)))
             fresh.replace(self._file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                fresh.unlink(missing_ok=True)
 
 
 def stamp_of(status: os.stat_result) -> Stamp:

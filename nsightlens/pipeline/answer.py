@@ -22,7 +22,7 @@ from nsightlens.store import answers
 from nsightlens.store.answers import EVENTS
 from nsightlens.store.bundle import Bundle, bundle
 from nsightlens.store.catalog import Change
-from nsightlens.store.writer import Known
+from nsightlens.store.writer import Known, Writing
 
 _READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
 _FEW = 2
@@ -53,13 +53,13 @@ class Batch:
         return f"{len(self.profiles)} profiles of {runs}" if len(self.profiles) > 1 else runs
 
 
-def answer(change: Change, known: Known, root: Path, resources: Resources, wanted: bool | None) -> float | None:
+def answer(change: Change, known: Known, writing: Writing, resources: Resources, wanted: bool | None) -> float | None:
     """Add to `change` the answers for all profiles of the store that lack them; return the seconds that took, None for none.
 
-    root: the store. wanted: True for all that can be kept, False for none; None: where the store is large enough to need them,
+    writing: the store. wanted: True for all that can be kept, False for none; None: where the store is large enough to need them,
     those that are asked for often.
     """
-    profiles, events, holders = _profiles(change, known, root.absolute())
+    profiles, events, holders = _profiles(change, known, writing.path.absolute())
     if wanted is False or (wanted is None and sum(events.values()) < answers.WORTH_IT):
         return None
     names = answers.answerable().keys() - (frozenset() if wanted else answers.SELDOM)
@@ -68,10 +68,9 @@ def answer(change: Change, known: Known, root: Path, resources: Resources, wante
         return None
     began = time.perf_counter()
     batches = [_batch([profiles[name] for name in some], holders) for some in answers.batches(lacking, events)]
-    targets = [root.absolute() / "staging" / f"answers-{number}.duckdb" for number in range(len(batches))]
-    (root / "staging").mkdir(parents=True, exist_ok=True)
+    targets = [writing.staging.absolute() / f"answers-{number}.duckdb" for number in range(len(batches))]
     sizes = {target.stem: (batch.label, len(names)) for batch, target in zip(batches, targets, strict=True)}
-    with Meter(root / "staging", sizes, resources.on_progress, "answers") as meter:
+    with Meter(writing.staging, sizes, resources.on_progress, "answers") as meter:
         for batch, target, made in zip(batches, targets, _computed(batches, names, targets, resources), strict=True):
             if made is not None:
                 change.answers.append(made)

@@ -64,7 +64,6 @@ def answer_across(writing: Writing, change: Change, wanted: bool | None, on_prog
         return None
     began = time.perf_counter()
     staging = writing.staging.absolute()
-    staging.mkdir(parents=True, exist_ok=True)
     target = staging / "across"
     try:
         with Meter(staging, {target.name: ("all ranks", len(VIEWS) + len(TOTALS))}, on_progress, "answers") as meter:

@@ -116,13 +116,13 @@ def ingest(
         found += look_again(others, known, looks)  # a late page joins them
         resources = Resources(jobs, executor, on_progress)
         change, report = read_new(found, writing, known, run is not None, resources, looks)
-        report.answers_s = answer(change, known, writing.path, resources, answers)
+        report.answers_s = answer(change, known, writing, resources, answers)
         if (known.files or report.outcomes or report.refused) and is_needed(change, known):
             memory.give_back()
             writing.commit(change)
             _LOG.info("committed to %s", writing.store)
         if (writing.path / CATALOG).is_file():
-            looks.save()
+            looks.save(writing.staging)
             report.across_s = answer_across(writing, change, answers, on_progress)
     return report
 

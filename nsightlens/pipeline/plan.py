@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import secrets
 import shutil
 from collections import defaultdict
@@ -225,8 +226,7 @@ def read_profile(task: Task, jobs: int) -> dict[str, int]:
     profile = task.profile
     draft = task.folder.with_name(f"{task.folder.name}.{secrets.token_hex(4)}")  # another worker may be at the same task
     if task.report and task.export:
-        export = convert(task.report, profile.windows[0][0], draft / task.export)
-        profile = replace(profile, windows=((export,),))
+        profile = replace(profile, windows=((_exported(task.report, profile.windows[0][0], draft, task.export),),))
     with count_into(counter(task.folder.parent, profile.profile_id)):
         rows = write_parts(profile, draft, jobs=jobs)
     try:
@@ -236,3 +236,16 @@ def read_profile(task: Task, jobs: int) -> dict[str, int]:
             raise
         shutil.rmtree(draft)  # that one was first
     return rows
+
+
+def _exported(report: VendorReport, path: Path, draft: Path, kept: Path) -> Path:
+    """Return the converted report: the one that is kept, else one made in `draft` and kept from now on. Raises ReadError."""
+    if not kept.is_absolute():
+        return convert(report, path, draft / kept)
+    if kept.is_file() and not kept.is_symlink():
+        return kept
+    made = convert(report, path, draft / kept.name)
+    if os.path.lexists(kept):
+        return made  # it is not ours
+    kept.parent.mkdir(exist_ok=True)
+    return made.rename(kept)

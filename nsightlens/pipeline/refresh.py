@@ -20,8 +20,9 @@ from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Resources
 from nsightlens.store import rules
 from nsightlens.store.catalog import Change
+from nsightlens.store.ground import OLDER
 from nsightlens.store.store import is_store, locate
-from nsightlens.store.writer import OLDER, Known, Writing
+from nsightlens.store.writer import Known, Writing
 
 _GONE = "it is gone; its rows are kept"
 
@@ -70,7 +71,7 @@ def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     found = look_again((row for row in here if row["run"] in older), known)
     change, report = read_new(found, writing, known, True, resources)
     _match_again(change, captures, known)
-    report.answers_s = answer(change, known, writing.path, resources, None)
+    report.answers_s = answer(change, known, writing, resources, None)
     named = {(row["run"], row["path"]) for row in change.files}
     change.files += [{**row, "outcome": "missing", "reason": _GONE} for row in gone
                      if is_at_its_path(row) and (row["run"], row["path"]) not in named]
@@ -110,7 +111,7 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
         raise StoreError(f"{writing.store}: some of its captures are gone or cannot be read, and at a URL their rows of schema "
                          f"{known.older_schema} cannot be kept", writing.store,
                          "Copy the store to a disk (docs/remote.md) and refresh it there")
-    report.answers_s = answer(change, Known(), writing.path, resources, None)
+    report.answers_s = answer(change, Known(), writing, resources, None)
     memory.give_back()
     writing.rebuild(change, keep_as)
     report.across_s = answer_across(writing, change, None, resources.on_progress)

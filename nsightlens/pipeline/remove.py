@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nsightlens.discovery.export import REPORTS
 from nsightlens.discovery.files import path_text
 from nsightlens.discovery.remote import RemotePath, path_of
 from nsightlens.errors import UsageError, no_store, other_schema
 from nsightlens.pipeline import memory
 from nsightlens.pipeline.kept import instead_of, note_broken_parts
 from nsightlens.schema import SCHEMA_VERSION
+from nsightlens.store import no_links
 from nsightlens.store.catalog import Change
 from nsightlens.store.filter_values import listed
 from nsightlens.store.store import Store, is_store, locate
@@ -144,8 +144,6 @@ def _of_capture(rows: Sequence[Row], file: str | Path, run: str | None) -> list[
 def _forget_exports(store: Path, files: Sequence[Row], change: Change) -> None:
     """Remove what was converted from reports that no run has any more."""
     left = {row["fingerprint"] for row in files if (row["run"], row["path"]) not in change.forgotten}
-    for row in files:
-        if row["fingerprint"] and row["fingerprint"] not in left:
-            for export in (store / "converted").glob(f"{row['fingerprint']}.*"):
-                with contextlib.suppress(OSError):
-                    export.unlink() if not export.is_dir() else shutil.rmtree(export)
+    for fingerprint in {row["fingerprint"] for row in files} - left - {None}:
+        for report in REPORTS:
+            no_links.remove(store, f"converted/{fingerprint}{report.suffix}")

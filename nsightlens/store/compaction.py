@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -59,11 +58,10 @@ def is_small(one: Bundle) -> bool:
     return one.size < FULL_BYTES and all(damage.is_whole(part) for part in one.files.values())
 
 
-def merge(group: Sequence[Bundle], root: Path) -> Bundle:
-    """Write the parts of all bundles of a group, which are of one run, as one bundle into `root`/parts."""
+def merge(group: Sequence[Bundle], staging: Path) -> Bundle:
+    """Write the parts of all bundles of a group, which are of one run, as one bundle below `staging`."""
     run = group[0].run
-    profiles = [profile for one in group for profile in one.profiles]
-    files = places(root, run, _name(profiles), {table for one in group for table in one.files})
+    files = _drafts(staging, {table for one in group for table in one.files})
     rows: dict[str, Mapping[str, int]] = {}
     firsts = {table: _first_templates(group, templates) for table, templates in _TEMPLATED.items()}
     first_of = {name: firsts[table] for table, templates in _TEMPLATED.items() for name in (table, templates)}
@@ -83,17 +81,23 @@ def gathered(change: Change, staging: Path) -> list[Bundle]:
     return [merge(group, staging) if len(group) > 1 else group[0] for bundles in _by_run(each) for group in packed(bundles)]
 
 
-def renewed(old: Iterable[Bundle], change: Change, root: Path, few: int = FEW) -> tuple[list[Bundle], list[Bundle]]:
-    """Return the bundles that `change` brings, and all bundles of the store at `root` then; their parts are in their places.
+def renewed(old: Iterable[Bundle], change: Change, staging: Path, few: int = FEW) -> tuple[list[Bundle], list[Bundle]]:
+    """Return the bundles that `change` brings, and all bundles of the store then; parts that are new lie below `staging`.
 
     old: the bundles of the store now, whose parts stay as they are. few: as for `packed`.
     """
     gone = set(change.gone)
-    left = [kept for one in old if (kept := without(one, gone, root))]
-    new = [_placed(one, root) for one in change.bundles]
-    every = [merge(group, root) if len(group) > 1 else group[0]
-             for bundles in _by_run([*left, *new]) for group in packed(bundles, few)]
-    return new, every
+    left = [kept for one in old if (kept := without(one, gone, staging))]
+    every = [merge(group, staging) if len(group) > 1 else group[0]
+             for bundles in _by_run([*left, *change.bundles]) for group in packed(bundles, few)]
+    return change.bundles, every
+
+
+def places(one: Bundle) -> dict[str, str]:
+    """Return new places for the parts of a bundle, by table, as paths below the store."""
+    name = one.profiles[0] if len(one.profiles) == 1 else f"{len(one.profiles)}-profiles"
+    file = f"{name}.{secrets.token_hex(4)}.parquet"
+    return {table: f"parts/{table}/run={quote(one.run, safe='')}/{file}" for table in one.files}
 
 
 def rewritten(old: Iterable[Bundle], change: Change, few: int = FEW) -> list[Path]:
@@ -112,15 +116,7 @@ def _by_run(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
     return list(found.values())
 
 
-def _placed(one: Bundle, root: Path) -> Bundle:
-    """Bring a new bundle to its place in the store at `root`."""
-    moved = places(root, one.run, _name(one.profiles), one.files)
-    for table, place in moved.items():
-        one.files[table].replace(place)
-    return replace(one, files=moved)
-
-
-def without(one: Bundle, gone: Set[str], root: Path) -> Bundle | None:
+def without(one: Bundle, gone: Set[str], staging: Path) -> Bundle | None:
     """Return a bundle without the rows of profiles that go, written again where it has any; None where none is left.
 
     A part that is missing or damaged stays named: the checks of the store report what it held.
@@ -130,23 +126,17 @@ def without(one: Bundle, gone: Set[str], root: Path) -> Bundle | None:
     left = {table: {p: n for p, n in rows.items() if p not in gone} for table, rows in one.rows.items()}
     rows = {table: of_table for table, of_table in left.items() if of_table}
     whole = [table for table in rows if damage.is_whole(one.files[table])]
-    files = {table: one.files[table] for table in rows} | places(root, one.run, "some-profiles", whole)
+    files = {table: one.files[table] for table in rows} | _drafts(staging, whole)
     for table in whole:
         write_part(files[table], pq.read_schema(one.files[table]), _batches([(one.files[table], 0)], gone))
     return of_files(one.run, files, rows) if rows else None
 
 
-def _name(profiles: Sequence[str]) -> str:
-    return profiles[0] if len(profiles) == 1 else f"{len(profiles)}-profiles"
-
-
-def places(root: Path, run: str, name: str, tables: Iterable[str]) -> dict[str, Path]:
-    """Return new places below `root`/parts for the parts of a bundle, by table; their folders are there then."""
-    file = f"{name}.{secrets.token_hex(4)}.parquet"
-    found = {table: root / "parts" / table / f"run={quote(run, safe='')}" / file for table in sorted(tables)}
-    for place in found.values():
-        place.parent.mkdir(parents=True, exist_ok=True)
-    return found
+def _drafts(staging: Path, tables: Iterable[str]) -> dict[str, Path]:
+    """Return files for the parts of a bundle in the making, by table; their folder is there then."""
+    folder = staging / f"bundle-{secrets.token_hex(4)}"
+    folder.mkdir()
+    return {table: folder / f"{table}.parquet" for table in sorted(tables)}
 
 
 def _first_templates(group: Sequence[Bundle], templates: str) -> list[int]:

@@ -1,17 +1,27 @@
-"""What is broken in a store: a catalog that fails its checksums, and parts that are missing or were cut."""
+"""What is broken in a store: a catalog that fails its checksums, and parts that are missing or were cut.
+
+A catalog is called damaged where it was read again, and could not be: DuckDB says the same of one that it was writing beside it,
+when the disk was full.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
 
+import duckdb
+
 from nsightlens.discovery.remote import path_of
+from nsightlens.store import user_cache
+from nsightlens.views.connection import connect
 
 _MAGIC = b"PAR1"
 _BROKEN_CATALOG = re.compile(r"checksum|Corrupt database|database has been invalidated", re.IGNORECASE)
 _PART = re.compile(r"[\"']([^\"'\n]*/parts/[^\"'\n]+\.parquet)[\"']")
-_REMEDY = "Copy the store again from where it is whole; or delete this file, and ingest the captures again"
+_REMEDY = "Copy the store again from where it is whole, or ingest the captures again into a new one (--store)"
+_REMEDY_OF_A_COPY = "It is a copy: delete it, and it is fetched again"
 
 
 def is_whole(part: Path) -> bool:
@@ -27,11 +37,28 @@ def is_whole(part: Path) -> bool:
 
 
 def of_catalog(catalog: Path, error: Exception) -> str | None:
-    """Return what to say where DuckDB's error is that the catalog is damaged, else None."""
-    said = str(error).splitlines()[0]
-    if not _BROKEN_CATALOG.search(said):
+    """Return what to say where DuckDB's error is that the catalog is damaged, and it is; else None."""
+    said = _broken(catalog) if _BROKEN_CATALOG.search(str(error).splitlines()[0]) else None
+    if said is None:
         return None
-    return f"{catalog}: damaged: its content is not what was written ({said}). {_REMEDY}"
+    cache = user_cache.folder()
+    remedy = _REMEDY_OF_A_COPY if cache and cache / "stores" in catalog.parents else _REMEDY
+    return f"{catalog}: damaged: its content is not what was written ({said}). {remedy}"
+
+
+def _broken(catalog: Path) -> str | None:
+    """Return what DuckDB says where it reads all rows of a catalog and cannot; None where it can."""
+    with contextlib.closing(connect()) as connection:
+        try:
+            connection.execute("ATTACH '{}' AS catalog (READ_ONLY)".format(str(catalog).replace("'", "''")))
+            connection.execute("SET enable_external_access = false")
+            tables = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'catalog'")
+            for schema, table in tables.fetchall():
+                connection.execute(f'SELECT max(hash(t)) FROM catalog."{schema}"."{table}" AS t').fetchall()
+        except duckdb.Error as exc:
+            said = str(exc).splitlines()[0]
+            return said if _BROKEN_CATALOG.search(said) else None
+    return None
 
 
 def of_part(store: Path, error: Exception) -> Path | None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
 
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.store import catalog_tables, damage, part_files
+from nsightlens.store import catalog_tables, damage, no_links, part_files
 from nsightlens.store.bundle import Part
 from nsightlens.store.fence import raise_fence
 from nsightlens.store.lock import has_locks
@@ -34,7 +34,6 @@ _LOCKED = re.compile(r"\block\b")
 _BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 """Endings of the files that DuckDB has for one catalog."""
 _COMPUTED = "_computed_"
-_GLOB = re.compile(r"[*?\[\]\\]")
 _MACROS = """
 SELECT DISTINCT function_name, function_type FROM system.main.duckdb_functions() WHERE database_name = 'catalog' AND NOT internal
 """
@@ -53,7 +52,8 @@ def opened(path: Path, parts: Iterable[Path] = (), *, far: RemotePath | None = N
     parts: files that it may read. far: the store, where these lie at a URL. memory, threads: DuckDB's limits (None: its own).
     is_fenced: False lets it read and write any file, for a catalog that was opened behind the fence before.
     """
-    _refuse_links(path)
+    for file in (path, path.with_name(f"{path.name}.wal")):
+        no_links.confirm_file(file)
     settings = {"memory_limit": memory, "threads": threads}
 
     def at(place: Path) -> tuple[duckdb.DuckDBPyConnection, Tables]:
@@ -96,13 +96,6 @@ def _connected(settings: Mapping[str, object], far: RemotePath | None) -> duckdb
 def _files_of(catalog: Path) -> list[Path]:
     """Return the files that a connection to a catalog needs beside the parts: its own, and the peaks of GPUs."""
     return [*(catalog.with_name(catalog.name + ending) for ending in _BESIDE), PACKAGE / "gpus.csv"]
-
-
-def _refuse_links(path: Path) -> None:
-    for file in (path, path.with_name(f"{path.name}.wal")):
-        if file.is_symlink():
-            raise StoreError(f"{file}: a link, and a store has none: what it leads to may be anybody's", path.parent,
-                             "Copy the store with what its links lead to (cp -rL), and open the copy")
 
 
 def _why(error: Exception) -> str:
@@ -153,18 +146,5 @@ def parts(connection: duckdb.DuckDBPyConnection, root: Path) -> list[Part]:
     """Return all parts that the catalog of the store at `root` names. Raises StoreError for one that leads out of it."""
     query = "SELECT table_name, run, profile_id, path, row_count FROM catalog._parts ORDER BY ALL"
     found: list[Part] = connection.execute(query).fetchall()
-    folders: set[Path] = set()
-    for path in {part[3] for part in found}:
-        pure = PurePosixPath(path or "")
-        if pure.parts[:1] != ("parts",) or ".." in pure.parts or str(pure) != path or _GLOB.search(path):
-            raise _leads_out(root, path)
-        if not isinstance(root, RemotePath):
-            folders.update(root / part for part in (pure, *pure.parents) if part.parts)
-    for link in sorted(folder for folder in folders if folder.is_symlink()):
-        raise _leads_out(root, str(link))
+    no_links.confirm_parts(root, {path or "" for *_, path, _ in found})
     return found
-
-
-def _leads_out(root: Path, path: str) -> StoreError:
-    return StoreError(f"{root}: its catalog names {path!r} as a part, which may lead out of the store, so none is read", root,
-                      "Copy the store with what its links lead to (cp -rL), or ingest the captures into a new store")

@@ -1,5 +1,8 @@
 """The lock of a store: at most one writer at a time, also on file systems without file locks.
 
+Its file is the first that is made in a store, and says so: a folder with it is a store, also where an ingest was killed before
+there was a catalog. It is never emptied, and of a file of that name that we did not write no byte is changed.
+
 Where the file system has flock, the kernel holds the lock and drops it when the writer dies. Where it has none (Lustre mounted
 without `flock`, some FUSE and NFS mounts), the lock is a folder with one entry, whose name says who the holder is:
 
@@ -29,9 +32,13 @@ from typing import IO, Any
 from urllib.parse import quote, unquote
 
 from nsightlens.errors import StoreError
+from nsightlens.store import no_links
 
 FILE = "lock"
 FOLDER = "lock-holder"
+MARK = b"nsightlens store\n"
+"""How the lock's file begins; after it stands who holds the lock."""
+_OF_EARLIER_VERSIONS = b"process "
 _CONTENTION = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP}
 _POLL_SECONDS = 0.5
@@ -134,16 +141,33 @@ def _namespace() -> str:
     return ""
 
 
+def marked(store: Path) -> IO[bytes]:
+    """Return the file of a store's lock, open, and made where there is none. Raises StoreError where it is a link, OSError."""
+    file = os.fdopen(no_links.open_file(store / FILE, os.O_RDWR | os.O_CREAT), "r+b", buffering=0)
+    if not os.fstat(file.fileno()).st_size:
+        try:
+            os.pwrite(file.fileno(), MARK, 0)
+        except OSError:
+            file.close()
+            raise
+    return file
+
+
 class Lock:
     """The lock of the store at `path`, held between acquire() and release().
 
-    on_wait: called once with who holds it, where that is another. Raises StoreError where the store's folder cannot be written,
-    the system has no file locks at all, or the holder is lost.
+    on_wait: called once with who holds it, where that is another. confirm: called before anything is made; raises StoreError
+    where no store may be. Raises StoreError where the store's folder cannot be written, the system has no file locks at all, or
+    the holder is lost.
     """
 
-    def __init__(self, path: Path, on_wait: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, path: Path, on_wait: Callable[[str], None] | None = None, confirm: Callable[[], None] = lambda: None,
+    ) -> None:
         self._path = path
         self._on_wait = on_wait
+        self._confirm = confirm
+        self._is_new = False
         self._file: IO[bytes] | None = None
         self._entry: Path | None = None
         self._released = threading.Event()
@@ -168,12 +192,12 @@ class Lock:
             self._acquire_folder()
 
     def release(self, *, remove: bool = False) -> None:
-        """Give the lock back. remove: take its file away as well, for no store came to be."""
-        if self._file:
+        """Give the lock back. remove: take its file away as well, for no store came to be, and the folder where this made it."""
+        if remove:
             with contextlib.suppress(OSError):
-                self._file.truncate(0)
-                if remove:
-                    (self._path / FILE).unlink()  # while it is held: whoever waits for this file looks again
+                (self._path / FILE).unlink()  # while it is held: whoever waits for this file looks again
+        if self._file:
+            self._note(self._file, b"")
             self._file.close()
             self._file = None
         if self._entry:
@@ -182,6 +206,9 @@ class Lock:
                 self._entry.unlink()
                 self._entry.parent.rmdir()
             self._entry = None
+        if remove and self._is_new:
+            with contextlib.suppress(OSError):  # not empty: another writer came
+                self._path.rmdir()
 
     def check(self) -> None:
         """Raise StoreError where somebody deleted the lock although this writer lives."""
@@ -192,24 +219,36 @@ class Lock:
 
     def _acquire_file(self) -> bool:
         """Wait for the lock on the file; False if the file was taken away meanwhile. Raises OSError where there are no locks."""
-        self._path.mkdir(parents=True, exist_ok=True)
-        path = self._path / FILE
-        file = path.open("a+b", buffering=0)
+        file = self._opened()
         try:
             self._flock(file)
+            path = self._path / FILE
             if not path.exists() or os.fstat(file.fileno()).st_ino != path.stat().st_ino:
                 file.close()
                 return False
-        except OSError as exc:
+        except OSError:
             file.close()
-            if exc.errno in _NO_LOCKS:
-                path.unlink(missing_ok=True)
             raise
         self._file = file
-        with contextlib.suppress(OSError):  # a note for those who wait; a full disk has no room for it
-            file.truncate(0)
-            file.write(str(Holder.here()).encode())
+        self._note(file, str(Holder.here()).encode())
         return True
+
+    def _opened(self) -> IO[bytes]:
+        """Return the lock's file, open, made where the folder is a store or may become one."""
+        self._confirm()
+        try:
+            return marked(self._path)
+        except FileNotFoundError:
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._is_new = True
+            return self._opened()  # another writer may have removed it already
+    def _note(self, file: IO[bytes], holder: bytes) -> None:
+        """Write who holds the lock, for those who wait, where the file is ours alone."""
+        with contextlib.suppress(OSError):  # a full disk has no room for it
+            content = os.pread(file.fileno(), len(MARK), 0)
+            if os.fstat(file.fileno()).st_nlink <= 1 and content.startswith((MARK, _OF_EARLIER_VERSIONS)):
+                os.pwrite(file.fileno(), MARK + holder, 0)
+                os.ftruncate(file.fileno(), len(MARK + holder))
 
     def _flock(self, file: IO[bytes]) -> None:
         fcntl = _fcntl()
@@ -218,8 +257,8 @@ class Lock:
         except OSError as exc:
             if exc.errno not in _CONTENTION:
                 raise
-            file.seek(0)
-            self._say(file.read().decode("utf-8", "replace").strip() or "another ingest")
+            said = os.pread(file.fileno(), 1 << 10, 0).removeprefix(MARK)
+            self._say(said.decode("utf-8", "replace").strip() or "another ingest")
             fcntl.flock(file, fcntl.LOCK_EX)
 
     def _say(self, holder: str) -> None:
@@ -231,6 +270,7 @@ class Lock:
 
     def _acquire_folder(self) -> None:
         folder = self._path / FOLDER
+        no_links.confirm_folder(folder)
         mine = Holder.here()
         last, heard = _last_beat(folder), time.monotonic()
         try:
@@ -256,6 +296,7 @@ class Lock:
         names = _entries(folder)
         try:
             if not names:
+                self._opened().close()  # it went with the last holder, where that made no store
                 with _folder_of(self._path, mine) as own:
                     own.rename(folder)
             elif (holder := Holder.named(names[0])) and holder.is_dead:
@@ -289,7 +330,6 @@ def _entries(folder: Path) -> list[str]:
 @contextlib.contextmanager
 def _folder_of(store: Path, holder: Holder) -> Iterator[Path]:
     """Provide a folder with the holder's entry, to be renamed; it is removed where it was not."""
-    store.mkdir(parents=True, exist_ok=True)
     own = store / f".{FOLDER}.{holder.token}"
     own.mkdir()
     try:

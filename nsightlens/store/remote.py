@@ -5,6 +5,7 @@ At the URL are
     parts/                            as in a store on a disk
     catalogs/TOKEN.duckdb             the catalog of one commit
     nsightlens-commits/NUMBER.json    which catalog that is; the one with the highest number is the store
+    nsightlens-commits/TOKEN.journal  what a writer is about to write or to delete; it goes with the commit
 
 A commit is made by one request that creates its file, and fails where it is there already: of two writers that began with the
 same store one wins, and the other changes nothing. Nothing needs a lock, and a writer that is killed leaves none.
@@ -16,6 +17,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -30,16 +32,19 @@ from nsightlens.discovery import remote
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
+from nsightlens.store.lock import marked
+from nsightlens.store.no_links import is_part
 
 CATALOG = "nsightlens.duckdb"
 COMMITS = "nsightlens-commits"
 _CATALOGS = "catalogs"
+_CATALOG = re.compile(rf"{_CATALOGS}/[0-9a-f]{{16}}\.duckdb")
 _DIGITS = 10
 _KEPT = 2
 """Catalogs of one store in the cache: a reader may be about to open the last but one."""
 _REQUESTS = 8
 _ORPHAN_SECONDS = 86_400
-"""Age from which on a part that no catalog names is of a writer that was killed, and of none that is about to commit."""
+"""Age from which on a journal is of a writer that was killed, and of none that is about to commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,7 @@ def folder_of(store: Path) -> Path:
             raise FileNotFoundError("there is no home")
         folder = cache / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        marked(folder).close()
     except OSError as exc:
         what_to_do = "Set XDG_CACHE_HOME to one you can write"
         raise StoreError(f"{store}: no folder here for its catalog ({exc})", store, what_to_do) from exc
@@ -151,14 +157,29 @@ class Far:
     def __init__(self, store: RemotePath) -> None:
         self._store = store
         self._before = Commit(0, "")
+        self._token = ""
         self._may_be_made = False
 
     def pull(self, catalog: Path) -> None:
-        """Put the catalog of the last commit at `catalog`; nothing where there is none. Raises StoreError."""
+        """Put the catalog of the last commit at `catalog`; nothing where there is none.
+
+        Raises StoreError where there is something else than a store, too.
+        """
         self._before = newest(self._store)
+        if not self._before.number:
+            self._confirm_empty()
         catalog.unlink(missing_ok=True)
         if self._before.number:
             _link(fetched(self._store) / CATALOG, catalog)
+
+    def _confirm_empty(self) -> None:
+        """Raise StoreError where there is something, and no writer has left its journal there."""
+        with _said(self._store), contextlib.suppress(FileNotFoundError), remote.asking(self._store):
+            system, name = remote.system_of(self._store)
+            names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)}
+            if names - {"", self._store.name} and COMMITS not in names:
+                raise StoreError(f"{self._store}: not a store, and not empty: a store takes a place of its own", self._store,
+                                 f"Choose one that is new: --store {self._store / 'nsightlens-store'}")
 
     def parts(self) -> set[str]:
         """Return the parts that lie there, as paths below the store. Raises StoreError."""
@@ -185,13 +206,24 @@ class Far:
             system, name = remote.system_of(source)
             system.get_file(name, str(target))
 
-    def upload(self, folder: Path, parts: Collection[str]) -> None:
-        """Put parts there, which lie below `folder`. Raises StoreError; those that came through are then gone again."""
+    def upload(self, folder: Path, parts: Collection[str], gone: Collection[str]) -> None:
+        """Put parts there, which lie below `folder`. Raises StoreError; those that came through are then gone again.
+
+        gone: the parts that the commit to come names no more.
+        """
+        self._token = secrets.token_hex(8)
+        journal = folder / "journal"
+        journal.write_text(json.dumps([*parts, *gone, _catalog(self._store, self._token).relative_to(self._store).as_posix()]))
         try:
+            self._put(journal, self._journal)
             _side_by_side(lambda part: self._put(folder / part, self._store / part), parts)
         except StoreError:
             self.discard(parts)
             raise
+
+    @property
+    def _journal(self) -> RemotePath:
+        return self._store / COMMITS / f"{self._token}.journal"
 
     def _put(self, source: Path, target: RemotePath) -> None:
         with _said(self._store, "it cannot be written, and is as it was before"), remote.asking(target):
@@ -200,8 +232,9 @@ class Far:
 
     def discard(self, parts: Collection[str]) -> None:
         """Delete parts of a commit that failed, as far as that is possible; not where it may have come through."""
-        if not self._may_be_made:
+        if not self._may_be_made and self._token:
             _side_by_side(lambda part: self._delete(self._store / part), parts)
+            self._delete(self._journal)
 
     def _delete(self, path: RemotePath) -> None:
         with contextlib.suppress(OSError), remote.asking(path):
@@ -210,7 +243,7 @@ class Far:
 
     def commit(self, catalog: Path) -> None:
         """Make the catalog, whose parts lie there, that of the store. Raises StoreError where that failed."""
-        made = Commit(self._before.number + 1, secrets.token_hex(8))
+        made = Commit(self._before.number + 1, self._token)
         self._put(catalog, _catalog(self._store, made.token))
         content = {"catalog": made.token, "bytes": catalog.stat().st_size}
         path = _file(self._store, made.number)
@@ -244,12 +277,24 @@ class Far:
             _drop_older(kept.parent)
 
     def clean(self, live: Collection[str], before: Collection[str]) -> None:
-        """Delete the parts that are no longer `live`: those of `before`, and what a killed writer left a day ago."""
-        kept = {*live, str(_catalog(self._store, self._before.token).relative_to(self._store))}
+        """Delete the parts of `before` that are no longer `live`, and what a killed writer's journal of a day ago names."""
+        kept = {*live, _catalog(self._store, self._before.token).relative_to(self._store).as_posix()}
+        gone = set(before)
         with contextlib.suppress(StoreError):
-            gone = [name for name, modified in (self._times("parts") | self._times(_CATALOGS)).items()
-                    if name not in kept and (name in before or modified < time.time() - _ORPHAN_SECONDS)]
-            _side_by_side(lambda part: self._delete(self._store / part), gone)
+            journals = [name for name, modified in self._times(COMMITS).items()
+                        if name.endswith(".journal") and modified < time.time() - _ORPHAN_SECONDS]
+            for name in journals:
+                gone |= _named(self._store / name)
+            _side_by_side(lambda path: self._delete(self._store / path), [*(gone - kept), *journals])
+            self._delete(self._journal)
+
+
+def _named(journal: RemotePath) -> set[str]:
+    """Return the parts and catalogs that a journal names; nothing where it is damaged."""
+    with contextlib.suppress(OSError, ValueError), remote.asking(journal):
+        names = json.loads(journal.read_bytes())
+        return {name for name in names if isinstance(name, str) and (is_part(name) or _CATALOG.fullmatch(name))}
+    return set()
 
 
 def _side_by_side(call: Callable[[str], None], parts: Collection[str]) -> None:

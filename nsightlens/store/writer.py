@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -16,18 +18,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nsightlens.discovery import looks
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, other_schema
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, catalog, compaction, damage, door, remote, template
+from nsightlens.store import across, answers, catalog, compaction, damage, door, ground, lock, no_links, remote, template
 from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
-from nsightlens.store.lock import FOLDER, Lock, has_locks
+from nsightlens.store.journal import Journal
+from nsightlens.store.lock import Lock, has_locks
 from nsightlens.store.store import CATALOG, Store
-
-OLDER = "nsightlens.schema-{}.duckdb"
-"""Name of the catalog of an older schema that a rebuild leaves, where not all of its captures could be read again."""
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ class Writing:
     """The one writer of a store: holds its lock, and replaces the catalog as a whole.
 
     A new catalog is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
-    new one, and a writer that is killed leaves the old one.
+    new one, and a writer that is killed leaves the old one. What is not the store's is not touched (store/journal.py).
 
     store: where it lies, also at a URL. path: the folder in which it is written: the same, or one in the cache (store/remote.py).
     """
@@ -77,47 +76,53 @@ class Writing:
         self.path = remote.folder_of(store)
         self._far = remote.Far(store) if isinstance(store, RemotePath) else None
         self._materialise = materialise
-        self._lock = Lock(self.path, on_wait)
+        self._lock = Lock(self.path, on_wait, lambda: ground.confirm(self.path))
+        self._journal = Journal(self.path)
 
     def __enter__(self) -> Writing:
         self._lock.acquire()
         try:
+            ground.confirm_no_links(self.path)
             if self._far:
                 self._far.pull(self.path / CATALOG)
-            self._tidy()
+            left = self._journal.begin()
+            if left:
+                self._journal.remove(left, self._live_parts())
+        except OSError as exc:
+            self._end()
+            why = f"{self.path}: the store cannot be written ({exc.strerror})"
+            raise StoreError(why, self.path, "Choose another with --store") from exc
         except BaseException:
-            self._lock.release()
+            self._end()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._empty_staging()
-        is_store = (self.path / CATALOG).exists()
-        self._lock.release(remove=not is_store)
-        if not is_store:
-            with contextlib.suppress(OSError):  # not empty: another writer came, or converted reports lie in it
-                self.path.rmdir()
+        self._end()
+        if isinstance(error, OSError | duckdb.Error) and not isinstance(error, ConnectionError):
+            raise self._failed(error) from error
+
+    def _end(self) -> None:
+        self._journal.end()
+        is_empty = False
+        with contextlib.suppress(OSError):
+            is_empty = not set(os.listdir(self.path)) - {lock.FILE, lock.FOLDER}
+        self._lock.release(remove=is_empty)
+
+    def _failed(self, error: OSError | duckdb.Error | pa.ArrowException) -> StoreError:
+        """Return the error for a fault while the store is written, which leaves it as it was."""
+        return StoreError(damage.of_catalog(self.path / CATALOG, error) or (
+            f"{self.store}: could not be written, and is as it was before. Is the disk full? ({error})"), self.store)
 
     @property
     def staging(self) -> Path:
-        """Return the folder for parts in the making; it is emptied when the next writer comes."""
-        return self.path / "staging"
+        """Return the folder for parts in the making, of this writer alone."""
+        return self._journal.scratch
 
-    def _empty_staging(self) -> None:
-        """Remove what lies in staging; a file that a failed reading has open still gives its room back."""
-        for file in self.staging.glob("*/*"):
-            with contextlib.suppress(OSError):
-                os.truncate(file, 0)
-        shutil.rmtree(self.staging, ignore_errors=True)
-
-    def _tidy(self) -> None:
-        """Remove what a killed writer left: half-made parts, catalogs and exports; `known` removes parts without a catalog."""
-        shutil.rmtree(self.staging, ignore_errors=True)
-        halves = (f".{CATALOG}.*", f".{looks.FILE}.*", "converted/.*")
-        for stray in (stray for half in halves for stray in self.path.glob(half)):
-            stray.unlink(missing_ok=True)
-        for stray in self.path.glob(f".{FOLDER}.*"):
-            shutil.rmtree(stray, ignore_errors=True)
+    @property
+    def _root(self) -> Path:
+        """Return the folder whose `parts` hold those of the store; of one at a URL, those that are fetched or made."""
+        return self.staging / "far" if self._far else self.path
 
     def _live_parts(self) -> set[str]:
         """Return the parts that the catalog names, or one of an older schema that a rebuild left."""
@@ -125,29 +130,11 @@ class Writing:
         return (_parts_of(current) if current.is_file() else set()) | self._older_parts()
 
     def _older_parts(self) -> set[str]:
-        return {part for path in self.path.glob(OLDER.format("*")) for part in _parts_of(path)}
-
-    def _remove_parts_but(self, live: set[str]) -> None:
-        """Remove the other parts; what cannot be removed is left to the next writer."""
-        for part in (self.path / "parts").glob("*/*/*.parquet"):
-            if part.relative_to(self.path).as_posix() not in live:
-                with contextlib.suppress(OSError):
-                    part.unlink()
-        self._remove_empty_folders()
-
-    def _remove_empty_folders(self) -> None:
-        parts = self.path / "parts"
-        for folder in [*parts.glob("*/*"), *parts.glob("*"), parts]:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        return {part for path in ground.older_catalogs(self.path) for part in _parts_of(path)}
 
     def known(self) -> Known:
-        """Return what the store holds now, and remove the parts that it does not name, which a killed writer left.
-
-        Raises StoreError for a store of a newer schema version.
-        """
+        """Return what the store holds now. Raises StoreError for a store of a newer schema, or one that names foreign files."""
         if not (self.path / CATALOG).is_file():
-            self._remove_parts_but(set())
             return Known()
         with Store(self.path) as store:
             files = store.sql("SELECT * FROM files").to_pylist()
@@ -163,7 +150,6 @@ class Writing:
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         paths = {path for *_, path, _ in parts}
-        self._remove_parts_but(set() if self._far else paths | self._older_parts())
         there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
         broken = {(path, profile) for _, _, profile, path, _ in parts if path not in there}
         unsure = {name for _, name in broken}
@@ -193,36 +179,71 @@ class Writing:
 
     def _commit(self, change: Change, *, rebuild: bool, kept: Path | None = None, few: int = compaction.FEW) -> None:
         before = self._live_parts()
-        fresh = self.path / f".{CATALOG}.{os.getpid()}"
-        made: list[str] = []
+        made: set[str] = set()
         try:
-            if kept is not None:
-                shutil.copyfile(self.path / CATALOG, kept)
             old = [] if rebuild else self._bundles(change.lost)
             if self._far:
-                self._far.download(self.path, compaction.rewritten(old, change, few))
-            new, every = compaction.renewed(old, change, self.path, few)
-            after = {file.relative_to(self.path).as_posix() for one in every for file in one.files.values()}
+                self._far.download(self._root, compaction.rewritten(old, change, few))
+            new, every = compaction.renewed(old, change, self.staging, few)
+            new, every = self._placed(new, every, made)
+            after = {file.relative_to(self._root).as_posix() for one in every for file in one.files.values()}
             if self._far:
-                made = sorted(after - before)
-                self._far.upload(self.path, made)
-            self._make(fresh, lambda place: self._build(place, change, Bundles(new, every), rebuild))
+                self._far.upload(self._root, made, before - after)
+            fresh = self._make(lambda place: self._build(place, change, Bundles(new, every), rebuild))
+            if kept is not None:
+                self._keep_older(kept)
+            if not self._far:
+                self._journal.note(sorted(before - after))
             self._put(fresh)
         except BaseException as exc:
-            _unlink([*self.path.glob(f"{fresh.name}*"), *([kept] if kept else [])])
-            self._remove_parts_but(set() if self._far else before)
-            if self._far:
-                self._far.discard(made)
+            self._undo(made, kept)
             if isinstance(exc, OSError | duckdb.Error | pa.ArrowException):
-                why = damage.of_catalog(self.path / CATALOG, exc) or (
-                    f"{self.store}: could not be written, and is as it was before. Is the disk full? ({exc})")
-                raise StoreError(why, self.store) from exc
+                raise self._failed(exc) from exc
             raise
         with contextlib.suppress(OSError):  # not every file system can sync a folder
             _sync(self.path)
         if self._far:
-            self._far.clean(after | self._older_parts(), before)
-        self._remove_parts_but(set() if self._far else after | self._older_parts())
+            self._far.clean(after, before)
+        else:
+            self._journal.remove(before, after | self._older_parts())
+
+    def _placed(self, new: list[Bundle], every: list[Bundle], made: set[str]) -> tuple[list[Bundle], list[Bundle]]:
+        """Bring the parts in the making to their places, which are added to `made` before; return the same bundles there."""
+        moves = {id(one): [(table, one.files[table], place) for table, place in compaction.places(one).items()
+                           if not one.files[table].is_relative_to(self._root / "parts")] for one in every}
+        made |= {place for each in moves.values() for *_, place in each}
+        if self._far:
+            self._root.mkdir(exist_ok=True)
+        else:
+            self._journal.note(sorted(made))
+        placed = {}
+        for one in every:
+            for _, draft, place in moves[id(one)]:
+                no_links.move(draft, self._root, place)
+            files = {**one.files, **{table: self._root / place for table, _, place in moves[id(one)]}}
+            placed[id(one)] = replace(one, files=files)
+        return [placed.get(id(one), one) for one in new], list(placed.values())
+
+    def _undo(self, made: set[str], kept: Path | None) -> None:
+        """Delete what a commit that failed has made; not where it came through, and was interrupted only then."""
+        if self._far:
+            self._far.discard(made)
+            return
+        with contextlib.suppress(StoreError, OSError):  # then the next writer sees to it: the journal names them
+            if kept is not None and not kept.is_symlink() and filecmp.cmp(self.path / CATALOG, kept, shallow=False):
+                kept.unlink()
+            self._journal.remove(made, self._live_parts())
+
+    def _keep_older(self, kept: Path) -> None:
+        """Let the catalog stay under another name. Raises StoreError where there is another file of that name."""
+        if os.path.lexists(kept):
+            no_links.confirm_file(kept)
+            if not filecmp.cmp(self.path / CATALOG, kept, shallow=False):
+                raise StoreError(f"{kept}: this catalog of an earlier rebuild would be replaced", self.path, "Move it away")
+            return
+        draft = self.staging / kept.name
+        shutil.copyfile(self.path / CATALOG, draft)
+        draft.rename(kept)
 
     def _bundles(self, lost: set[str]) -> list[Bundle]:
         """Return the bundles of the store now; parts that are lost are in none."""
@@ -230,12 +251,10 @@ class Writing:
             return []
         with contextlib.closing(door.attach(self.path / CATALOG)) as connection:
             parts = door.parts(connection, self.store)
-        return standing([part for part in parts if part[3] not in lost], self.path)
+        return standing([part for part in parts if part[3] not in lost], self._root)
 
     def keep(self, rows: across.Rows) -> None:
         """Have the catalog keep answers across profiles, and no others. Raises OSError, duckdb.Error: it is as before then."""
-        fresh = self.path / f".{CATALOG}.{os.getpid()}"
-
         def build(place: Path) -> None:
             shutil.copyfile(self.path / CATALOG, place)
             with contextlib.closing(door.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
@@ -243,24 +262,21 @@ class Writing:
                     across.keep(connection, rows)
                 connection.execute("CHECKPOINT")
 
-        try:
-            self._make(fresh, build)
-            self._put(fresh)
-        except BaseException:
-            _unlink(self.path.glob(f"{fresh.name}*"))
-            raise
+        self._put(self._make(build))
 
-    def _make(self, fresh: Path, build: Callable[[Path], None]) -> None:
-        """Have `build` make the new catalog, where DuckDB can lock it, and bring it to `fresh`."""
+    def _make(self, build: Callable[[Path], None]) -> Path:
+        """Have `build` make a new catalog, where DuckDB can lock it; return where it lies, beside the store's."""
+        fresh = self.staging / f"{secrets.token_hex(4)}.duckdb"
         fresh.touch()
         here = has_locks(fresh)
         fresh.unlink()
         if here:
             build(fresh)
-            return
+            return fresh
         with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB writes no file that it cannot lock
             build(Path(folder) / CATALOG)
             shutil.copyfile(Path(folder) / CATALOG, fresh)
+        return fresh
 
     def _put(self, fresh: Path) -> None:
         """Let the new catalog take the place of the old one."""
@@ -301,7 +317,7 @@ class Writing:
                 answers.forget(connection, change.gone)
                 if change != Change():  # else parts are merged: their rows stay
                     across.forget(connection)
-                catalog.apply(connection, change, parts.new, [part for one in parts.every for part in one.parts(self.path)])
+                catalog.apply(connection, change, parts.new, [part for one in parts.every for part in one.parts(self._root)])
                 catalog.show_parts(connection, self.store)
                 catalog.renew_matches(connection, change.runs_to_match)
                 answers.take_in(connection, attached)
@@ -320,12 +336,6 @@ def _memory(new: Sequence[Bundle]) -> str:
     widest = max((sum(part.row_group(at).total_byte_size for at in range(part.num_row_groups)) / max(part.num_rows, 1)
                   for part in parts), default=0)
     return catalog.WRITE_MEMORY_WIDE if widest > catalog.WIDE_BYTES else catalog.WRITE_MEMORY
-
-
-def _unlink(files: Iterable[Path]) -> None:
-    for file in files:
-        with contextlib.suppress(OSError):
-            file.unlink()
 
 
 def _sync(path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,19 @@ def test_half_an_export_is_made_again(tmp_path: Path, nsys: Path) -> None:
     half.write_bytes(b"")
     assert run(tmp_path / "run").exit_code == 0
     assert half.read_bytes() == EXPORT.read_bytes()
+
+
+def test_what_is_no_export_is_not_replaced(tmp_path: Path, nsys: Path) -> None:
+    """A job may have a database of its own by the name of its report."""
+    mine, linked, text = (report(tmp_path / "run", f"rank000{rank}.nsys-rep").with_suffix(".sqlite") for rank in range(3))
+    with closing(sqlite3.connect(mine)) as connection:
+        connection.execute("CREATE TABLE losses (step INTEGER, loss REAL)")
+    linked.symlink_to(tmp_path / "gone.sqlite")
+    text.write_text("notes")
+    before = mine.read_bytes()
+    done = run(tmp_path / "run")
+    assert done.exit_code == 1 and done.stderr.count("in the place of its export") == 3 and not calls(nsys)
+    assert mine.read_bytes() == before and linked.is_symlink() and text.read_text() == "notes"
 
 
 def test_a_report_that_fails_stops_no_other_and_leaves_nothing(tmp_path: Path, nsys: Path) -> None:

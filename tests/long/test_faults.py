@@ -94,7 +94,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     run, store = run_of(tmp_path), tmp_path / "store"
     nl.ingest([run], store=store).close()
     before = kernels(store)
-    refusing(monkeypatch, Path, "open", "store/lock", errno.EROFS)
+    refusing(monkeypatch, os, "open", "store/lock", errno.EROFS)
     with pytest.raises(StoreError, match="cannot be written"):
         nl.ingest([run], store=store)
     monkeypatch.undo()

@@ -16,7 +16,7 @@ import pytest
 
 from nsightlens.errors import StoreError
 from nsightlens.store import lock as locks
-from nsightlens.store.lock import FOLDER, Holder, Lock
+from nsightlens.store.lock import FILE, FOLDER, Holder, Lock
 from tests.captures import kineto
 
 NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
@@ -75,9 +75,9 @@ def test_without_flock_the_lock_is_a_folder_that_goes_when_it_is_released(
     _fail_with(monkeypatch, number)
     lock = Lock(tmp_path)
     lock.acquire()
-    assert [p.name for p in tmp_path.iterdir()] == [FOLDER]
+    assert {p.name for p in tmp_path.iterdir()} == {FILE, FOLDER}
     lock.release()
-    assert list(tmp_path.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == [FILE]
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
@@ -192,7 +192,7 @@ def test_a_store_works_where_there_are_no_file_locks(tmp_path: Path, number: int
     assert "1 new, 1 unchanged" in nsightlens("ingest", str(tmp_path / "base")).stderr
     assert nsightlens("sql", "SELECT count(*) AS n FROM kernels", "--format", "csv").stdout.split() == ["n", "2"]
     left = {p.name for p in store.iterdir()} - {"looks.msgpack"}  # kept only of captures older than the clock's resolution
-    assert left == {"nsightlens.duckdb", "parts"}
+    assert left == {"nsightlens.duckdb", "parts", FILE}
     assert list(temporary.iterdir()) == []
 
 

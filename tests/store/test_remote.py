@@ -132,12 +132,12 @@ def test_of_two_writers_one_wins_and_the_other_says_so(
     early = kineto(tmp_path / "early" / "rank2.json", [("third", 1000.0, 10.0)], rank=2, pid=6).parent
     real = remote.Far.upload
 
-    def upload(self: remote.Far, folder: Path, parts: Any) -> None:
+    def upload(self: remote.Far, *arguments: Any) -> None:
         monkeypatch.setattr(remote.Far, "upload", real)
         with monkeypatch.context() as other:
             other.setenv("XDG_CACHE_HOME", str(tmp_path / "of-another-machine"))
             ingest([early], URL, jobs=1)
-        real(self, folder, parts)
+        real(self, *arguments)
 
     monkeypatch.setattr(remote.Far, "upload", upload)
     with pytest.raises(StoreError, match=r"memory://store: another ingest .* nothing was changed\. Run it again"):
@@ -223,17 +223,28 @@ def test_an_upload_that_breaks_off_leaves_the_old_store(
 @pytest.mark.long
 def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ingest([job], URL, jobs=1)
-    memory.pipe_file("/store/parts/kernels/run=x/left.parquet", b"left")
-    memory.pipe_file("/store/catalogs/abc.duckdb", b"left")
+    left = ["parts/kernels/run=x/left.parquet", f"catalogs/{'ab' * 8}.duckdb"]
+    for name in [*left, "parts/kernels/run=x/theirs.parquet", "catalogs/theirs.duckdb"]:
+        memory.pipe_file(f"/store/{name}", b"left")
+    memory.pipe_file("/store/nsightlens-commits/abc.journal", json.dumps([*left, "../job/rank0.json", "theirs"]).encode())
     kineto(job / "rank1.json", rank=1, pid=5)
     ingest([job], URL, jobs=1)
-    assert "parts/kernels/run=x/left.parquet" in _parts(memory), "its writer may be about to commit"
+    assert _objects(memory).issuperset(left), "its writer may be about to commit"
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 90_000)
     kineto(job / "rank2.json", rank=2, pid=6)
     ingest([job], URL, jobs=1)
-    assert "parts/kernels/run=x/left.parquet" not in _parts(memory)
-    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 1 and len(_names()) == 3
+    assert not _objects(memory) & {*left, "nsightlens-commits/abc.journal"}
+    assert {"parts/kernels/run=x/theirs.parquet", "catalogs/theirs.duckdb"} <= _objects(memory)
+    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 2 and len(_names()) == 3
+
+
+@pytest.mark.long
+def test_a_place_with_something_else_is_no_place_for_a_store(memory: Any, job: Path) -> None:
+    memory.pipe_file("/job/rank0.json", (job / "rank0.json").read_bytes())
+    with pytest.raises(StoreError, match=r"memory://job: not a store, and not empty.*--store memory://job/nsightlens-store"):
+        ingest(["memory://job"], "memory://job", jobs=1)
+    assert memory.find("/") == ["/job/rank0.json"]
 
 
 @pytest.mark.long

@@ -5,29 +5,50 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nsightlens.store import user_cache
 from tests.places import OWN_CACHE
 
+DIGEST = "0123456789abcdef" * 2
+
 
 def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache = tmp_path / "nsightlens" / "views"
     cache.mkdir(parents=True)
-    for name in ("gone", "kept"):
-        (cache / name).write_bytes(b"12345")
-    plain = Path.stat
+    gone, kept = (cache / f"{name}-{DIGEST}.arrow" for name in ("gone", "kept"))
+    for path in (gone, kept):
+        path.write_bytes(b"12345")
+    plain = Path.lstat
 
-    def stat(path: Path, **options: Any) -> os.stat_result:
-        if path.name == "gone":
+    def lstat(path: Path) -> os.stat_result:
+        if path == gone:
             path.unlink(missing_ok=True)
-        return plain(path, **options)
+        return plain(path)
 
-    monkeypatch.setattr(Path, "stat", stat)
-    assert user_cache.files() == {cache / "kept": 5}
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert user_cache.files() == {kept: 5}
+
+
+def test_files_that_are_not_ours_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XDG_CACHE_HOME may be a folder with a checkout of this project: nsightlens/, where we would have our cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    checkout = tmp_path / "nsightlens"
+    theirs = [checkout / name for name in ("pyproject.toml", "views/a.arrow", "rows/b.parquet", "stores/c/d", "mine.duckdb")]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("theirs")
+    (tmp_path / "elsewhere" / "x").mkdir(parents=True)
+    (tmp_path / "elsewhere" / f"linked-{DIGEST}.arrow").write_text("theirs")
+    (checkout / "stores" / DIGEST[:16]).symlink_to(tmp_path / "elsewhere")
+    for number in range(3):
+        user_cache.keep(checkout / f"blank-{DIGEST}-{number}.duckdb", lambda path: path.write_bytes(b"ours"), 1, 1 << 20)
+        assert len(user_cache.files()) == 1
+    user_cache.clear()
+    assert not user_cache.files() and all(path.read_text() == "theirs" for path in theirs)
+    assert (tmp_path / "elsewhere" / f"linked-{DIGEST}.arrow").exists()
 
 
 def test_the_cache_of_tests_is_of_their_session_alone() -> None:

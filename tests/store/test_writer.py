@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nsightlens as nl
-from nsightlens.errors import StoreError
+from nsightlens.errors import StoreError, UsageError
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, writer
+from nsightlens.store import catalog, compaction, journal, writer
 from nsightlens.store.bundle import bundle
 from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto, ncu
@@ -77,6 +78,45 @@ def test_a_commit_that_fails_leaves_the_old_store_and_nothing_else(
     assert len(_rows(store)) == 2
 
 
+def test_a_fault_while_writing_is_not_told_as_damage(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB calls its file corrupt or invalidated where the disk was full late in the commit: that is not the store's."""
+    ingest([run], store)
+    rows = _rows(store)
+    kineto(run / "b.json", rank=1)
+    for said in ("FATAL Error: Failed: database has been invalidated because of a previous fatal error",
+                 "IO Error: Corrupt database file: computed checksum does not match"):
+        def fail(*_: object, said: str = said) -> None:
+            raise duckdb.FatalException(said)
+
+        monkeypatch.setattr(catalog, "renew_matches", fail)
+        with pytest.raises(StoreError, match="could not be written, and is as it was before") as caught:
+            ingest([run], store)
+        assert "delete" not in str(caught.value) and "damaged" not in str(caught.value)
+    assert _rows(store) == rows
+
+
+def test_a_disk_that_is_full_before_the_commit_is_named(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(compaction, "gathered", fail)
+    with pytest.raises(StoreError, match=r"could not be written, and is as it was before.*No space left on device"):
+        ingest([run], store, jobs=1)
+    assert not store.exists()
+
+
+def test_damage_is_named_where_it_is(run: Path, store: Path) -> None:
+    """Neither a query that speaks of it is damage, nor is deleting a file advised that is the only copy."""
+    ingest([run], store)
+    with nl.open(store) as opened, pytest.raises(UsageError) as asked:
+        opened.sql("SELECT checksum FROM kernels")
+    assert "damaged" not in str(asked.value)
+    _damage(store / CATALOG, 5000)
+    with pytest.raises(StoreError, match="damaged") as caught:
+        nl.open(store)
+    assert "delete" not in str(caught.value)
+
+
 def test_a_first_commit_that_fails_leaves_no_store(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -123,7 +163,7 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
 KILLED = """
 import os, signal, sys
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, writer
+from nsightlens.store import catalog, compaction, journal, writer
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -142,21 +182,12 @@ def test_what_a_killed_writer_left_goes_with_the_next_ingest(run: Path, store: P
     kineto(run / "b.json", rank=1)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(run), str(store), at], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert any(name.startswith(f".{CATALOG}.") for name in _files(store)), "it died before it had made anything"
+    assert journal.FILE in _files(store), "it died before it had made anything"
     assert len(_parts(store)) > len([name for name in before if name.endswith(".parquet")])
     assert _rows(store) == rows
     (run / "b.json").unlink()
     ingest([run], store)
     assert (_files(store), _rows(store)) == (before, rows)
-
-
-def test_what_half_made_exports_left_goes_and_exports_stay(run: Path, store: Path) -> None:
-    ingest([run], store)
-    (store / "converted").mkdir()
-    for name in (".77.0a.sqlite", "0a.sqlite"):
-        (store / "converted" / name).write_bytes(b"x")
-    ingest([run], store)
-    assert [p.name for p in (store / "converted").iterdir()] == ["0a.sqlite"]
 
 
 def test_an_ingest_that_waits_removes_nothing_of_the_one_that_runs(
