@@ -57,7 +57,7 @@ def select(table: pa.Table, selected: Mapping[str, Sequence[object]]) -> pa.Tabl
     for column, wanted in selected.items():
         try:
             values = pa.array(wanted).cast(table.schema.field(column).type)
-        except pa.ArrowInvalid as exc:
+        except pa.ArrowException as exc:
             raise UsageError(f"only_{column}: {', '.join(map(str, wanted))} is no value of that column ({exc})") from exc
         table = table.filter(pc.is_in(table[column], value_set=values))
     return table
