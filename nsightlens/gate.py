@@ -28,10 +28,11 @@ _R = TypeVar("_R")
 _PACKAGE = str(Path(__file__).parent) + os.sep
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _REFUSED: Final = object()
-_PLAIN = "text, a number of 64 bits, True, False, None, or a list of at least one of these"
+_PLAIN = "text, a number of 64 bits, True, False, None, or a list of these"
 _WORDS: Mapping[object, str] = {
-    "Path": "a path", "_PathText": "a path", "str": "text", "int": "a whole number of 64 bits", "float": "a finite number", "bool": "True or False",
-    "NoneType": "None", "Store": "an open store", "Table": "a pyarrow.Table", "Mapping": "a dict"}
+    "Path": "a path", "_PathText": "a path", "str": "text", "int": "a whole number of 64 bits", "float": "a finite number",
+    "bool": "True or False", "NoneType": "None", "Store": "an open store", "Table": "a pyarrow.Table", "Shown": "a pyarrow.Table",
+    "Mapping": "a dict"}
 _OF_ARRAYS = ("numpy", "pandas", "pyarrow")
 _OF_DATA = (OSError, UnicodeError, OverflowError, MemoryError)
 _INTERRUPTED_QUERY = "Query interrupted"
@@ -290,7 +291,7 @@ def _one_or_many(value: object) -> object:
     if isinstance(value, (str, bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
         return _scalar(value)
     found = [_scalar(_plain(item)) for item in value]
-    return _REFUSED if _is_refused(found) or not found else found
+    return _REFUSED if _is_refused(found) else found
 
 
 def _is_refused(items: Iterable[object]) -> bool:

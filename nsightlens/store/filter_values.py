@@ -161,7 +161,7 @@ def found_instead(
     asked = {**given, **parameters}
     instead: dict[str, object] = {}
     for column, wanted in filters.items():
-        if column not in _CAPTURED or None in wanted or any(isinstance(value, bool) for value in wanted):
+        if column not in _CAPTURED or not wanted or None in wanted or any(isinstance(value, bool) for value in wanted):
             continue
         there = _there(store, view, asked, column)
         if not there.all or set(map(str, wanted)) & set(map(str, there.all)) or isinstance(there.all[0], bool):

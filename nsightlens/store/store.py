@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
-from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
+from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
 from nsightlens.gate import Exclusive, gated, gated_when_closed
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
@@ -208,6 +208,8 @@ class Store(Asking, Exclusive):
 
         These few rows are kept where the many that they follow from are not.
         """
+        if how not in ("sum", "count"):
+            raise not_a_choice(name, "how", how, ("sum", "count"))
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
 
@@ -370,6 +372,7 @@ class Store(Asking, Exclusive):
     def reopen(self) -> None:
         """Open the store as it is now: until then it answers as it was when it was opened."""
         self._values.clear()
+        analyses.forget(self)
         self._connect_again(_AT_FIRST)
 
     def _connect_again(self, of_large: str | None) -> None:

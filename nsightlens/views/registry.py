@@ -180,7 +180,7 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
 def _single(view: View, param: Param, wanted: list[object], parameters: Mapping[str, object]) -> dict[str, object]:
     """Return the parameter which_step of a view that shows one step, from a filter on steps. Raises UsageError for several."""
     column = param.name.removeprefix("which_")
-    if len(wanted) > 1 or parameters.get(param.name) not in (None, *wanted):
+    if len(wanted) != 1 or parameters.get(param.name) not in (None, *wanted):
         raise UsageError(f"{view.name} takes a single {column}", subject=column, value=wanted, view=view.name)
     return {param.name: wanted[0]} if wanted != [None] else {}
 
