@@ -23,7 +23,7 @@ help(nl.open) explains one of them; all errors are nl.NsightlensError. Nothing h
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from nsightlens.errors import (
     BalanceWarning,
     IngestWarning,
+    InternalError,
     MissingExtraError,
     NsightlensError,
     OldRulesWarning,
@@ -41,6 +42,7 @@ from nsightlens.errors import (
     UsageError,
     ViewError,
 )
+from nsightlens.public_calls import gated
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -60,13 +62,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "BalanceWarning", "IngestWarning", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param", "ReadError",
-    "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__", "compare",
-    "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
+    "BalanceWarning", "IngestWarning", "InternalError", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param",
+    "ReadError", "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__",
+    "compare", "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
     "summary",
 ]
 
 
+@gated
 def ingest(
     paths: Sequence[str | Path] | str | Path, store: str | Path | None = None, *, run: str | None = None,
     rank_pattern: str | None = None, jobs: int | None = None, materialise: bool = True, answers: bool | None = None,
@@ -79,9 +82,7 @@ def ingest(
     """
     from nsightlens.pipeline.ingest import ingest as _ingest
 
-    roots = [paths] if isinstance(paths, (str, PurePath)) or not isinstance(paths, Iterable) else list(paths)
-    for root in roots:
-        _confirm_path(root, "ingest")
+    roots = [paths] if isinstance(paths, (str, PurePath)) else paths
     report = _ingest(roots, store, run=run, rank_pattern=rank_pattern, jobs=jobs, materialise=materialise,
                      answers=answers, executor=executor)
     _confirm_store(report, roots)
@@ -108,9 +109,10 @@ def _warn_of(report: IngestReport, store: Store) -> None:
 
     for code, reason in report.warnings(store.sql):
         again = ". nl.remove(store, run=NAME) takes a run out again" if code in POOLED else ""
-        warnings.warn(IngestWarning(str(report.store), code, python_calls(reason) + again), stacklevel=3)
+        warnings.warn(IngestWarning(str(report.store), code, python_calls(reason) + again), stacklevel=4)
 
 
+@gated
 def open(
     store: str | Path | None = None, *, views: str | Path | None = None, ingest: bool = False, run: str | None = None,
 ) -> Store:
@@ -128,8 +130,6 @@ def open(
     from nsightlens.store.store import Store, holds_captures, is_store, locate
     from nsightlens.views import folder
 
-    if store is not None:
-        _confirm_path(store, "open")
     place, report = locate(store), None
     if ingest and store is not None and not is_store(place):
         from nsightlens.pipeline.ingest import ingest as _ingest
@@ -146,12 +146,13 @@ def open(
     opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:
-        warnings.warn(OldRulesWarning(str(opened.path), older), stacklevel=2)
+        warnings.warn(OldRulesWarning(str(opened.path), older), stacklevel=3)
     if report:
         _warn_of(report, opened)
     return opened
 
 
+@gated
 def read(path: str | Path) -> dict[str, pa.Table]:
     """Return the tables of one capture, normalised as in a store but without one.
 
@@ -159,10 +160,10 @@ def read(path: str | Path) -> dict[str, pa.Table]:
     """
     from nsightlens.pipeline.ingest import read_one
 
-    _confirm_path(path, "read")
     return read_one(path)
 
 
+@gated
 def remove(
     store: Store | str | Path | None = None, *, run: str | None = None, file: str | Path | None = None, dry_run: bool = False,
 ) -> Removed:
@@ -182,6 +183,7 @@ def remove(
     return removed
 
 
+@gated
 def summary(
     store: Store, *, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
     step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
@@ -193,10 +195,10 @@ def summary(
     """
     from nsightlens.pages import from_python
 
-    _confirm(store, "summary")
     return from_python.summary(store, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
 
 
+@gated
 def findings(store: Store, **parameters: object) -> pa.Table:
     """Return what to look at first, best first: the findings that `nsightlens summary` begins with.
 
@@ -208,7 +210,6 @@ def findings(store: Store, **parameters: object) -> pa.Table:
     from nsightlens.views.finding_cards import with_run
     from nsightlens.views.html_table import in_python
 
-    _confirm(store, "findings")
     table = store.view("findings", **parameters)
     more = pa.array([row["more"] for row in with_run(table.to_pylist(), store.values_of("run"))], pa.string())
     return in_python(table.set_column(table.column_names.index("more"), "more", more))
@@ -228,6 +229,7 @@ def compare(
 ) -> Comparison: ...
 
 
+@gated
 def compare(
     store: Store, base: str | None = None, other: str | None = None, *, ranks: bool = False, by: str | None = None,
     per: str | None = None, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
@@ -250,7 +252,6 @@ def compare(
     from nsightlens.store.comparison import of_runs
     from nsightlens.views.python_calls import python_calls
 
-    _confirm(store, "compare")
     of_ranks = {"run": run, "rank": rank, "step": step, "family": family}
     of_two = {"base": base, "other": other, "by": by, "per": per, **judging}
     misplaced = [name for name, value in (of_two if ranks else of_ranks).items() if value is not None]
@@ -268,56 +269,29 @@ def compare(
                          view=exc.view) from None
 
 
+@gated
 def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | None = None, max_mb: float = 10) -> Report:
     """Return the report of a store: one offline HTML page, which a notebook displays. See `nsightlens.html_report.report`."""
     from nsightlens.html_report import report as _report
 
-    _confirm(store, "report")
     return _report(store, run=run, base=base, max_mb=max_mb)
 
 
-def show(table: pa.Table, *others: object, rows: int = 200) -> Shown:
+@gated
+def show(table: pa.Table | Shown, *, rows: int = 200) -> Shown:
     """Return a table that notebooks and terminals display, times and sizes with their units. rows: how many of it are displayed.
 
     A script prints it: print(nl.show(table)). The result has all that the table has: nl.show(table).to_pandas(). Raises
     UsageError for what is no pyarrow.Table.
     """
-    import pyarrow
-
     from nsightlens.pages.shown import Shown as _Shown
 
-    if isinstance(table, _Shown):
-        table = table.table
-    if others or not isinstance(table, pyarrow.Table):
-        name = next((other for other in others if isinstance(other, str)), "kernel_summary")
-        call = f"nl.show(tables[{name!r}])" if isinstance(table, dict) else f"nl.show(store.view({name!r}))"
-        raise UsageError(f"nl.show displays one pyarrow.Table, not {_kinds(table, *others)}: {call}", subject="table",
-                         value=table)
-    return _Shown(table, rows)
+    if rows < 0:
+        raise UsageError(f"nl.show: rows is 0 or more, not {rows}", subject="rows", value=rows)
+    return _Shown(table.table if isinstance(table, _Shown) else table, rows)
 
 
 _COMPARISONS = ('nl.compare(store, "base", "other") compares two runs, nl.compare(store, ranks=True) the ranks of each')
-
-
-def _kinds(*given: object) -> str:
-    return " and ".join(f"a {type(one).__name__}" for one in given)
-
-
-def _confirm_path(path: object, function: str) -> None:
-    """Raise UsageError for what is no path."""
-    if not isinstance(path, (str, PurePath)):
-        raise UsageError(f"nl.{function} takes a path, not {_kinds(path)}: nl.{function}(\"runs/base\")", subject="path",
-                         value=path)
-
-
-def _confirm(store: object, function: str) -> None:
-    """Raise UsageError, with the right call, for what is no open store."""
-    from nsightlens.store.store import Store
-
-    if not isinstance(store, Store):
-        path = repr(str(store)) if isinstance(store, (str, PurePath)) else '"store"'
-        raise UsageError(f"nl.{function} takes an open store, not {_kinds(store)}: nl.{function}(nl.open({path}))",
-                         subject="store", value=store)
 
 
 def __getattr__(name: str) -> Any:

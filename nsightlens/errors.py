@@ -80,6 +80,10 @@ class SchemaError(NsightlensError):
         return type(self), (str(self), self.table)
 
 
+class InternalError(NsightlensError):
+    """A bug of nsightlens; what went wrong is its __cause__."""
+
+
 class ViewError(NsightlensError):
     """The file of a view is wrong, one of ours or of the user's own folder; the message begins with FILE:LINE.
 

@@ -25,7 +25,7 @@ _found: WeakKeyDictionary[object, dict[Callable[[Ask], Any], Any]] = WeakKeyDict
 
 
 def once(ask: Ask, compute: Callable[[Ask], _Found]) -> _Found:
-    """Return compute(ask), which several analyses stand on: computed once for an open store, which never changes."""
+    """Return compute(ask), which several analyses stand on: computed once for an open store, until it is reopened."""
     store = getattr(ask, "__self__", None)
     if store is None:
         return compute(ask)
@@ -33,6 +33,11 @@ def once(ask: Ask, compute: Callable[[Ask], _Found]) -> _Found:
     if compute not in found:
         found[compute] = compute(ask)
     return found[compute]  # type: ignore[no-any-return]
+
+
+def forget(store: object) -> None:
+    """Forget what was computed once for a store: it has changed."""
+    _found.pop(store, None)
 
 
 def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
@@ -56,8 +61,9 @@ def select(table: pa.Table, selected: Mapping[str, Sequence[object]]) -> pa.Tabl
 
     for column, wanted in selected.items():
         try:
-            values = pa.array(wanted).cast(table.schema.field(column).type)
-        except pa.ArrowInvalid as exc:
+            kind = table.schema.field(column).type
+            values = pa.array(wanted).cast(kind) if wanted else pa.array([], kind)
+        except pa.ArrowException as exc:
             raise UsageError(f"only_{column}: {', '.join(map(str, wanted))} is no value of that column ({exc})") from exc
         table = table.filter(pc.is_in(table[column], value_set=values))
     return table

@@ -18,7 +18,7 @@ import click
 from nsightlens import __version__
 from nsightlens.cli import messages
 from nsightlens.cli.interrupts import interruptible
-from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.errors import InternalError, NsightlensError, UsageError
 
 COMMANDS = {
     "doctor": "Check the installation and whether this machine is ready for profiling, and suggest fixes.",
@@ -135,6 +135,8 @@ def main() -> None:
     except click.ClickException as exc:
         _complain_of_usage(exc, sys.argv[1:])
         sys.exit(exc.exit_code)
+    except InternalError:
+        raise  # to messages.defect
     except NsightlensError as exc:
         messages.explain(exc)
         sys.exit(exc.exit_code)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
+from nsightlens.public_calls import gated
 from nsightlens.html_report.assets import render, script, style
 from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
@@ -36,6 +37,7 @@ class Report:
         size = f"nsightlens report, an HTML page of {len(self.html.encode()) / 1e6:.1f} MB"
         return "\n".join([f'{size}: .save("report.html") writes it', *(f"left out: {text}" for text in self.left_out)])
 
+    @gated
     def save(self, path: str | Path) -> Path:
         """Write the page and return its path."""
         found = Path(path)

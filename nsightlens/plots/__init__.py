@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nsightlens.errors import MissingExtraError, NsightlensError, UsageError
+from nsightlens.public_calls import gated
 
 try:
     import matplotlib
@@ -66,6 +67,7 @@ PLOTS: dict[str, Callable[..., Figure]] = {
 FORMATS = ("png", "svg", "pdf")
 
 
+@gated
 def save(figure: Figure, path: str | Path) -> Path:
     """Write the figure as PNG, SVG or PDF, by the ending of `path`, and return the path. Texts stay texts in SVG and PDF.
 

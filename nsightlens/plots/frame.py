@@ -17,6 +17,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.public_calls import gated
 from nsightlens.names.distinct import shortened
 from nsightlens.names.process_label import process_label
 
@@ -42,23 +43,18 @@ class Picture(Figure):
 
 
 def of_rows(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """Have a plot refuse what are not the rows of its view, with the call that draws them."""
+    """Let a plot pass the gate, and refuse rows of another view, with the call that draws them."""
     name = draw.__name__
 
     @functools.wraps(draw)
-    def drawn(*given: _P.args, **more: _P.kwargs) -> Figure:
-        tables = [*given, *([more["table"]] if "table" in more else [])]
-        right = f"nl.plots.{name}(store.view({name!r}))"
-        if len(tables) != 1 or not isinstance(tables[0], pa.Table):
-            what = f"not {'a ' if len(tables) == 1 else ''}{', '.join(type(one).__name__ for one in tables) or 'nothing'}"
-            raise UsageError(f"nl.plots.{name} draws the rows of one view, {what}: {right}", subject="table")
+    def drawn(*given: _P.args, **named: _P.kwargs) -> Figure:
         try:
-            return draw(*given, **more)
+            return draw(*given, **named)
         except KeyError as exc:
-            raise UsageError(f"nl.plots.{name} draws the rows of {name}, and these have no column {exc}: {right}",
-                             subject="table", view=name) from exc
+            raise UsageError(f"nl.plots.{name} draws the rows of {name}, and these have no column {exc}: "
+                             f"nl.plots.{name}(store.view({name!r}))", subject="table", view=name) from exc
 
-    return drawn
+    return gated(drawn)
 
 
 def time_unit(longest_ns: float) -> tuple[float, str]:

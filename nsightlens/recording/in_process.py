@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.public_calls import gated
 from nsightlens.recording.wrappers import launching, profiler
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Recording:
         self._profiling.step()
 
 
+@gated
 @contextmanager
 def torch_profile(run_dir: str | Path | None = None, *, ingest: bool | str | Path = False, **options: Any) -> Iterator[Recording]:
     """Record this rank's block into run_dir/torch/rank0003.pt.trace.json.gz, with its sidecar; yields a Recording.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from nsightlens.public_calls import gated
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 class Asking(ABC):
     """A store that answers with views; what it gives is in the class that inherits from this."""
 
+    @gated
     def view(self, name: str, **parameters: object) -> pa.Table:
         """Return a view, by its name or by what another tool calls it, as an Arrow table.
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nsightlens import schema
-from nsightlens.errors import UsageError
+from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.names.closest import closest_first
 from nsightlens.names.distinct import shortened
 from nsightlens.views import registry
@@ -51,7 +51,9 @@ class _Store(Protocol):
 
 
 def values(ask: Callable[[str], pa.Table], what: str) -> list[Any]:
-    """Return the values of a column in their order, or the kernels, those with the most time first."""
+    """Return the values of a column in their order, or the kernels, those with the most time first. Raises UsageError."""
+    if what not in VALUES:
+        raise not_a_choice(None, "column", what, VALUES)
     found = ask(VALUES[what]).column(0).to_pylist()
     return found if what == _KERNEL else sorted(found)
 
@@ -159,7 +161,7 @@ def found_instead(
     asked = {**given, **parameters}
     instead: dict[str, object] = {}
     for column, wanted in filters.items():
-        if column not in _CAPTURED or None in wanted or any(isinstance(value, bool) for value in wanted):
+        if column not in _CAPTURED or not wanted or None in wanted or any(isinstance(value, bool) for value in wanted):
             continue
         there = _there(store, view, asked, column)
         if not there.all or set(map(str, wanted)) & set(map(str, there.all)) or isinstance(there.all[0], bool):

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shlex
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,8 @@ import pyarrow as pa
 
 from nsightlens import analyses
 from nsightlens.discovery.remote import RemotePath, path_given
-from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
+from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
+from nsightlens.public_calls import Exclusive, gated, gated_when_closed
 from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, remote, rules
@@ -85,9 +87,10 @@ def holds_captures(path: Path) -> bool:
     return any(look_at(file, path, "").tool for file in islice(chain([path], path.rglob("*")), _FIRST_FILES))
 
 
-class Store(Asking):
+class Store(Asking, Exclusive):
     """A store opened for reading. Use it as a context manager, or close() it.
 
+    Threads may share it: one call at a time is answered, by as many threads of DuckDB as there are cores, and the others wait.
     path: its folder or URL. catalog: the DuckDB file that is read, of a store at a URL one in the cache.
     views: a folder with views of the user's own (.sql files and Python analyses), asked like ours.
     memory: what DuckDB may take, such as '500MB', in one thread. None: its own limit, but of a large store 800 MB
@@ -95,7 +98,9 @@ class Store(Asking):
     Of a store of an older schema only the table `files` can be read; older_schema is its version, else None.
     """
 
+    @gated_when_closed
     def __init__(self, path: str | Path, views: Path | None = None, memory: str | None = None) -> None:
+        self.lock = threading.RLock()
         self.path = locate(path)
         self._memory = memory
         self._is_bounded = False
@@ -170,17 +175,20 @@ class Store(Asking):
         """Return the public views and analyses by name; each has .doc, .columns, .params and .sql."""
         return dict(sorted({**registry.known(), **registry.public(self._own)}.items()))
 
+    @gated
     def values_of(self, column: str) -> list[Any]:
         """Return the values that the store has of run, rank, step, tool, family or kernel (short names)."""
         if column not in self._values:
             self._values[column] = filter_values.values(self.sql, column)
         return self._values[column]
 
+    @gated
     def kept(self, view: str) -> tuple[int, int, float] | None:
         """Return for how many profiles a view's rows at default parameters were computed at ingest, how many they are, and the
         seconds that they took; None where the view is computed when it is asked for."""
         return answers.kept(self._connection, view) if self.older_schema is None else None
 
+    @gated
     def older_than_the_rules(self) -> list[str]:
         """Return the profiles that were read or matched by older rules than this version's, and whose captures are not known
         to be gone."""
@@ -192,7 +200,6 @@ class Store(Asking):
     def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
         if self.older_schema is not None:
             raise self._files_only()
-        self._confirm_open()
         view, given = registry.named(name, self.views)
         began = time.monotonic()
         asked = self._confirmed(view, given, parameters)
@@ -208,11 +215,14 @@ class Store(Asking):
         filter_values.confirm_of(self, view, {**given, **parameters})
         return filter_values.expanded(self, view, given, parameters)
 
+    @gated
     def totals(self, name: str, by: Sequence[str], of: str, how: str, parameters: Mapping[str, object]) -> pa.Table:
         """Return the sum or count (`how`) of a column of a view by others, for views with a row per step, say.
 
         These few rows are kept where the many that they follow from are not.
         """
+        if how not in ("sum", "count"):
+            raise not_a_choice(name, "how", how, ("sum", "count"))
         view, given = registry.named(name, self.views)
         asked = {**given, **parameters}
 
@@ -224,6 +234,7 @@ class Store(Asking):
             return self._remembered(view, asked | {"": [*by, of, how]}, summed)
         return summed()
 
+    @gated
     def batches(self, name: str, **parameters: object) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view in batches of up to 5,000, one at least, for views with as many rows as events.
 
@@ -317,8 +328,9 @@ class Store(Asking):
                 table = self._answer(view, others)
                 filters = {}
             for said in unbalanced(table, [balance]):
-                warnings.warn(BalanceWarning(view.name, said), stacklevel=3)
+                warnings.warn(BalanceWarning(view.name, said), stacklevel=4)
 
+    @gated
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
 
@@ -358,12 +370,12 @@ class Store(Asking):
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
             raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
 
-    def _confirm_open(self) -> None:
-        """Raise UsageError where the store was closed."""
+    def confirm_open(self) -> None:
+        """Raise StoreError where the store was closed."""
         try:
             self._connection.cursor().close()
         except duckdb.ConnectionException as exc:
-            raise UsageError(f"the store {self.path} was closed: open it again with nl.open(...)") from exc
+            raise StoreError(f"the store {self.path} was closed: open it again with nl.open(...)", self.path) from exc
 
     def _reason(self, error: Exception) -> Exception:
         """Return why the table or view that DuckDB does not find could not be made, else the error itself."""
@@ -381,9 +393,11 @@ class Store(Asking):
         _LOG.info("a query needs more than %s", _AT_FIRST)
         self._connect_again(None)
 
+    @gated_when_closed
     def reopen(self) -> None:
         """Open the store as it is now: until then it answers as it was when it was opened."""
         self._values.clear()
+        analyses.forget(self)
         self._connect_again(_AT_FIRST)
 
     def _connect_again(self, of_large: str | None) -> None:
@@ -424,6 +438,7 @@ class Store(Asking):
         again = ["nsightlens", "ingest", *paths, "--run", run, "--store", str(self.path)]
         return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {shlex.join(again)}"
 
+    @gated
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
         self._fenced = False
@@ -438,6 +453,7 @@ class Store(Asking):
         shown = self.view("profile_overview").select(list(_OVERVIEW))
         return f"<p>nsightlens store {html.escape(printable(str(self.path)))}</p>{html_table(shown)}"
 
+    @gated_when_closed
     def close(self) -> None:
         """Close the catalog."""
         self._connection.close()

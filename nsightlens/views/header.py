@@ -71,6 +71,11 @@ class Param:
     type: type
     """What a text given for it is converted to: an analysis annotates it, a macro has its default; str: left to DuckDB."""
 
+    @property
+    def takes_null(self) -> bool:
+        """Return whether None is a value of it: it is the default, or the documentation says what NULL means."""
+        return self.default is None or "NULL" in self.doc
+
 
 @dataclass(frozen=True, slots=True)
 class Alias:

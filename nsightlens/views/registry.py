@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ import pyarrow as pa
 
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
+from nsightlens.public_calls import as_number
 from nsightlens.views.header import PACKAGE, Literal, Param, View, parse, parse_analysis, section, shown
 
 if TYPE_CHECKING:
@@ -153,7 +155,10 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
         column = name.removeprefix(_FILTER)
         if name in own:
             is_text = isinstance(own[name].default, str) and value is not None
-            converted = _converted(name, str(value) if is_text else value, own[name].type)
+            converted = _converted(name, value if isinstance(value, list) or not is_text else str(value), own[name].type)
+            if converted is None and not own[name].takes_null:
+                raise UsageError(f"{view.name}: {name} takes a value, such as its default {own[name].default}", subject=name,
+                                 value=value, view=view.name)
             if converted != own[name].default:  # as a constant of the view, DuckDB sees it before it plans
                 arguments[name] = converted
         elif name.startswith(_FILTER) and (column in columns or f"which_{column}" in own):
@@ -175,7 +180,7 @@ def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, objec
 def _single(view: View, param: Param, wanted: list[object], parameters: Mapping[str, object]) -> dict[str, object]:
     """Return the parameter which_step of a view that shows one step, from a filter on steps. Raises UsageError for several."""
     column = param.name.removeprefix("which_")
-    if len(wanted) > 1 or parameters.get(param.name) not in (None, *wanted):
+    if len(wanted) != 1 or parameters.get(param.name) not in (None, *wanted):
         raise UsageError(f"{view.name} takes a single {column}", subject=column, value=wanted, view=view.name)
     return {param.name: wanted[0]} if wanted != [None] else {}
 
@@ -273,17 +278,20 @@ def _column_type(column: str) -> type:
 
 
 def _converted(name: str, value: object, type_: type) -> object:
-    if not isinstance(value, str):
-        return value
-    if value.lower() == "null":
+    """Return a value as one of the type; text for it as the command line gives it. Raises UsageError."""
+    if isinstance(value, str) and value.lower() == "null":
         return None
-    try:
-        if type_ is bool:
-            return {"true": True, "false": False}[value.lower()]
-        return type_(value)
-    except (ValueError, KeyError) as exc:
-        wanted = {int: "a whole number", float: "a number", bool: "true or false"}[type_]
-        raise UsageError(f"{name} takes {wanted}, not {value!r}", subject=name, value=value) from exc
+    if value is None or (type_ is str and not isinstance(value, list)):  # what is no text, DuckDB casts
+        return value
+    found: object = value
+    if isinstance(value, str):
+        with suppress(ValueError, KeyError):
+            found = {"true": True, "false": False}[value.lower()] if type_ is bool else type_(value)
+    found = found if type_ is bool else as_number(found, type_)
+    if isinstance(found, bool if type_ is bool else (int, float)):
+        return found
+    wanted = {int: "a whole number of 64 bits", float: "a finite number", bool: "true or false", str: "one value"}[type_]
+    raise UsageError(f"{name} takes {wanted}, not {value!r}", subject=name, value=value)
 
 
 def _macro_comment(view: View) -> str:

@@ -227,7 +227,7 @@ def test_a_notebook_shows_it(store: nl.Store, tmp_path: Path) -> None:
 
 def test_only_tables_are_shown(store: nl.Store) -> None:
     assert "<table" in nl.show(store.view("kernel_summary"))._repr_html_()
-    with pytest.raises(UsageError, match=r"displays one pyarrow.Table, not a Store: nl\.show"):
+    with pytest.raises(UsageError, match=r"table is a pyarrow.Table, not a Store: nl\.show"):
         nl.show(store)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from nsightlens.errors import UsageError
+from nsightlens.errors import StoreError, UsageError
 from nsightlens.store import door
 from nsightlens.store.store import Store
 from tests.captures import kineto
@@ -101,5 +101,5 @@ def test_who_creates_a_view_is_told_where_own_views_go(store: Store, kind: str) 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = nl.ingest(kineto(tmp_path / "run" / "a.json").parent, tmp_path / "store")
     store.close()
-    with pytest.raises(UsageError, match=r"was closed: open it again with nl\.open"):
+    with pytest.raises(StoreError, match=r"was closed: open it again with nl\.open"):
         store.view("busy_time")
