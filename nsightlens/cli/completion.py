@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from nsightlens.terminal.output import echo
+
 _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/nsightlens.fish"}
 _NO_SPACE = {
     "    return 0\n": "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n    return 0\n",
@@ -36,7 +38,7 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(_without_space(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
+    echo(_without_space(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
 
 
 def _without_space(script: str) -> str:

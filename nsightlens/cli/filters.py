@@ -10,6 +10,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.errors import UsageError
+from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -106,8 +107,8 @@ def _check(name: str, views: Mapping[str, View], key: str, value: object) -> Non
         mine = under_another_name(view, column)
         meant = f"; did you mean only_{mine}?" if mine else ";"
         having = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
-        raise UsageError(f"{name} has no column {column}{meant} {having}: nsightlens show {others[0]}", subject="column",
-                         value=column, choices=[column for column, _ in view.columns], view=name)
+        raise UsageError(f"{name} has no column {column}{meant} {having}: {Command('show', (others[0],)).shell()}",
+                         subject="column", value=column, choices=[column for column, _ in view.columns], view=name)
 
 
 def _as_option(key: str, value: object) -> list[str]:

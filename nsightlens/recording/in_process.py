@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.recording.wrappers import launching, profiler
+from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -93,7 +94,7 @@ def _refusals() -> Iterator[None]:
 
 def _ingested(run_dir: Path, launch: Any, store: str | Path | None) -> Store | None:
     """Ingest once every rank has written; return the store on rank 0, None on others."""
-    command = f"nsightlens ingest {run_dir}"
+    command = Command("ingest", (run_dir,)).shell()
     if not launch.single:
         import torch.distributed as ranks
 

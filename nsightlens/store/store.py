@@ -7,7 +7,6 @@ import html
 import logging
 import os
 import re
-import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,14 +20,15 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import analyses
-from nsightlens.discovery.remote import RemotePath, path_given
+from nsightlens.discovery.remote import RemotePath, path_given, path_of
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store
-from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import across, answers, asked, catalog, damage, filter_values, kept_rows, part_files, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.fence import of_other_files, raise_fence, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.printable import printable
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
@@ -371,7 +371,7 @@ class Store(Asking):
     def _files_only(self) -> StoreError:
         return StoreError(f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
                           "a store only the list of files can be read (nsightlens sql 'FROM files')", self.path,
-                          f"To rebuild it from the captures: nsightlens refresh --store {self.path}")
+                          f"To rebuild it from the captures: {Command('refresh').shell(self.path)}")
 
     def _asked_wrongly(self, message: str) -> str | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
@@ -382,8 +382,10 @@ class Store(Asking):
         name = view.name
         if view.sql:
             return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
-        return (f"{name} is computed in Python, out of reach of SQL: nsightlens show {name} --output {name}.parquet "
-                f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
+        write = Command("show", (name, ("--output", f"{name}.parquet")))
+        read = Command("sql", (("--allow-files",), f"FROM '{name}.parquet'"))
+        return (f"{name} is computed in Python, out of reach of SQL: {write.shell()} (in Python: store.view({name!r})), then "
+                f"{read.shell()}")
 
     def _broken_part(self, error: Exception) -> str | None:
         """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""
@@ -395,8 +397,8 @@ class Store(Asking):
         captures = self._connection.execute(_CAPTURES_OF_PART, [str(part)]).fetchall()
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
-        again = ["nsightlens", "ingest", *paths, "--run", run, "--store", str(self.path)]
-        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {shlex.join(again)}"
+        again = Command("ingest", (*map(path_of, paths), ("--run", run))).shell(self.path)
+        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {again}"
 
     def allow_files(self) -> None:
         """Let sql() read and write other files from now on."""
