@@ -105,7 +105,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
 
     if not topic:
         echo(root.get_help(context.find_root()))
-        echo(f"\nTopics: nsightlens help {', '.join(_TOPICS)}, a command or a view")
+        echo(f"\nTopics for nsightlens help: {', '.join(_TOPICS)}, a command or a view")
         return
     name = topic[0]
     if name in _TOPICS:

@@ -108,8 +108,8 @@ def _summarise(report: Report) -> None:
     if report.refused and not any(state != "refused" for state in states):
         say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return
-    store = None if report.store == locate(None) else report.store
-    say(f"store: {report.store}   next: {Command('summary').shell(store)}")
+    named = None if report.store == locate(None) else report.store
+    say(f"store: {report.store}   next: {Command('summary').shell(named)}")
 
 
 def _copied(report: Report) -> list[str]:

@@ -30,5 +30,5 @@ def command(store: Path | None) -> None:
     import nsightlens as nl
 
     with nl.open(store) as opened:
-        echo(opened.catalog)
+        echo(str(opened.catalog))
         contents(opened, set(opened.sql("SELECT DISTINCT run FROM profiles")["run"].to_pylist()))

@@ -53,7 +53,7 @@ def _words(argument: Argument) -> tuple[str | PurePath, ...]:
     if not isinstance(argument, tuple):
         return (argument,)
     option, *values = argument
-    return (f"{option}={values[0]}",) if values and str(values[0]).startswith("-") else argument
+    return (f"{option}={values[0]}",) if values and isinstance(values[0], str) and values[0].startswith("-") else argument
 
 
 def keyword(name: str, values: Sequence[str]) -> str:
