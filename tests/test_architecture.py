@@ -185,8 +185,8 @@ def test_one_place_makes_commands(path: Path) -> None:
                if isinstance(part, ast.Constant) and HAND_MADE.search(str(part.value)) and isinstance(value, ast.FormattedValue)
                and not _is_command(value.value)]
     assert not quotes + by_hand, (
-        f"{path.relative_to(ROOT)}, lines {sorted(quotes + by_hand)}: make a command that is shown with terminal.command.Command, "
-        "terminal.quoting.shell_line or quoted: names in it may hold anything")
+        f"{path.relative_to(ROOT)}, lines {sorted(quotes + by_hand)}: make a command that is shown with "
+        "terminal.command.Command, terminal.quoting.shell_line or quoted: names in it may hold anything")
 
 
 def _is_command(value: ast.expr) -> bool:
