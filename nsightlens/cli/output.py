@@ -10,7 +10,6 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -230,7 +229,8 @@ def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
     before = ""
     for table in tables:
         for row in _records(table):
-            yield f"{before}\n{indent(json.dumps(row, indent=1, ensure_ascii=False, default=_plain), '  ')}"
+            text = json.dumps(row, indent=1, ensure_ascii=False, default=_plain).replace("\n", "\n  ")  # no other end of a line
+            yield f"{before}\n  {text}"
             before = ","
     yield "\n ]\n}\n" if before else "]\n}\n"
 
