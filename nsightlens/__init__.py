@@ -141,8 +141,10 @@ def open(
         raise UsageError(f"run names captures while they are read: nl.open(CAPTURES, ingest=True, run={run!r}). Views of a store "
                          f"take only_run={run!r}", subject="run", value=run)
     elif holds_captures(place):
-        raise UsageError(f"{place} holds captures and is not a store: nsightlens ingest {place} reads them into one; in Python, "
-                         f"nl.open({str(place)!r}, ingest=True)", subject="store", value=str(place))
+        from nsightlens.terminal.command import Command
+
+        raise UsageError(f"{place} holds captures and is not a store: {Command('ingest', (place,)).shell()} reads them into one; "
+                         f"in Python, nl.open({str(place)!r}, ingest=True)", subject="store", value=str(place))
     opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:
@@ -207,11 +209,12 @@ def findings(store: Store, **parameters: object) -> pa.Table:
     """
     import pyarrow as pa
 
+    from nsightlens.terminal.command import Command
     from nsightlens.views.finding_cards import with_run
     from nsightlens.views.html_table import in_python
 
     table = store.view("findings", **parameters)
-    more = pa.array([row["more"] for row in with_run(table.to_pylist(), store.values_of("run"))], pa.string())
+    more = pa.array([row["more"] for row in with_run(table.to_pylist(), store.values_of("run"), Command.python)], pa.string())
     return in_python(table.set_column(table.column_names.index("more"), "more", more))
 
 

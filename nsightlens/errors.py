@@ -6,7 +6,10 @@ What a caller may need of a message stands in attributes as well: docs/python.md
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from os import PathLike
+from os import PathLike, fspath
+
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.quoting import shell_line
 
 
 class NsightlensError(Exception):
@@ -106,7 +109,7 @@ class MissingExtraError(NsightlensError):
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        self.what_to_do = f"pip install 'nsightlens[{extra}]'"
+        self.what_to_do = shell_line("pip", "install", f"nsightlens[{extra}]")
         super().__init__(f"{package} is not installed: {self.what_to_do}")
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
@@ -131,13 +134,13 @@ class StoreError(NsightlensError):
 
 def no_store(path: str | PathLike[str]) -> StoreError:
     """Return the error for a path at which there is no store."""
-    return StoreError(f"{path}: no store here", path, f"Make one with: nsightlens ingest RUN_DIR --store {path}")
+    return StoreError(f"{path}: no store here", path, f"Make one with: {Command('ingest', ('RUN_DIR',)).shell(fspath(path))}")
 
 
 def other_schema(path: str | PathLike[str], its: int, ours: int) -> StoreError:
     """Return the error for a store of an older schema than this version writes."""
     return StoreError(f"{path}: written with schema {its}, this nsightlens has {ours}", path,
-                      f"Rebuild it from its captures first: nsightlens refresh --store {path}")
+                      f"Rebuild it from its captures first: {Command('refresh').shell(fspath(path))}")
 
 
 class BalanceWarning(UserWarning):
@@ -177,7 +180,7 @@ class OldRulesWarning(UserWarning):
     def __init__(self, path: str, profiles: int) -> None:
         self.path = path
         self.profiles = profiles
-        self.what_to_do = f"nsightlens refresh --store {path}"
+        self.what_to_do = Command("refresh").shell(path)
         super().__init__(f"{profiles} {'profile is' if profiles == 1 else 'profiles are'} older than the rules of this version; "
                          f"to read what they changed again: {self.what_to_do}")
 

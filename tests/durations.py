@@ -50,14 +50,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 def main() -> int:
     """Run the tests of `make test` and `make test-slow`; return pytest's exit code, with the list written where it is 0."""
     with TemporaryDirectory() as folder:
-        code = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "tests.durations", "-n", "auto", "-m", "not captures and not long", *sys.argv[1:]],
-            env={**os.environ, _FOLDER: folder}).returncode
+        tests = ["-p", "tests.durations", "-n", "auto", "-m", "not captures and not long", *sys.argv[1:]]
+        code = subprocess.run([sys.executable, "-m", "pytest", *tests], env={**os.environ, _FOLDER: folder}).returncode
         lines = [line.split("\t") for path in Path(folder).iterdir() for line in path.read_text(encoding="utf-8").splitlines()]
     seconds = {name: float(text) for text, name in lines}
     slow = sorted(name for name, cpu in seconds.items() if cpu > LIMIT_SECONDS)
-    total = sum(seconds.values())
-    print(f"{len(seconds)} tests, {total:.0f} CPU s; {len(slow)} over {LIMIT_SECONDS:g} s take {sum(map(seconds.get, slow)):.0f} s")
+    total, of_slow = sum(seconds.values()), sum(seconds[name] for name in slow)
+    print(f"{len(seconds)} tests, {total:.0f} CPU s; {len(slow)} over {LIMIT_SECONDS:g} s take {of_slow:.0f} s")
     if code == 0:
         SLOW.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
     return code

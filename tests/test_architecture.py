@@ -7,18 +7,20 @@ import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from nsightlens.terminal.quoting import NAMES
 from tests.captures import kineto
 from tests.places import ROOT
 
 PACKAGE = ROOT / "nsightlens"
 
 ROOMS = (
-    "errors", "public_calls", "schema", "names", "readers", "discovery", "columns", "attribution", "matching", "op_cost",
-    "intervals", "statistics", "views", "analyses", "store", "pipeline", "doctor", "recording", "plots", "perfetto",
+    "terminal", "errors", "public_calls", "schema", "names", "readers", "discovery", "columns", "attribution", "matching",
+    "op_cost", "intervals", "statistics", "views", "analyses", "store", "pipeline", "doctor", "recording", "plots", "perfetto",
     "html_report", "pages", "", "cli", "__main__",
 )
 """From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py."""
@@ -128,7 +130,7 @@ def test_the_picture_shows_every_room() -> None:
     rooms = set(ROOMS) - {"", "__main__"}
     shown = nodes - {"captures", "people"}
     assert shown == rooms, f"the picture in CONTRIBUTING.md: draw {rooms - shown}, take out {shown - rooms}"
-    alone = rooms - {end for arrow in arrows for end in arrow} - {"errors", "public_calls", "schema"}
+    alone = rooms - {end for arrow in arrows for end in arrow} - {"terminal", "errors", "public_calls", "schema"}
     assert not alone, f"the picture in CONTRIBUTING.md: no arrow leads to or from {alone}"
 
 
@@ -147,14 +149,48 @@ def test_the_table_of_rooms_is_whole() -> None:
     assert not missing, f"CONTRIBUTING.md: say what may change in {missing}"
 
 
+PRINTS = {"print", "click.echo", "click.secho", "sys.stdout.write", "sys.stderr.write", "traceback.print_exception"}
+
+
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_the_command_line_prints(path: Path) -> None:
-    if _room(path) in ("cli", "__main__"):
+def test_one_function_prints(path: Path) -> None:
+    if path == PACKAGE / "terminal" / "output.py":
         return
     body = [n for n in ast.parse(path.read_text()).body if not _is_main_guard(n)]
     calls = [n for top in body for n in ast.walk(top) if isinstance(n, ast.Call)]
-    lines = [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
-    assert not lines, f"{path.relative_to(ROOT)}, lines {lines}: only nsightlens/cli prints; return the text, or raise an error"
+    lines = [c.lineno for c in calls if ast.unparse(c.func) in PRINTS or ast.unparse(c) == "exc.show()"]
+    assert not lines, (f"{path.relative_to(ROOT)}, lines {lines}: a name could steer the terminal. In nsightlens/cli print with "
+                       "terminal.output.echo; elsewhere return the text, or raise an error")
+    echoes = _room(path) not in ("cli", "pages") and "terminal.output" in _imports(path)
+    assert not echoes, f"{path.relative_to(ROOT)}: only cli, and pages for it, print; return the text, or raise an error"
+
+
+HAND_MADE = re.compile(
+    rf"(?:\b(?:nsightlens (?:{NAMES})|unxz|unzip|unzstd|bunzip2|gunzip|traceconv|nsys export|pip install|python -c)\b"
+    r"(?: [\w.=/-]+)*|(?<![\w-])--(?:run|store))[ =]['\"]?$")
+"""The end of a text that begins a command of ours or of others, or an option with a name."""
+
+
+QUOTES = {"shlex.quote", "shlex.join"}
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_one_place_makes_commands(path: Path) -> None:
+    if path.parent == PACKAGE / "terminal":
+        return
+    tree = ast.parse(path.read_text())
+    quotes = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n) in QUOTES]
+    by_hand = [text.lineno for text in ast.walk(tree) if isinstance(text, ast.JoinedStr)
+               for part, value in pairwise(text.values)
+               if isinstance(part, ast.Constant) and HAND_MADE.search(str(part.value)) and isinstance(value, ast.FormattedValue)
+               and not _is_command(value.value)]
+    assert not quotes + by_hand, (
+        f"{path.relative_to(ROOT)}, lines {sorted(quotes + by_hand)}: make a command that is shown with "
+        "terminal.command.Command, terminal.quoting.shell_line or quoted: names in it may hold anything")
+
+
+def _is_command(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and re.search(r"\b(quoted|shell|shell_line)\b", ast.unparse(value)) is not None
 
 
 def _is_main_guard(node: ast.stmt) -> bool:

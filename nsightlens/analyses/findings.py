@@ -79,6 +79,7 @@ from nsightlens.analyses._finding import (
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.collective_match import Compared, compared
 from nsightlens.columns.arrays import split
+from nsightlens.terminal.command import Command
 
 _FIRST, _LAST = ("straggler",), ("capture", *PLUGIN)
 _PARTS = """
@@ -262,7 +263,7 @@ def _communication(
         for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
             more = "idle_by_range" if calls_only else "distributed_overview" if waits["stragglers"] else ""
-            yield found | ({"more": f"nsightlens show {more}"} if more else {})
+            yield found | ({"more": Command("show", (more,)).shell()} if more else {})
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
@@ -364,8 +365,8 @@ def _ranges(ask: Ask, processes: Sequence[Process]) -> dict[Key, str]:
 
 def _operators(process: Process) -> str:
     """Return the command that shows in which operators the host was, the longest first."""
-    of_rank = "" if process.row["rank"] is None else f" --rank {process.row['rank']}"
-    return f"nsightlens show critical_path{of_rank} --sort=-duration_ns"
+    of_rank = () if process.row["rank"] is None else (("--rank", str(process.row["rank"])),)
+    return Command("show", ("critical_path", *of_rank, ("--sort", "-duration_ns"))).shell()
 
 
 def _call(process: Process, row: Row, idle: int, kinds: str, before: int) -> Iterator[Row]:

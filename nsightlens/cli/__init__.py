@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,8 @@ from nsightlens import __version__
 from nsightlens.cli import messages
 from nsightlens.cli.interrupts import interruptible
 from nsightlens.errors import InternalError, NsightlensError, UsageError
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.quoting import shell_line
 
 COMMANDS = {
     "doctor": "Check the installation and whether this machine is ready for profiling, and suggest fixes.",
@@ -164,16 +165,11 @@ def main() -> None:
 def _complain_of_usage(exc: click.ClickException, args: Sequence[str]) -> None:
     moved = _behind_its_command(exc.option_name, args) if isinstance(exc, click.NoSuchOption) else None
     if isinstance(exc, click.NoSuchOption) and moved:
-        messages.complain(f"nsightlens: {exc.option_name} comes after the command: nsightlens {shlex.join(moved)}")
+        messages.complain(f"nsightlens: {exc.option_name} comes after the command: {shell_line('nsightlens', *moved)}")
     else:
-        _show(exc)
-
-
-def _show(exc: click.ClickException) -> None:
-    """Print what click has to say of an error: above it, the usage."""
-    said = io.StringIO()
-    exc.show(said)
-    messages.complain(said.getvalue().rstrip("\n"))
+        text = io.StringIO()
+        exc.show(text)
+        messages.complain(text.getvalue().rstrip("\n"))
 
 
 def _behind_its_command(option: str, args: Sequence[str]) -> list[str] | None:
@@ -198,7 +194,7 @@ def _commands(group: click.Group, args: Sequence[str]) -> Iterator[tuple[list[st
 
 def _interrupted(left: str = "") -> NoReturn:
     """End as Ctrl-C does. left: what is there now, where something is."""
-    click.echo(f"interrupted; {left or 'the store is unchanged'}", err=True)
+    echo(f"interrupted; {left or 'the store is unchanged'}", err=True)
     sys.exit(130)
 
 
@@ -221,7 +217,7 @@ def _say_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line."""
-    messages.say(f"nsightlens: {click.style('warning:', fg='yellow')} {messages.hint(str(message))}")
+    messages.warn(str(message))
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

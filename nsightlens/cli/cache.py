@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from nsightlens.cli.output import emit, output_options
+from nsightlens.terminal.output import echo
 from nsightlens.views.figures import counted
 
 
@@ -37,4 +38,4 @@ def command(action: str, form: str | None, output: Path | None, wide: bool) -> N
                        "cleared": [action == "clear"]}), form, output, wide=wide)
         return
     held = f"{counted(len(files), 'file')}, {size / 1e6:,.1f} MB"
-    click.echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")
+    echo(f"{user_cache.folder() or 'no place for a cache'}: {held}{', deleted' if action == 'clear' else ''}")

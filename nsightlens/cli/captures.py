@@ -47,8 +47,7 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
 def _nothing(text: str, refused: Sequence[str]) -> NsightlensError:
     """Say why files were refused, and return the error where there is nothing to show."""
     from nsightlens.cli.messages import complain
-    from nsightlens.names.distinct import printable
 
     for line in refused:
-        complain(printable(line))
-    return NsightlensError(printable(text))
+        complain(line)
+    return NsightlensError(text)

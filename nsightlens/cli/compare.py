@@ -13,6 +13,7 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps, with_steps
+from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,8 +79,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
             heading(f"Ranks of {run}")
             for section in ranks_page.sections(pages[run]):
                 section(pages[run])
-        click.echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
-                        "rank_balance"), err=True)
+        echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
+                  "rank_balance"), err=True)
 
 
 @command.command("runs")
@@ -136,7 +137,7 @@ def runs(
             from nsightlens.cli.plot import gpus_of
 
             nl.plots.save(nl.plots.run_waterfall(behind()["waterfall"], gpus=gpus_of(opened)), output)
-            click.echo(f"drawn: {output}", err=True)
+            echo(f"drawn: {output}", err=True)
             output = None  # the page goes to standard output all the same
 
         def differences(of: str) -> pa.Table:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
+from nsightlens.terminal.output import echo
+
 _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/nsightlens.fish"}
-_NO_SPACE = {
+_INSTEAD = {
+    "COMPREPLY+=($value)": 'COMPREPLY+=("$(printf %q "$value")")',
     "    return 0\n": "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n    return 0\n",
     "_describe -V unsorted completions_with_descriptions -U":
         'if [[ "$completions_with_descriptions[1]" == *=:* ]]; then\n'
@@ -36,11 +39,12 @@ def command(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(_without_space(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
+    echo(_adapted(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
 
 
-def _without_space(script: str) -> str:
-    """Return the script of bash or zsh so that no space follows KEY=, where the value comes; fish adds none by itself."""
-    for line, instead in _NO_SPACE.items():
+def _adapted(script: str) -> str:
+    """Return the script of a shell so that no word is more than a word (bash puts them on the line as they are), and no space
+    follows KEY=, where the value comes (fish adds none by itself)."""
+    for line, instead in _INSTEAD.items():
         script = script.replace(line, instead)
     return script

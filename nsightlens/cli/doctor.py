@@ -12,6 +12,8 @@ import click
 from nsightlens.cli.output import emit, output_options
 from nsightlens.pages.page import page_width
 from nsightlens.pages.tables import output_width
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
     from nsightlens.doctor.fitness import Finding
@@ -49,11 +51,11 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
     for finding in _findings(run_dir, deep):
         findings.append(finding)
         state = click.style(f"{finding.state:<5}", _COLOURS[finding.state])
-        first, *others = _wrap(f"{finding.subject:<{_INDENT - 6}}{finding.found}", width, 6, _INDENT)
-        click.echo(f"{state} {first.lstrip()}")
+        first, *others = _wrap(printable(f"{finding.subject:<{_INDENT - 6}}{finding.found}"), width, 6, _INDENT)
+        echo(f"{state} {first.lstrip()}", styled=True)
         for line in [*others, *(_wrap(f"-> {finding.fix}", width, _INDENT, _INDENT + 3) if finding.fix else ())]:
-            click.echo(line)
-    click.echo(verdict(findings))
+            echo(line)
+    echo(verdict(findings))
 
 
 def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:

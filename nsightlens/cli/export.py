@@ -15,6 +15,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
 from nsightlens.errors import UsageError
+from nsightlens.terminal.output import echo
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def flamegraph(
     write((f"{line}\n" for line in lines), output)
     if output is not None:
         processes = len({stack.process for stack in every})
-        click.echo(f"{output}: {counted(len(every), 'stack')} of {counted(processes, 'process')}; "
-                   f"{_VIEWERS[format_]}", err=True)
+        echo(f"{output}: {counted(len(every), 'stack')} of {counted(processes, 'process')}; "
+             f"{_VIEWERS[format_]}", err=True)
 
 
 def _without_stacks(weight: str, rows: int) -> str:
@@ -148,13 +149,13 @@ def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
 def _report(written: Export) -> None:
     counts = written.counts
     processes = sum(len(execution.processes) for execution in written.executions)
-    click.echo(f"{written.path}: {counted(written.events, 'event')} of {counted(processes, 'process')} in "
-               f"{counted(len(written.executions), 'execution')}; {counted(counts.kernels, 'kernel')}, "
-               f"{counted(counts.memory_ops, 'memory operation')}, {counted(counts.flows, 'arrow')} from launch to work",
-               err=True)
+    echo(f"{written.path}: {counted(written.events, 'event')} of {counted(processes, 'process')} in "
+         f"{counted(len(written.executions), 'execution')}; {counted(counts.kernels, 'kernel')}, "
+         f"{counted(counts.memory_ops, 'memory operation')}, {counted(counts.flows, 'arrow')} from launch to work",
+         err=True)
     if counts.asides:
-        click.echo(f"{counts.asides:,} spans overlap others of their thread or stream: they are on extra tracks named (2), (3), "
-                   "…", err=True)
+        echo(f"{counts.asides:,} spans overlap others of their thread or stream: they are on extra tracks named (2), (3), "
+             "…", err=True)
     if written.unplaced:
-        click.echo(f"left out: {written.unplaced:,} kernels and memory operations without a valid start time", err=True)
-    click.echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)
+        echo(f"left out: {written.unplaced:,} kernels and memory operations without a valid start time", err=True)
+    echo("open it at ui.perfetto.dev or in chrome://tracing", err=True)

@@ -10,6 +10,8 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.errors import UsageError
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.quoting import quoted
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -94,7 +96,7 @@ def _check(name: str, views: Mapping[str, View], key: str, value: object) -> Non
     if key in own or (column != key and (column in dict(view.columns) or f"which_{column}" in own)):
         return
     selects = f"which_{key}" if f"which_{key}" in own else f"only_{key}" if key in dict(view.columns) else None
-    instead = [f"{selects}={value}"] if selects else []
+    instead = [quoted(f"{selects}={value}")] if selects else []
     instead += _as_option(key, value) if selects or key not in COLUMNS else []
     if column == key and instead:
         raise UsageError(f"{name}: there is no parameter {key}; write {' or '.join(instead)}", subject="parameter", value=key,
@@ -106,15 +108,15 @@ def _check(name: str, views: Mapping[str, View], key: str, value: object) -> Non
         mine = under_another_name(view, column)
         meant = f"; did you mean only_{mine}?" if mine else ";"
         having = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
-        raise UsageError(f"{name} has no column {column}{meant} {having}: nsightlens show {others[0]}", subject="column",
-                         value=column, choices=[column for column, _ in view.columns], view=name)
+        raise UsageError(f"{name} has no column {column}{meant} {having}: {Command('show', (others[0],)).shell()}",
+                         subject="column", value=column, choices=[column for column, _ in view.columns], view=name)
 
 
 def _as_option(key: str, value: object) -> list[str]:
     """Return the option of the command at work that a parameter seems to mean, as it is written."""
     context = click.get_current_context(silent=True)
     options = [one for one in context.command.params if isinstance(one, click.Option)] if context else []
-    return [f"--{key} {value}" for one in options if f"--{key}" in one.opts and not one.is_flag and not one.hidden]
+    return [f"--{key} {quoted(str(value))}" for one in options if f"--{key}" in one.opts and not one.is_flag and not one.hidden]
 
 
 def nearest_with(column: str, name: str, views: Mapping[str, View], how_many: int = 2) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 import textwrap
 from difflib import get_close_matches
 
 import click
+
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.output import echo
 
 _COLUMNS = re.compile(r"\S.*?\S? {2,}(?=\S)")
 _NEAR = 6
@@ -102,12 +104,12 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
     from nsightlens.views.registry import known
 
     if not topic:
-        click.echo(root.get_help(context.find_root()))
-        click.echo(f"\nTopics: nsightlens help {', '.join(_TOPICS)}, a command or a view")
+        echo(root.get_help(context.find_root()))
+        echo(f"\nTopics for nsightlens help: {', '.join(_TOPICS)}, a command or a view")
         return
     name = topic[0]
     if name in _TOPICS:
-        click.echo("\n\n".join(_fitted(part) for part in _TOPICS[name].split("\n\n")))
+        echo("\n\n".join(_fitted(part) for part in _TOPICS[name].split("\n\n")))
     elif name in COMMANDS:
         _of_command(topic)
     else:
@@ -116,9 +118,9 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         if name not in names:
             near = ([other for other in names if name in other][:_NEAR]
                     or get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3))
-            others = (f"there are {', '.join(_TOPICS)}, the commands and the views (nsightlens views --search "
-                      f"{shlex.quote(name)})")
-            meant = f"did you mean {' or '.join(near)}? (nsightlens views --search {shlex.quote(name)})"
+            search = Command("views", (("--search", name),)).shell()
+            others = f"there are {', '.join(_TOPICS)}, the commands and the views ({search})"
+            meant = f"did you mean {' or '.join(near)}? ({search})"
             raise UsageError(f"there is no topic {name}; {meant if near else others}")
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
@@ -136,4 +138,4 @@ def _of_command(words: tuple[str, ...]) -> None:
             known = found.list_commands(context) if isinstance(found, click.Group) else []
             raise unknown(f"topic {context.command_path}", word, known)
         found, context = inner, click.Context(inner, info_name=word, parent=context)
-    click.echo(found.get_help(context))
+    echo(found.get_help(context))

@@ -14,6 +14,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import store_option
 from nsightlens.discovery.remote import is_url
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.terminal.output import echo
 
 _FILES = """
 SELECT f.path, coalesce(f.window_index, 0) AS window_index, p.rank
@@ -54,12 +55,12 @@ def command(run: str, window: int, only_print: bool, store: Path | None) -> None
                          subject="run", value=run, choices=runs)
     snippet = _SNIPPET.format(files="\n".join(f"    {rank}: {path!r}," for rank, path in _by_rank(rows, window).items()))
     if only_print:
-        click.echo(snippet, nl=False)
+        echo(snippet, newline=False)
         return
     if find_spec("hta") is None:
         raise NsightlensError("HTA is not installed here: pip install 'nsightlens[hta]'; or use --print and run the code "
                               "elsewhere")
-    click.echo("Reading with HTA; then: trace.get_temporal_breakdown(), help(trace), exit()", err=True)
+    echo("Reading with HTA; then: trace.get_temporal_breakdown(), help(trace), exit()", err=True)
     sys.exit(subprocess.run([sys.executable, "-i", "-c", snippet], check=False).returncode)
 
 
@@ -75,9 +76,9 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
         rank = row["rank"]
         if rank is None:
             rank = max(files, default=-1) + 1
-            click.echo(f"{row['path']}: rank unknown; passed to HTA as rank {rank}", err=True)
+            echo(f"{row['path']}: rank unknown; passed to HTA as rank {rank}", err=True)
         if rank in files:
-            click.echo(f"{row['path']}: skipped, a second trace of rank {rank}", err=True)
+            echo(f"{row['path']}: skipped, a second trace of rank {rank}", err=True)
             continue
         files[rank] = row["path"]
     far = [path for path in files.values() if is_url(path)]
@@ -92,5 +93,5 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
     if odd:
         raise NsightlensError(f"{odd[0]}: HTA takes only names that end in .json or .gz")
     if len(rows) > len(here):
-        click.echo(f"window {window} of {len({row['window_index'] for row in rows})}; others with --window", err=True)
+        echo(f"window {window} of {len({row['window_index'] for row in rows})}; others with --window", err=True)
     return files

@@ -12,7 +12,10 @@ import click
 from nsightlens.cli.messages import complain, fitted, hint, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
-from nsightlens.pages.colour import painted
+from nsightlens.terminal.colour import painted
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import LAYOUT, printable
 from nsightlens.views.figures import counted, spans
 
 if TYPE_CHECKING:
@@ -78,7 +81,7 @@ def command(
 
 
 def wait(holder: str) -> None:
-    click.echo(f"waiting for another ingest into this store to finish ({holder})", err=True)
+    echo(f"waiting for another ingest into this store to finish ({holder})", err=True)
 
 
 def _summarise(report: Report) -> None:
@@ -105,8 +108,8 @@ def _summarise(report: Report) -> None:
     if report.refused and not any(state != "refused" for state in states):
         say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return
-    option = "" if report.store == locate(None) else f" --store {report.store}"
-    say(f"store: {report.store}   next: nsightlens summary{option}")
+    named = None if report.store == locate(None) else report.store
+    say(f"store: {report.store}   next: {Command('summary').shell(named)}")
 
 
 def _copied(report: Report) -> list[str]:
@@ -241,7 +244,5 @@ def _some(names: list[str]) -> str:
 
 
 def say(text: str, severity: str = "") -> None:
-    from nsightlens.names.distinct import printable
-
-    shown = fitted(hint(printable(text)), sys.stderr)
-    click.echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True)
+    shown = fitted(printable(hint(text), LAYOUT), sys.stderr)
+    echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True, styled=True)

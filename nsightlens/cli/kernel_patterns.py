@@ -6,7 +6,6 @@ Where no kernel is like it: the nearest names.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from nsightlens.errors import UsageError
 from nsightlens.names.as_shown import meant
 from nsightlens.names.closest import closest_words
 from nsightlens.names.kernel_names import labels
+from nsightlens.terminal.quoting import quoted
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -126,7 +126,7 @@ def _nearest(kernel: str, rows: list[dict[str, Any]]) -> list[str]:
     near = closest_words(kernel, {row["name"]: row["key"] for row in rows})
     found = labels(near)
     best = sorted(near, key=lambda name: (-near[name][0], name))[:5]
-    return [shlex.quote(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
+    return [quoted(found[name]) + ("" if near[name][1] in found[name] else f" ({near[name][1]})") for name in best]
 
 
 def _elsewhere(store: Store, kernel: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import re
-import shlex
 import sys
 import textwrap
 import time
@@ -20,14 +19,20 @@ import click
 
 from nsightlens import __version__
 from nsightlens.errors import NsightlensError
-from nsightlens.pages.colour import asked
-from nsightlens.pages.hints import adapt_by
+from nsightlens.pages.hints import Reader, read_by
+from nsightlens.terminal.colour import asked
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import LAYOUT, printable
+from nsightlens.terminal.quoting import before_command, quoted, shell_line
 
 if TYPE_CHECKING:
     import logging
 
 _COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
-                       r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])")
+                       r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])"
+                       r"(?!(?:(?!\bnsightlens )[^\n])* --store\b)")
+"""Commands that take --store and have none."""
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
 """The modules that every command may import, and the packages that hold them."""
@@ -51,42 +56,55 @@ def begin() -> None:
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Keep the --store that was given, for the hints (the callback of that option)."""
     _State.store = None if value is None else str(value)
-    adapt_by(hint)
+    read_by(Reader(hint, of_store))
     return value
+
+
+def of_store(command: Command) -> str:
+    """Return a command line that names the store, where one was given by --store."""
+    return command.shell(_State.store)
 
 
 def hint(text: str) -> str:
     """Return a text whose nsightlens commands name the store, where one was given by --store."""
-    if _State.store is None or "--store" in text:
+    if _State.store is None:
         return text
-    option = f" --store {shlex.quote(_State.store)}"
+    option = f" --store {quoted(_State.store)}"
     return _COMMANDS.sub(lambda found: found[0] + option, f"{text} ")[:-1]
 
 
-def complain(text: str) -> None:
-    """Print an error, --quiet or not."""
+def complain(text: str, *, styled: bool = False) -> None:
+    """Print an error, --quiet or not. styled: as for `echo`."""
     stream = _State.stderr or sys.stderr
-    click.echo(fitted(text, stream), file=stream, color=asked())
+    echo(fitted(text, stream), stream=stream, styled=styled)
 
 
-def say(text: str) -> None:
-    """Print a message beside the data."""
-    click.echo(fitted(text, sys.stderr), err=True)
+def say(text: str, *, styled: bool = False) -> None:
+    """Print a message beside the data. styled: as for `echo`."""
+    echo(fitted(text, sys.stderr), err=True, styled=styled)
+
+
+def warn(text: str) -> None:
+    """Print a warning as one line."""
+    say(f"nsightlens: {click.style('warning:', fg='yellow')} {printable(hint(text), LAYOUT)}", styled=True)
 
 
 def fitted(text: str, stream: TextIO) -> str:
-    """Return a message without secrets, on a terminal broken between words to COLUMNS, else to its width."""
+    """Return a message without secrets; on a terminal broken between words to COLUMNS, else to its width, and from its first
+    command on left to the terminal, so that what is copied is whole."""
     text = _without_secrets(text)
     if not stream.isatty():
         return text
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else os.get_terminal_size(stream.fileno()).columns
-    lines = []
-    for line in text.split("\n"):
+    lines, begins = [], before_command(text)
+    for line in text[:begins].split("\n"):
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         lines += textwrap.wrap(line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False,
                                break_on_hyphens=False) or [""]
-    return "\n".join(lines)
+    command = text[begins:]
+    fits = len(lines[-1]) + 1 + len(command.partition("\n")[0]) <= width
+    return "\n".join(lines) + (f"{' ' if fits else f'{chr(10)}  '}{command}" if lines[-1] and command else command)
 
 
 def _without_secrets(text: str) -> str:
@@ -99,7 +117,7 @@ def _arguments() -> str:
     """Return the arguments of the command line, each struck as the word that it is."""
     from nsightlens.discovery.secrets import words_struck
 
-    return shlex.join(words_struck(sys.argv[1:]))
+    return shell_line(*words_struck(sys.argv[1:]))
 
 
 def is_quiet() -> bool:
@@ -150,7 +168,8 @@ def _logging(*, verbose: bool, debug: bool, log_file: Path | None) -> Iterator[N
     log, began = logging.getLogger("nsightlens"), time.monotonic()
     handlers: list[logging.Handler] = []
     if verbose:
-        handlers.append(logging.StreamHandler(_State.stderr))
+        handlers.append(logging.Handler())
+        handlers[-1].emit = lambda record: echo(handlers[0].format(record), stream=_State.stderr)  # type: ignore[method-assign]
         handlers[-1].setFormatter(_formatter("%(relativeCreated)7.0f ms  %(message)s"))
         handlers[-1].setLevel(logging.DEBUG if debug else logging.INFO)
     if log_file:
@@ -193,7 +212,7 @@ def explain(error: BaseException) -> None:
     """Print an error raised on purpose; with --debug, how it came about as well."""
     if _State.debug:
         complain("".join(traceback.format_exception(error)).rstrip())
-    complain(f"{click.style('nsightlens:', fg='red')} {hint(str(error))}")
+    complain(f"{click.style('nsightlens:', fg='red')} {printable(hint(str(error)), LAYOUT)}", styled=True)
 
 
 def broken_installation(error: ImportError) -> NsightlensError | None:
@@ -205,7 +224,7 @@ def broken_installation(error: ImportError) -> NsightlensError | None:
         found = NsightlensError(f"{package} is not installed, and nsightlens needs it: pip install nsightlens")
     else:
         found = NsightlensError(f"{package} is installed and cannot be loaded ({str(error).splitlines()[0]}): "
-                                f"pip install --force-reinstall {package}")
+                                + shell_line("pip", "install", "--force-reinstall", package))
     found.__cause__ = error
     return found
 

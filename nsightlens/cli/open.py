@@ -8,6 +8,7 @@ import click
 
 from nsightlens.cli.ingest import contents
 from nsightlens.cli.output import Place
+from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,5 +30,5 @@ def command(store: Path | None) -> None:
     import nsightlens as nl
 
     with nl.open(store) as opened:
-        click.echo(opened.catalog)
+        echo(str(opened.catalog))
         contents(opened, set(opened.sql("SELECT DISTINCT run FROM profiles")["run"].to_pylist()))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,8 +19,9 @@ from nsightlens.cli.messages import remember_store
 from nsightlens.cli.pager import print_paged
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.arrow import as_text, rows_of
-from nsightlens.pages.colour import wanted
-from nsightlens.pages.tables import ROWS, Style, harmless, output_width
+from nsightlens.pages.tables import ROWS, Style, output_width
+from nsightlens.terminal.colour import wanted
+from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,8 +112,7 @@ def emit_batches(
         style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels)
         texts = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
         if form == "table" and output is None:
-            text = "".join(texts)
-            print_paged(text if colour or not sys.stdout.isatty() else harmless(text))
+            print_paged("".join(texts), styled=colour)
         else:
             write(texts, output)
     return counted.rows
@@ -165,7 +164,7 @@ def write(texts: Iterable[str], output: Path | None) -> None:
     """Write texts to standard output or a file. Raises NsightlensError where it cannot be written."""
     if output is None:
         for text in texts:
-            click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False, color=True)  # else click takes escapes out
+            echo(text, newline=False)
         return
     try:
         with output.open("w", encoding="utf-8") as file:
@@ -230,7 +229,8 @@ def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
     before = ""
     for table in tables:
         for row in _records(table):
-            yield f"{before}\n{indent(json.dumps(row, indent=1, ensure_ascii=False, default=_plain), '  ')}"
+            text = json.dumps(row, indent=1, ensure_ascii=False, default=_plain).replace("\n", "\n  ")  # no other end of a line
+            yield f"{before}\n  {text}"
             before = ","
     yield "\n ]\n}\n" if before else "]\n}\n"
 

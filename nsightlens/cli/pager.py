@@ -9,22 +9,22 @@ import signal
 import subprocess
 import sys
 
-import click
+from nsightlens.terminal.output import echo, for_terminal
 
 _LESS = {"LESS": "FRSX"}
 """Quit where all fits, keep colours, do not wrap lines, leave the text on the screen."""
 
 
-def print_paged(text: str) -> None:
-    """Print a text, through PAGER or less where it is longer than the terminal and both ends are one."""
+def print_paged(text: str, *, styled: bool = False) -> None:
+    """Print a text, through PAGER or less where it is longer than the terminal and both ends are one. styled: as for `echo`."""
     pager = _pager() if sys.stdin.isatty() and sys.stdout.isatty() else None
     if pager is None or text.count("\n") < shutil.get_terminal_size().lines:
-        click.echo(text, nl=False, color=True)  # else click takes escapes out
+        echo(text, newline=False, styled=styled)
         return
     sys.stdout.flush()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
-        subprocess.run(pager, input=text, text=True, env={**_LESS, **os.environ}, check=False)
+        subprocess.run(pager, input=for_terminal(text, styled=styled), text=True, env={**_LESS, **os.environ}, check=False)
     finally:
         signal.signal(signal.SIGINT, before)
 

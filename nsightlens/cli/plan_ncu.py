@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import confirm
 from nsightlens.cli.output import emit, output_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.quoting import quoted, shell_line
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
@@ -70,14 +71,14 @@ def command(
     _report(plan, rows, budget)
     printed = [_line(number, row, wrapper, run_dir, metric_set, application) for number, row in enumerate(rows, 1)]
     if lines:
-        click.echo("\n".join(printed))
+        echo("\n".join(printed))
         return
     if output or form not in (None, "table"):
         emit(_table(plan, rows, printed), form, output, wide=wide)
         return
     named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"])} for row in rows]
     emit(_table(plan, named, printed).select(_SHOWN), form, None, wide=wide)
-    click.echo("\n" + "\n".join(printed))
+    echo("\n" + "\n".join(printed))
 
 
 def seconds(text: str) -> float:
@@ -94,7 +95,7 @@ def _chosen(store: Store, run: str | None) -> str:
     if not runs:
         raise NsightlensError("the store has no kernel timeline to plan from: ingest an nsys or PyTorch-profiler capture")
     if run is None and len(runs) > 1:
-        raise UsageError(f"there are several runs; give --run {' or --run '.join(shlex.quote(name) for name in runs)}",
+        raise UsageError(f"there are several runs; give --run {' or --run '.join(map(quoted, runs))}",
                          subject="run", choices=runs)
     if run is not None and run not in runs:
         raise UsageError(f"no kernel timeline of a run {run}; there are {', '.join(runs)}",
@@ -106,11 +107,11 @@ def _line(
     number: int, row: dict[str, Any], wrapper: str, run_dir: str, metric_set: str, application: tuple[str, ...],
 ) -> str:
     """Return the command line of one start, quoted for a shell."""
-    words = [wrapper, *(() if row["rank"] is None else ("--ranks", str(row["rank"]))), "--run-dir", f"{run_dir}/{number:02}",
-             "--run-id", row["run"], "--set", metric_set, "-k", row["kernel"], "--kernel-name-base", row["name_base"],
-             "--launch-skip", str(row["launch_skip"]), "--launch-count", str(row["launch_count"]),
-             "--ncu-option=--nvtx", "--"]
-    return f"{shlex.join(words)} " + (shlex.join(application) if application else '"$@"')
+    ranks = () if row["rank"] is None else ("--ranks", str(row["rank"]))
+    words = (Path(wrapper), *ranks, "--run-dir", Path(run_dir, f"{number:02}"), "--run-id", row["run"], "--set", metric_set,
+             "-k", row["kernel"], "--kernel-name-base", row["name_base"], "--launch-skip", str(row["launch_skip"]),
+             "--launch-count", str(row["launch_count"]), "--ncu-option=--nvtx", "--")
+    return f"{shell_line(*words)} " + (shell_line(*application) if application else '"$@"')
 
 
 def _table(plan: pa.Table, rows: list[dict[str, Any]], printed: list[str]) -> pa.Table:
@@ -133,8 +134,8 @@ def _report(plan: pa.Table, rows: list[dict[str, Any]], budget: str | None) -> N
     minutes, covered = sum(row["estimated_s"] for row in rows) / 60, sum(row["time_pct"] for row in rows)
     left = plan.num_rows - len(rows)
     more = f"; {left} more do not fit into {budget}" if left else ""
-    click.echo(f"{counted(len(rows), 'run')} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % "
-               f"of the GPU time without collectives{more}", err=True)
+    echo(f"{counted(len(rows), 'run')} of the program, about {minutes:.0f} min (a rough estimate), cover {covered:.0f} % "
+         f"of the GPU time without collectives{more}", err=True)
     if rows[0]["tool"] == "kineto":
-        click.echo("the trace does not show what ran before it: --launch-skip is an estimate, and a whole step of each kernel is "
-                   "profiled", err=True)
+        echo("the trace does not show what ran before it: --launch-skip is an estimate, and a whole step of each kernel is "
+             "profiled", err=True)

@@ -14,7 +14,8 @@ from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
 from nsightlens.errors import UsageError
-from nsightlens.names.distinct import printable
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +58,7 @@ def command(
         width = max(map(len, plots.PLOTS))
         for known, draw in plots.PLOTS.items():
             about = (sys.modules[draw.__module__].__doc__ or "").splitlines()[0]  # 'Rows of the view x -> what is drawn'
-            click.echo(f"{known:<{width}}  {about.partition(' -> ')[2]}")
+            echo(f"{known:<{width}}  {about.partition(' -> ')[2]}")
         return
     if name not in plots.PLOTS:
         raise unknown("plot", name, plots.PLOTS)
@@ -78,7 +79,7 @@ def command(
     if title:
         figure.suptitle(printable(title))
     plots.save(figure, output)
-    click.echo(f"drawn: {output}", err=True)
+    echo(f"drawn: {output}", err=True)
 
 
 def of_best_tool(table: pa.Table) -> pa.Table:

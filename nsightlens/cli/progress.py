@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-import click
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.meter import Progress
@@ -48,7 +49,7 @@ def _bar(doing: str) -> Iterator[Callable[[Progress, float], None]]:
 
         def show(step: Progress, seconds: float) -> None:
             part, whole = (step.read_bytes, step.all_bytes) if step.all_bytes else (step.done, step.total)
-            bar.update(task, completed=part, total=whole or None, description=said(step, seconds))
+            bar.update(task, completed=part, total=whole or None, description=printable(said(step, seconds)))
 
         yield show
 
@@ -67,7 +68,7 @@ class _Lines:
         if ends or now - self._said >= _EVERY_SECONDS:
             self._said = now
             text = step.label if ends else said(step, now - self._began).partition(" ")[2]
-            click.echo(f"[{step.done}/{step.total}] {text}", err=True)
+            echo(f"[{step.done}/{step.total}] {text}", err=True)
 
 
 def said(step: Progress, seconds: float) -> str:
@@ -112,7 +113,7 @@ def steps(doing: str) -> Iterator[OnStep]:
     def watch() -> None:
         if not sys.stderr.isatty():
             while not ended.wait(_EVERY_SECONDS):
-                click.echo(f"{doing}: {said(latest, time.monotonic() - began)}", err=True)
+                echo(f"{doing}: {said(latest, time.monotonic() - began)}", err=True)
         elif not ended.wait(_BRIEF_SECONDS):
             with _bar(doing) as show:
                 while not ended.wait(_BEAT_SECONDS):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.output import emit, output_options
+from nsightlens.terminal.output import echo
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def command(
             emit(off, form, output, wide=wide)
         checked = counted(table.num_rows, "row")
         verdict = f"{off.num_rows} do not balance" if off.num_rows else "balances"
-        click.echo(f"{balance}: {verdict} ({checked})", err=True)
+        echo(f"{balance}: {verdict} ({checked})", err=True)
     ctx.exit(1 if wrong else 0)
 
 

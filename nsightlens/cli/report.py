@@ -11,6 +11,7 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import check_ending, store_option, views_option
 from nsightlens.cli.progress import steps
+from nsightlens.terminal.output import echo
 
 
 @click.command("report")
@@ -48,7 +49,7 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
         page = report(store_read, run=list(runs), base=base, max_mb=max_mb, on_step=begin)
     page.save(output)
     for text in page.left_out:
-        click.echo(f"left out: {text}", err=True)
-    click.echo(f"written: {output} ({len(page.html.encode()) / 1e6:.1f} MB); open it in a browser", err=True)
+        echo(f"left out: {text}", err=True)
+    echo(f"written: {output} ({len(page.html.encode()) / 1e6:.1f} MB); open it in a browser", err=True)
     if is_opened:
         webbrowser.open(output.resolve().as_uri())

@@ -42,7 +42,6 @@ def command(
 
     from nsightlens.discovery import mixture
     from nsightlens.discovery.files import find
-    from nsightlens.names.distinct import printable
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
     rows = [_row(f) for f in found]
@@ -53,7 +52,7 @@ def command(
     verdicts = Counter(row[1] for row in rows)
     say(f"{counted(len(found), 'file')}: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
     for mixed in mixture.of_files(found):
-        say(printable(f"warning: {mixed.message}. {mixture.REMEDY}"))
+        say(f"warning: {mixed.message}. {mixture.REMEDY}")
 
 
 def _row(file: Found) -> tuple[object, ...]:

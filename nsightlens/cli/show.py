@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 from nsightlens.pages.tables import ids_last
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
@@ -67,10 +67,11 @@ def command(
 
     with nl.open(store, views=views) as opened:
         if view in TABLES and view not in opened.views:
-            raise UsageError(f"{view} is a table, not a view: nsightlens sql \"FROM {view} LIMIT 10\"")
+            raise UsageError(f"{view} is a table, not a view: {Command('sql', (f'FROM {view} LIMIT 10',)).shell()}")
         if view not in opened.views and Path(view).exists():
-            raise UsageError(f"{view} is {'a folder' if Path(view).is_dir() else 'a file'}, not a view: read it with nsightlens "
-                             f"ingest {shlex.quote(view)}, then nsightlens show top_kernels (nsightlens views lists the views)",
+            kind = "a folder" if Path(view).is_dir() else "a file"
+            raise UsageError(f"{view} is {kind}, not a view: read it with {Command('ingest', (Path(view),)).shell()}, then "
+                             "nsightlens show top_kernels (nsightlens views lists the views)",
                              subject="view", value=view)
         found, given = registry.named(view, opened.views)
         view = found.name
@@ -97,8 +98,8 @@ def command(
 def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError:
     """Return what to say to --kernel, which `roofline` has: how a view's rows are chosen by kernel."""
     column = next((name for name in _KERNEL if name in columns), None)
-    pair = shlex.quote(f"only_{column}=*{kernel}*")
-    return UsageError("show has no --kernel" + (f"; ask for rows by name: nsightlens show {view} {pair}" if column else
+    by_name = Command("show", (view, f"only_{column}=*{kernel}*"))
+    return UsageError("show has no --kernel" + (f"; ask for rows by name: {by_name.shell()}" if column else
                                                 f", and {view} no column with names of kernels"))
 
 

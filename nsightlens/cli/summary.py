@@ -12,6 +12,7 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.messages import hint, say
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps, with_steps
+from nsightlens.terminal.command import Command
 
 _MORE = ("nsightlens views", "nsightlens show NAME")
 _OF_TIMELINES = (
@@ -78,6 +79,4 @@ def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
     commands = hint("; ".join([*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)]))
     if not captures:
         return commands
-    import shlex
-
-    return f"first {shlex.join(['nsightlens', 'ingest', *map(str, captures)])}, as these commands need a store; then {commands}"
+    return f"first {Command('ingest', captures).shell()}, as these commands need a store; then {commands}"

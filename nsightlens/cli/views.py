@@ -13,6 +13,8 @@ from nsightlens.cli.complete import view_names
 from nsightlens.cli.output import emit, emit_page, output_options, store_option, views_option
 from nsightlens.pages.page import page_width
 from nsightlens.pages.tables import output_width
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
@@ -134,21 +136,21 @@ def _questions(views: Mapping[str, View]) -> None:
     for topic, question in (*TOPICS.items(), (None, _OWN)):
         some = [one for one in views.values() if (one.topic if one.is_shipped else None) == topic]
         if some:
-            click.echo()
+            echo()
             _title(question)
             _entries(some)
-    click.echo()
+    echo()
     _title("What nsys, HTA and the TensorBoard plugin call them")
     aliases = sorted((alias.name, one.name) for one in views.values() for alias in one.aliases)
     left = max(len(name) for name, _ in aliases) + 2
     for alias, name in aliases:
-        click.echo(f"  {alias:<{left}}= {name}")
-    click.echo("\nnsightlens views VIEW explains one; nsightlens views --search WORDS finds some; nsightlens show VIEW prints it",
-               err=True)
+        echo(f"  {alias:<{left}}= {name}")
+    echo("\nnsightlens views VIEW explains one; nsightlens views --search WORDS finds some; nsightlens show VIEW prints it",
+         err=True)
 
 
 def _title(text: str) -> None:
-    click.echo(click.style(text, bold=True))
+    echo(click.style(text, bold=True), styled=True)
 
 
 def _entries(views: Iterable[View]) -> None:
@@ -157,7 +159,7 @@ def _entries(views: Iterable[View]) -> None:
     left = max(len(view.name) for view in listed) + 4
     width = max(output_width(), left + 30)
     for view in listed:
-        click.echo(textwrap.fill(f"  {view.name:<{left - 2}}{view.summary}", width, subsequent_indent=" " * left))
+        echo(textwrap.fill(f"  {view.name:<{left - 2}}{view.summary}", width, subsequent_indent=" " * left))
 
 
 def _page(one: View, store: Path | None) -> None:
@@ -165,21 +167,21 @@ def _page(one: View, store: Path | None) -> None:
     from nsightlens.store.store import is_store, locate
 
     width = page_width()
-    click.echo(click.style(one.name, bold=True) + "\n")
-    click.echo(textwrap.fill(one.doc, width))
-    click.echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})")
+    echo(click.style(printable(one.name), bold=True) + "\n", styled=True)
+    echo(textwrap.fill(one.doc, width))
+    echo(f"\n{click.style('Scope', bold=True)}: {one.scope} ({_SCOPES[one.scope]})", styled=True)
     if one.aliases:
-        click.echo(f"{click.style('Also called', bold=True)}: {', '.join(map(str, one.aliases))}")
+        echo(f"{click.style('Also called', bold=True)}: {printable(', '.join(map(str, one.aliases)))}", styled=True)
     if one.scope == "profile" and is_store(locate(store)):
-        click.echo(_kept(locate(store), one.name))
+        echo(_kept(locate(store), one.name))
     _conditions(one, width)
     if one.params:
-        click.echo(click.style("\nParameters", bold=True))
+        echo(click.style("\nParameters", bold=True), styled=True)
         _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
-    click.echo(click.style("\nColumns", bold=True))
+    echo(click.style("\nColumns", bold=True), styled=True)
     _list(one.columns, width)
-    click.echo(click.style("\nDefinition", bold=True))
-    click.echo(one.sql.strip() or f"Computed in Python: {one.place}")
+    echo(click.style("\nDefinition", bold=True), styled=True)
+    echo(one.sql.strip() or f"Computed in Python: {one.place}")
 
 
 def _conditions(one: View, width: int) -> None:
@@ -189,9 +191,9 @@ def _conditions(one: View, width: int) -> None:
     empty = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in one.needs]
     for title, texts in (("Empty where", empty), ("Assumes", one.assumes)):
         if texts:
-            click.echo(click.style(f"\n{title}", bold=True))
+            echo(click.style(f"\n{title}", bold=True), styled=True)
         for text in texts:
-            click.echo(textwrap.fill(text, width, initial_indent="- ", subsequent_indent="  "))
+            echo(textwrap.fill(text, width, initial_indent="- ", subsequent_indent="  "))
 
 
 def _kept(path: Path, view: str) -> str:
@@ -212,9 +214,9 @@ def _list(entries: Sequence[tuple[str, str]], width: int) -> None:
     left = max(len(name) for name, _ in entries) + 4
     for name, doc in entries:
         first, *rest = textwrap.wrap(doc, max(30, width - left)) or [""]
-        click.echo(f"  {name:<{left - 2}}{first}")
+        echo(f"  {name:<{left - 2}}{first}")
         for line in rest:
-            click.echo(" " * left + line)
+            echo(" " * left + line)
 
 
 def _shown(default: object) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
 
 from nsightlens.errors import NsightlensError
 from nsightlens.recording.wrappers import source
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.quoting import shell_line
 from nsightlens.views.figures import counted
 
 _LEFT_OUT = ("__pycache__",)
+_EXAMPLES: tuple[tuple[str | Path, ...], ...] = (
+    (Path("capture_all.sh"), "--run-dir", "runs/base", "--", "python", Path("workloads/training.py"), "--precision", "bf16"),
+    ("torchrun", "--standalone", "--nproc-per-node", "4", Path("torch_profiler.py"), "--run-dir", "runs/base", "train.py"),
+    ("mpiexec", "-n", "4", Path("nsys_wrapper.sh"), "--run-dir", "runs/base", "python", "train.py"),
+)
+"""How the scripts are used: words, and files of the folder."""
 
 
 @click.command("wrappers")
@@ -29,13 +36,11 @@ def command(folder: Path, force: bool) -> None:
     folder_of_ours = source()
     files = sorted(p for p in folder_of_ours.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
     kept = [file for file in files if not _write(file, folder / file.relative_to(folder_of_ours), force)]
-    path = shlex.quote(str(folder))
     written = counted(len(files) - len(kept), "file")
-    click.echo(f"{written} in {folder}. Use them like this, then run nsightlens ingest runs/base:")
-    click.echo(f"  {path}/capture_all.sh --run-dir runs/base -- python {path}/workloads/training.py --precision bf16\n"
-               f"  torchrun --standalone --nproc-per-node 4 {path}/torch_profiler.py --run-dir runs/base train.py\n"
-               f"  mpiexec -n 4 {path}/nsys_wrapper.sh --run-dir runs/base python train.py\n"
-               f"Documentation: {path}/README.md; job templates: {path}/jobs")
+    echo(f"{written} in {folder}. Use them like this, then run nsightlens ingest runs/base:")
+    for words in _EXAMPLES:
+        echo(f"  {shell_line(*(folder / word if isinstance(word, Path) else word for word in words))}")
+    echo(f"Documentation: {folder / 'README.md'}; job templates: {folder / 'jobs'}")
     if kept:
         names = ", ".join(str(file.relative_to(folder_of_ours)) for file in kept)
         raise NsightlensError(f"kept files that you edited: {names}. Use --force to replace them, or choose another folder")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-import shlex
+import re
 import shutil
 import subprocess
 import zlib
@@ -16,6 +16,7 @@ from pathlib import Path
 from nsightlens.discovery.remote import RemotePath, on_disk
 from nsightlens.errors import ReadError
 from nsightlens.readers.budget import most_unpacked
+from nsightlens.terminal.quoting import shell_line
 
 _LAST_LINES = 3
 _BLOCK = 1 << 20
@@ -54,30 +55,43 @@ def packed(path: Path, head: bytes) -> VendorReport | None:
         return PACKED_SQLITE if file.read(2) == b"\x1f\x8b" else None
 
 
-def command(report: VendorReport, path: Path, output: Path, program: str | None = None) -> list[str]:
+def command(report: VendorReport, path: Path, output: Path, program: str | None = None) -> list[str | Path]:
     """Return the command line that converts `path` into `output`. program: the vendor's tool [on PATH]."""
-    return [program or report.tool, "export", "--type=sqlite", "--force-overwrite=true", f"--output={output}", str(path)]
+    return [program or report.tool, "export", "--type=sqlite", "--force-overwrite=true", f"--output={output}", path]
 
 
 def advice(report: VendorReport, path: Path) -> str:
     """Return the sentence that says how to convert `path` by hand."""
     output = path.with_suffix(report.suffix)
     if isinstance(path, RemotePath):
-        run = shlex.join(command(report, Path(path.name), Path(output.name)))
+        run = shell_line(*command(report, Path(path.name), Path(output.name)))
         return f"Copy it to where {report.tool} is installed, run there: {run}   put {output.name} beside it, and ingest again"
-    return f"Run where {report.tool} is installed: {shlex.join(command(report, path, output))}   and ingest again"
+    return f"Run where {report.tool} is installed: {shell_line(*command(report, path, output))}   and ingest again"
 
 
 def advice_for_all(paths: Sequence[Path]) -> str:
     """Return the sentence that says how to convert binary reports of one tool with one command."""
     if any(isinstance(path, RemotePath) for path in paths):
         return advice(REPORTS[0], paths[0]) + " (and so the others)"
-    folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
-    endings = sorted({path.suffix for path in paths})
-    names = " -o ".join(f"-name '*{ending}'" for ending in endings)
-    named = names if len(endings) == 1 else f"\\( {names} \\)"
-    return (f"Run where nsys is installed: find {folder} {named} -exec nsys export --type=sqlite --force-overwrite=true {{}} \\;"
-            "   and ingest again")
+    run = find(paths, "nsys", "export", "--type=sqlite", "--force-overwrite=true", "{}")
+    return f"Run where nsys is installed: {run}   and ingest again"
+
+
+def find(paths: Sequence[Path], *words: str, ending: str = "", action: str = "-exec") -> str:
+    """Return the command line that runs a program on each file in the folder of some whose name ends as one of theirs.
+
+    words: the program and its arguments, {} for the file. ending: theirs, where it is more than the suffix. action: -execdir runs
+    it in the folder of the file.
+    """
+    names = sorted({f"*{_literally(ending or path.suffix)}" if path.suffix else _literally(path.name) for path in paths})
+    tests = [test for name in names for test in ("-o", "-name", name)][1:]
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    return shell_line("find", folder, *(tests if len(names) == 1 else ("(", *tests, ")")), action, *words, ";")
+
+
+def _literally(name: str) -> str:
+    """Return the pattern of find that only this name fits."""
+    return re.sub(r"[]*?[\\]", r"\\\g<0>", name)
 
 
 def convert(report: VendorReport, path: Path, output: Path, program: str | None = None, again: bool = False) -> Path:
@@ -107,7 +121,7 @@ def convert(report: VendorReport, path: Path, output: Path, program: str | None 
 
 def _run(report: VendorReport, path: Path, part: Path, program: str | None) -> None:
     environment = {**os.environ, "LC_ALL": "C"}
-    arguments = command(report, path, part, program)
+    arguments = command(report, path.absolute(), part, program)
     try:
         done = subprocess.run(arguments, env=environment, capture_output=True, check=False)
     except OSError as exc:

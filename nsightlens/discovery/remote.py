@@ -23,6 +23,7 @@ from typing import Any
 
 from nsightlens.discovery.secrets import without_secrets
 from nsightlens.errors import ReadError, UsageError
+from nsightlens.terminal.quoting import shell_line
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
@@ -250,14 +251,14 @@ def system_of(path: RemotePath) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as exc:
-        raise UsageError(f"{path}: files at URLs need fsspec: pip install 'nsightlens[remote]'") from exc
+        raise UsageError(f"{path}: files at URLs need fsspec: {shell_line('pip', 'install', 'nsightlens[remote]')}") from exc
     try:
         system, name = fsspec.core.url_to_fs(str(path))
     except (ImportError, ValueError) as exc:
         scheme = path.parts[0].rstrip(":")
-        package = {"s3": "'nsightlens[remote]'", "s3a": "'nsightlens[remote]'", "gs": "gcsfs", "gcs": "gcsfs",
+        package = {"s3": "nsightlens[remote]", "s3a": "nsightlens[remote]", "gs": "gcsfs", "gcs": "gcsfs",
                    "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs"}.get(scheme)
-        hint = f"pip install {package}" if package else "Known are the schemes of fsspec: s3, gs, hf and others"
+        hint = shell_line("pip", "install", package) if package else "Known are the schemes of fsspec: s3, gs, hf and others"
         raise UsageError(f"{path}: no package that reads {scheme}:// is installed. {hint}") from exc
     return system, name
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import lzma
-import os
 import re
-import shlex
 import tarfile
 import zipfile
 import zlib
@@ -20,7 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from nsightlens.discovery.export import find
 from nsightlens.errors import ReadError
+from nsightlens.terminal.quoting import quoted, shell_line
 
 _EXPORT = "Export the report it was made from: nsys export --type sqlite REPORT.nsys-rep, and ingest the .sqlite file"
 _NCU = "Ingest the report it was made from (.ncu-rep), or print it again as CSV: ncu --csv --page raw"
@@ -29,9 +29,10 @@ _JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
 _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
 _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
                b"Proj Start", b"Projected Start", b"NumGPUOps")
-_UNPACK = {".xz": "unxz {}", ".bz2": "bunzip2 {}", ".zst": "unzstd {}", ".7z": "7z x {}", ".zip": "unzip {} -d {}.unpacked"}
+_UNPACK = {".xz": ("unxz", "{}"), ".bz2": ("bunzip2", "{}"), ".zst": ("unzstd", "{}"), ".7z": ("7z", "x", "{}"),
+           ".zip": ("unzip", "{}", "-d", "{}.unpacked")}
 _TAR = re.compile(r"\.(tar|tar\.\w{1,4}|tgz|txz|tbz2?|tzst)$", re.IGNORECASE)
-_UNTAR = "-execdir tar -xkf {} \\;"
+_UNTAR = ("tar", "-xkf", "{}")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _LISTED_BYTES = 1 << 26
 _MOST_MEMBERS = 100_000
@@ -73,11 +74,12 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
 
 def advice_for_all(paths: Sequence[Path]) -> str:
     """Return the sentence that says how to unpack several archives with one command."""
-    folder = shlex.quote(os.path.commonpath([path.parent for path in paths]))
-    tars = {tar[0] for path in paths if (tar := _TAR.search(path.name))}
-    others = {path.suffix for path in paths if not _TAR.search(path.name)} & _UNPACK.keys()
-    lines = [f"find {folder} -name '*{ending}' " + (_UNTAR if ending in tars else f"-exec {_UNPACK[ending]} \\;")
-             for ending in sorted(tars | others)]
+    of_ending: dict[str, list[Path]] = {}
+    for path in paths:
+        tar = _TAR.search(path.name)
+        of_ending.setdefault(tar[0] if tar else path.suffix, []).append(path)
+    lines = [find(found, *_UNTAR, ending=ending, action="-execdir") if _TAR.search(ending) else find(found, *_UNPACK[ending])
+             for ending, found in sorted(of_ending.items()) if _TAR.search(ending) or ending in _UNPACK]
     return f"Run {' ; '.join(lines)}   and ingest again" if lines else "Unpack them, and ingest again"
 
 
@@ -104,18 +106,25 @@ def _zip(path: Path, head: bytes) -> Unsupported:
     held = [name for name in names if _CAPTURES.search(name)]
     if held:
         return Unsupported("zip archive", "a zip archive with files that may be captures",
-                           f"Unpack it, and ingest the folder: unzip {path.name} -d {path.stem}", "archive")
+                           "Unpack it, and ingest the folder: " + shell_line("unzip", _archive(path), "-d", Path(path.stem)),
+                           "archive")
     return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),
-                       f"Unpack it, if it holds captures: unzip {path.name}", "archive", is_capture=False)
+                       f"Unpack it, if it holds captures: {shell_line('unzip', _archive(path))}", "archive", is_capture=False)
+
+
+def _archive(path: Path) -> Path:
+    """Return the name of a zip archive as unzip takes it: it looks for files by patterns itself."""
+    return Path(re.sub(r"[*?[\\]", r"\\\g<0>", path.name))
 
 
 def _tar(path: Path, head: bytes) -> Unsupported:
     """Return that it is a tar archive, under whatever compression; one that cannot be listed here may hold captures."""
     names, is_all = _members_of_tar(path)
     is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
-    name, folder = shlex.quote(f"./{path.name}"), shlex.quote(f"./{path.name}.unpacked")
+    folder = Path(f"./{path.name}.unpacked")
+    unpack = f"{shell_line('mkdir', folder)} && {shell_line('tar', '-xf', Path(path.name), '-C', folder)}"
     return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
-                       f"Unpack it, and ingest the folder: mkdir {folder} && tar -xf {name} -C {folder}", "archive", is_capture)
+                       f"Unpack it, and ingest the folder: {unpack}", "archive", is_capture)
 
 
 def _members_of_tar(path: Path) -> tuple[list[str], bool]:
@@ -131,13 +140,14 @@ def _members_of_tar(path: Path) -> tuple[list[str], bool]:
     return names, False
 
 
-def _packed(by: str, command: str) -> Callable[[Path, bytes], Unsupported]:
+def _packed(by: str, *command: str) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a compressed file: its name without the last ending says whether it is a capture."""
     def look(path: Path, head: bytes) -> Unsupported:
         if _TAR.search(path.name):
             return _tar(path, head)
         return Unsupported(f"{by}-compressed file", f"compressed with {by}, which is not read (gzip is)",
-                           f"Run {command} {path.name}, and ingest what it unpacks", "archive", bool(_CAPTURES.search(path.stem)))
+                           f"Run {shell_line(*command, Path(path.name))}, and ingest what it unpacks", "archive",
+                           bool(_CAPTURES.search(path.stem)))
     return look
 
 
@@ -147,7 +157,7 @@ def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
         if file.read(len(head)) == head:
             return None
     return Unsupported("gzip within gzip", "compressed twice with gzip, and only the outer layer is taken off",
-                       f"Run gunzip {shlex.quote(f'./{path.name}')}, and ingest what it unpacks", is_capture=bool(
+                       f"Run gunzip {quoted(Path(path.name))}, and ingest what it unpacks", is_capture=bool(
                            _CAPTURES.search(path.stem)))
 
 
@@ -155,10 +165,10 @@ def _pickle(path: Path, head: bytes) -> Unsupported:
     """Return what a pickle is by the words in it: it is never unpickled, for that runs what it says."""
     if b"pg_config" not in head and b"profiling_name" not in head:
         return Unsupported("pickle", "a Python pickle, which is never read", "Leave it", "not_a_capture", is_capture=False)
-    convert = "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), open(sys.argv[2], 'w'))"
+    convert = 'import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], "rb")), open(sys.argv[2], "w"))'
     return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: "
                        "unpickling a file runs code in it", "If the file is your own, turn it into JSON, and ingest that: "
-                       f'python -c "{convert}" {shlex.quote(path.name)} {shlex.quote(path.name + ".json")}')
+                       + shell_line("python", "-c", convert, Path(path.name), Path(f"{path.name}.json")))
 
 
 def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
@@ -174,11 +184,11 @@ def _perfetto(path: Path, head: bytes) -> Unsupported | None:
     if not _is_packets(head):
         return None
     short = path.name.removesuffix(".gz")
-    unpack = f"gunzip -k {path.name}; " if short != path.name else ""
+    unpack = f"{shell_line('gunzip', '-k', Path(path.name))}; " if short != path.name else ""
     stem = f"{short.removesuffix('.json')}.converted" if short.endswith(".json") else short.rpartition(".")[0] or short
     return Unsupported("Perfetto trace", "a trace in Perfetto's binary format, which is not read (Chrome's JSON is)",
                        "Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: "
-                       f"{unpack}traceconv json {short} {stem}.json")
+                       + unpack + shell_line("traceconv", "json", Path(short), Path(f"{stem}.json")))
 
 
 def _is_packets(head: bytes) -> bool:
@@ -209,7 +219,7 @@ _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = 
     (b"PK\x03\x04", _zip), (b"PK\x05\x06", _zip),
     (b"\xfd7zXZ\x00", _packed("xz", "unxz")), (b"BZh", _packed("bzip2", "bunzip2")),
     (b"\x28\xb5\x2f\xfd", _packed("zstd", "unzstd")),
-    (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", "7z x")),
+    (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", "7z", "x")),
     *((bytes((0x80, protocol)), _pickle) for protocol in (2, 3, 4, 5)),
     (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
     (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),

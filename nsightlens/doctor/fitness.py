@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.quoting import shell_line
+
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
 
@@ -223,7 +226,7 @@ def torch_finding(machine: Machine) -> Finding:
                            "Activate the environment of your training script, if it uses PyTorch", usable=False)
         why = answer[1].splitlines()[-1] if answer and answer[1] else "no answer"
         found = f"PyTorch in {python} does not import: {why}"
-        return Finding("torch", BAD, found, f"Run {python} -c 'import torch'", usable=False)
+        return Finding("torch", BAD, found, f"Run {shell_line(python, '-c', 'import torch')}", usable=False)
     found = f"PyTorch {facts['version']} in {python}"
     if not facts["kineto"]:
         fix = "torch.profiler writes no traces: install another build"
@@ -292,7 +295,7 @@ def capture_findings(run_dir: Path) -> Iterator[Finding]:
         yield Finding("captures", NOTE, mixed.message, mixture.REMEDY)
     for number, file in enumerate(f for f in files if f.refused):
         if number == _MOST_REFUSED:
-            yield Finding("captures", NOTE, "more files cannot be read", f"nsightlens scan {run_dir}")
+            yield Finding("captures", NOTE, "more files cannot be read", Command("scan", (run_dir,)).shell())
             return
         if file.refused:
             yield Finding("captures", BAD, f"{file.path.relative_to(file.root)}: {file.refused.reason}", file.refused.what_to_do)

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+from nsightlens.terminal.quoting import shell_line
 
 EXTRAS = {
     "plots": "pictures: plot, roofline --output, nl.plots",
@@ -78,7 +79,7 @@ def package_findings(requires: Iterable[str]) -> Iterator[Finding]:
     for extra, needs in extras.items():
         if wrong := [text for name, lowest in needs if (text := _wrong(name, lowest))]:
             yield Finding(f"extra {extra}", NOTE, f"{'; '.join(wrong)}. It is for {EXTRAS[extra]}",
-                          f"pip install 'nsightlens[{extra}]'")
+                          shell_line("pip", "install", f"nsightlens[{extra}]"))
         elif needs:
             there = ", ".join(f"{name} {_version(name)}" for name, _ in needs)
             yield Finding(f"extra {extra}", GOOD, f"{there}, for {EXTRAS[extra]}")
@@ -91,12 +92,14 @@ def import_finding(modules: Iterable[str]) -> Finding:
         done = subprocess.run([sys.executable, "-c", _IMPORT, *names], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=120, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
-        return Finding("imports", BAD, f"could not be tried: {exc}", f"Run {sys.executable} -c 'import pyarrow, duckdb'")
+        return Finding("imports", BAD, f"could not be tried: {exc}",
+                       f"Run {shell_line(sys.executable, '-c', 'import pyarrow, duckdb')}")
     if done.returncode == 0:
         return Finding("imports", GOOD, f"{', '.join(names)} can be imported")
     last = (done.stdout.split() or names)[-1]
     why = (done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"])[-1]
-    return Finding("imports", BAD, f"{last} cannot be imported: {why}", f"pip install --force-reinstall {last.replace('_', '-')}")
+    return Finding("imports", BAD, f"{last} cannot be imported: {why}",
+                   shell_line("pip", "install", "--force-reinstall", last.replace("_", "-")))
 
 
 def cache_finding(folder: Path | None) -> Finding:

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from nsightlens.terminal.printable import printable
+
 STYLES = ("page", "table", "chart", "print")
 SCRIPTS = (
     "columns", "figures", "dom", "state", "data", "table", "download", "chart", "bars", "scatter", "lanes", "drawing", "canvas",
@@ -42,14 +44,9 @@ def render(data: dict[str, str], facts: dict[str, Any], overviews: list[Any]) ->
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["printable"] = printable
+    environment.filters["printable"] = lambda text: printable(str(text), "\n")
     template = environment.from_string(_text("report.html.j2"))
     return template.render(style=style(), script=script(), policy=policy(), data=data, facts=_json(facts), overviews=overviews)
-
-
-def printable(text: object) -> str:
-    """Return the text with characters that would reorder or hide others shown by their code: names are hostile."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in str(text))
 
 
 def _json(value: Any) -> str:

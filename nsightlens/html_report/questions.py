@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nsightlens.terminal.command import Command
 from nsightlens.views import registry
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Question:
 
     def command(self, store: Store, runs: Sequence[str]) -> str:
         """Return the command line that prints these rows."""
-        words = ["nsightlens", "show", self.view, *(f"{name}={value}" for name, value in self.parameters.items())]
-        return shlex.join([*words, *(word for run in self._filter(store, runs) for word in ("--run", run))])
+        parameters = (f"{name}={value}" for name, value in self.parameters.items())
+        return Command("show", (self.view, *parameters, *(("--run", run) for run in self._filter(store, runs)))).shell()
 
     def _filter(self, store: Store, runs: Sequence[str]) -> list[str]:
         """Return the runs that its rows must be of; none where all are meant, or where the view has no column for them."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
-from nsightlens.public_calls import gated
 from nsightlens.html_report.assets import render, script, style
 from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
+from nsightlens.public_calls import gated
 from nsightlens.views.registry import unknown
 from nsightlens.views.run_sentences import sentences, verdict
 

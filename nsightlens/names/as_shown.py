@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from nsightlens.names.distinct import printable, shortened
+from nsightlens.names.distinct import shortened
 from nsightlens.names.kernel_names import kernel_key, labels
 from nsightlens.names.label import shorten
+from nsightlens.terminal.printable import printable
 
 _CUT = "…"
 _NARROWEST = 12

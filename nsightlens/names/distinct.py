@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from nsightlens.terminal.printable import printable
+
 _EXCERPT = 24  # characters that tell one text from another, at most
 _ROUNDS = 3  # of words behind one label, for each of its forms
 
@@ -105,8 +107,3 @@ def _numbered(labels: Mapping[str, str], longest: int, taken: Iterable[str]) -> 
 def _cut(text: str, longest: int) -> str:
     head = max(0, longest - 1) // 2
     return text if len(text) <= longest else f"{text[:head]}…{text[len(text) - max(0, longest - 1 - head):]}"
-
-
-def printable(text: str) -> str:
-    """Return the text without control characters: a kernel name must not steer the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -12,6 +12,7 @@ from nsightlens.pages.behind import tables_behind
 from nsightlens.pages.sections import ordered
 from nsightlens.pages.summary import MOST, put_pages
 from nsightlens.store import filter_values
+from nsightlens.terminal.command import Command
 from nsightlens.views.python_calls import python_calls
 
 if TYPE_CHECKING:
@@ -84,6 +85,6 @@ def _pages(
     put: Callable[[list[Page]], None],
 ) -> Pages:
     behind = tables_behind(store, runs, asked, sections)
-    with hints.adapted_by(python_calls), page.kept() as lines:
+    with hints.for_reader(hints.Reader(python_calls, Command.python)), page.kept() as lines:
         put([Page(store, run, asked, behind.answers) for run in runs])
     return Pages(behind.tables, runs, "\n".join(lines).strip("\n"))

@@ -5,27 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
-Adapt = Callable[[str], str]
-_ADAPT: ContextVar[Adapt | None] = ContextVar("adapt", default=None)
+from nsightlens.terminal.command import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the reader of a page gives commands: those in our own sentences, and one with names in it."""
+
+    sentence: Callable[[str], str] = str
+    command: Callable[[Command], str] = Command.shell
+
+
+_READER: ContextVar[Reader] = ContextVar("reader", default=Reader())  # noqa: B039 - frozen
 
 
 def hint(text: str) -> str:
-    """Return a text whose commands are as the reader of the page gives them."""
-    adapt = _ADAPT.get()
-    return text if adapt is None else adapt(text)
+    """Return a sentence of ours whose commands are as the reader of the page gives them."""
+    return _READER.get().sentence(text)
 
 
-def adapt_by(adapt: Adapt) -> None:
-    """Let `adapt` say from now on how the reader gives the commands of a text."""
-    _ADAPT.set(adapt)
+def shown(command: Command) -> str:
+    """Return a command as the reader of the page gives it."""
+    return _READER.get().command(command)
+
+
+def read_by(reader: Reader) -> None:
+    """Let the pages from now on be for this reader."""
+    _READER.set(reader)
 
 
 @contextmanager
-def adapted_by(adapt: Adapt) -> Iterator[None]:
-    """Let `adapt` say it within the block."""
-    before = _ADAPT.set(adapt)
+def for_reader(reader: Reader) -> Iterator[None]:
+    """Let the pages within the block be for this reader."""
+    before = _READER.set(reader)
     try:
         yield
     finally:
-        _ADAPT.reset(before)
+        _READER.reset(before)

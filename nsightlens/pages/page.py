@@ -14,10 +14,12 @@ from typing import TypeVar
 
 import click
 
-from nsightlens.names.distinct import printable
-from nsightlens.pages.colour import painted
-from nsightlens.pages.hints import hint
+from nsightlens.pages.hints import hint, shown
 from nsightlens.pages.tables import Column, output_width
+from nsightlens.terminal.colour import painted
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import MISSING, number, share
 
 _Row = TypeVar("_Row")
@@ -38,7 +40,7 @@ def put(text: str = "") -> None:
     """Print lines of a page, or keep them (`kept`)."""
     held = _KEPT.get()
     if held is None:
-        click.echo(text)
+        echo(text, styled=True)
     else:
         held.append(click.unstyle(text))
 
@@ -165,7 +167,7 @@ def spread(values: Iterable[float | None], text: Callable[[float], str]) -> str:
 def more(count: int, view: str, over: str = "") -> None:
     """Say how many rows a section leaves out, how they spread, and what shows them."""
     if count > 0:
-        lines([f"{count:,} more{': ' if over else ''}{over}: nsightlens show {view}"], "…")
+        lines([f"{count:,} more{': ' if over else ''}{over}: {shown(Command('show', (view,)))}"], "…")
 
 
 def paragraphs(texts: Iterable[str]) -> None:

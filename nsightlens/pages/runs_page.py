@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.names.kernel_names import is_launch
 from nsightlens.pages.asked import Row
+from nsightlens.pages.hints import shown
 from nsightlens.pages.page import NAME, bar, grid, heading, lines, paragraphs, put, spare
 from nsightlens.pages.tables import Column
+from nsightlens.terminal.command import Command
 from nsightlens.views import run_sentences
 from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
 from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
@@ -52,7 +53,7 @@ def page(compared: Comparison, recorded: list[Row], families: list[Row], by: str
 
 def _all(item_kind: str, base: str, other: str) -> str:
     """Return the command that shows all differences."""
-    return f"nsightlens show run_difference by={item_kind} {shlex.join((f'base={base}', f'other={other}'))}"
+    return shown(Command("show", ("run_difference", f"by={item_kind}", f"base={base}", f"other={other}")))
 
 
 def comparability(rows: list[Row], base: str, other: str) -> None:

@@ -10,6 +10,7 @@ from nsightlens.names.process_label import process_label
 from nsightlens.pages import counter_sections, host_sections, page
 from nsightlens.pages.asked import TIMELINE, Page, Row, Section, best
 from nsightlens.pages.findings_page import sentences
+from nsightlens.pages.hints import shown
 from nsightlens.pages.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
 from nsightlens.pages.tables import Column
 from nsightlens.views import finding_cards
@@ -306,7 +307,7 @@ def verdict(asked: Page) -> None:
 
 def findings(asked: Page) -> None:
     """Print what is worth a look: who, what, how much, why, what speaks against it, and the command that shows more."""
-    said = sentences(finding_cards.with_run(asked.ask("findings"), asked.store.values_of("run")))
+    said = sentences(finding_cards.with_run(asked.ask("findings"), asked.store.values_of("run"), shown))
     if said:
         heading("What to look at first", asked.note("findings"))
         lines(said[:_FEW])

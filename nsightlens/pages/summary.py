@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from nsightlens.names.distinct import printable
 from nsightlens.pages.asked import Page
 from nsightlens.pages.page import page_width, put
 from nsightlens.pages.sections import ordered
+from nsightlens.terminal.printable import printable
 
 MOST = 3
 """Runs with a page each; of more, the user chooses."""

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nsightlens.names.distinct import printable, shortened
+from nsightlens.names.distinct import shortened
 from nsightlens.names.kernel_names import is_launch, labels
-from nsightlens.pages.colour import painted
+from nsightlens.terminal.colour import painted
+from nsightlens.terminal.printable import LAYOUT, printable
 from nsightlens.views.figures import MISSING, counted, duration, is_date, moment, rate, size
 
 GAP = "   "
@@ -131,11 +132,6 @@ def ids_last(names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: name.endswith(_IDS))
 
 
-def harmless(text: str) -> str:
-    """Return the text with control characters other than line ends and tabs replaced: a name must not steer the terminal."""
-    return "".join(c if c in "\n\t" else printable(c) for c in text)
-
-
 def output_width() -> int:
     """Return the columns that any output may take: COLUMNS, else the terminal's, else 120."""
     given = os.environ.get("COLUMNS", "")
@@ -154,9 +150,9 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
     shown = rows if width is None else rows[: style.rows]
     columns = [_column(name, [row[i] for row in shown], is_text[i], style) for i, name in enumerate(names)]
     if style.colour:
-        names = [harmless(name) for name in names]
+        names = [printable(name, LAYOUT) for name in names]
         for name, column in zip(names, columns, strict=True):
-            column.name, column.cells = name, [harmless(cell) for cell in column.cells]
+            column.name, column.cells = name, [printable(cell, LAYOUT) for cell in column.cells]
     if not style.wide:
         _label_kernels(names, shown, columns, style)
     if style.units:

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.public_calls import gated
 from nsightlens.names.distinct import shortened
 from nsightlens.names.process_label import process_label
+from nsightlens.public_calls import gated
 
 Row = dict[str, Any]
 Gpus = Mapping[tuple[str, str], str]

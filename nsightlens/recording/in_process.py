@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.public_calls import gated
 from nsightlens.recording.wrappers import launching, profiler
+from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -95,7 +96,7 @@ def _refusals() -> Iterator[None]:
 
 def _ingested(run_dir: Path, launch: Any, store: str | Path | None) -> Store | None:
     """Ingest once every rank has written; return the store on rank 0, None on others."""
-    command = f"nsightlens ingest {run_dir}"
+    command = Command("ingest", (run_dir,)).shell()
     if not launch.single:
         import torch.distributed as ranks
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from nsightlens import schema
 from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.names.closest import closest_first
 from nsightlens.names.distinct import shortened
+from nsightlens.terminal.quoting import quoted
 from nsightlens.views import registry
 from nsightlens.views.figures import spans
 from nsightlens.views.header import View
@@ -201,4 +201,4 @@ def listed(known: Iterable[Any], wanted: object, shown: Mapping[str, str] = Mapp
     texts = list(map(str, there))
     near = closest_first(str(wanted), texts)[:_MOST]
     cut = {**shortened(near, _LONGEST), **shown}
-    return ", ".join(shlex.quote(cut[text]) for text in near) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")
+    return ", ".join(quoted(cut[text]) for text in near) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")

@@ -7,7 +7,6 @@ import html
 import logging
 import os
 import re
-import shlex
 import threading
 import time
 import warnings
@@ -22,16 +21,17 @@ import duckdb
 import pyarrow as pa
 
 from nsightlens import analyses
-from nsightlens.discovery.remote import RemotePath, path_given
+from nsightlens.discovery.remote import RemotePath, path_given, path_of
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
 from nsightlens.public_calls import Exclusive, gated, gated_when_closed
-from nsightlens.names.distinct import printable
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.content import Content
 from nsightlens.store.fence import of_other_files, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.printable import printable
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
@@ -407,7 +407,7 @@ class Store(Asking, Exclusive):
     def _files_only(self) -> StoreError:
         return StoreError(f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
                           "a store only the list of files can be read (nsightlens sql 'FROM files')", self.path,
-                          f"To rebuild it from the captures: nsightlens refresh --store {self.path}")
+                          f"To rebuild it from the captures: {Command('refresh').shell(self.path)}")
 
     def _asked_wrongly(self, message: str) -> str | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
@@ -420,8 +420,10 @@ class Store(Asking, Exclusive):
         name = view.name
         if view.sql:
             return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
-        return (f"{name} is computed in Python, out of reach of SQL: nsightlens show {name} --output {name}.parquet "
-                f"(in Python: store.view({name!r})), then nsightlens sql --allow-files \"FROM '{name}.parquet'\"")
+        write = Command("show", (name, ("--output", f"{name}.parquet")))
+        read = Command("sql", (("--allow-files",), f"FROM '{name}.parquet'"))
+        return (f"{name} is computed in Python, out of reach of SQL: {write.shell()} (in Python: store.view({name!r})), then "
+                f"{read.shell()}")
 
     def _broken_part(self, error: Exception) -> str | None:
         """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""
@@ -435,8 +437,8 @@ class Store(Asking, Exclusive):
             return f"{part}: not a part of this store"
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
-        again = ["nsightlens", "ingest", *paths, "--run", run, "--store", str(self.path)]
-        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {shlex.join(again)}"
+        again = Command("ingest", (*map(path_of, paths), ("--run", run))).shell(self.path)
+        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {again}"
 
     @gated
     def allow_files(self) -> None:

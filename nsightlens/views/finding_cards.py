@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import duration, spans
+from nsightlens.views.python_calls import arguments
 
 Row = dict[str, Any]
 
@@ -27,7 +28,7 @@ _OF_ALL = ("straggler", "slow_link", "pipeline")
 """Rules whose times are shares of the time of all ranks, as is that of a finding about all of them."""
 
 
-_OF_RUN = re.compile(r"nsightlens (show \w+|compare ranks)")
+_OF_RUN = re.compile(r"nsightlens (?P<name>show|compare ranks)(?: (?P<view>\w+))?(?P<rest>(?: \S+)*)")
 """A command of a finding that shows more of its run."""
 
 
@@ -58,10 +59,17 @@ def cards(rows: Iterable[Row]) -> list[Card]:
     return [_card(alike) for alike in found.values()]
 
 
-def with_run(rows: Iterable[Row], runs: Collection[str]) -> list[Row]:
+def with_run(rows: Iterable[Row], runs: Collection[str], shown: Callable[[Command], str] = Command.shell) -> list[Row]:
     """Return findings whose commands name their run, where the store has several; as they are where it has one."""
-    return [row | {"more": _OF_RUN.sub(rf"\g<0> --run {shlex.quote(row['run'])}", row["more"])} if len(runs) > 1 else row
-            for row in rows]
+    return [row | {"more": _more(row, shown)} if len(runs) > 1 else row for row in rows]
+
+
+def _more(row: Row, shown: Callable[[Command], str]) -> str:
+    found = _OF_RUN.fullmatch(row["more"])
+    if found is None:
+        return str(row["more"])
+    view = [found["view"]] if found["view"] else []
+    return shown(Command(found["name"], (*view, ("--run", row["run"]), *arguments(found["rest"]))))
 
 
 def _apart(row: Row) -> object:

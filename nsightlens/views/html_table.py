@@ -6,7 +6,7 @@ import html
 
 import pyarrow as pa
 
-from nsightlens.names.distinct import printable
+from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import MISSING, duration, is_date, moment, number, size
 from nsightlens.views.python_calls import python_calls
 

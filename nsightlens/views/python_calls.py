@@ -5,90 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from nsightlens.terminal.command import Argument, Command, keyword
+
 _FILTERS = ("run", "rank", "step", "tool", "family")
 _VALUE = r"[^\s,;()\"']*[^\s,;()\"'.:]"
 _ARGUMENTS = rf"(?P<rest>(?: (?:--[a-z-]+={_VALUE}|--(?:{'|'.join(_FILTERS)}|limit) {_VALUE}|[a-z_]+={_VALUE}))*)"
 
-
-def _view(found: re.Match[str]) -> str:
-    return f"store.view({', '.join([_quoted(found['view']), *_keywords(found['rest'], 'only_')])}){_sorted(found['rest'])}"
-
-
-def _compared(found: re.Match[str]) -> str:
-    names = [_quoted(name) for name in (found["base"], found["other"]) if name]
-    return f"nl.compare({', '.join(['store', *names])})"
-
-
-def _ranks(found: re.Match[str]) -> str:
-    return f"nl.compare({', '.join(['store', 'ranks=True', *_keywords(found['rest'])])})"
-
-
-def _summed_up(found: re.Match[str]) -> str:
-    return f"nl.summary({', '.join(['store', *_keywords(found['rest'])])})"
-
-
-def _plotted(found: re.Match[str]) -> str:
-    call = f"nl.plots.{found['view']}(store.view({_quoted(found['view'])}))"
-    return f"nl.plots.save({call}, {_quoted(found['file'])})" if found["file"] else call
-
-
-def _roofline(found: re.Match[str]) -> str:
-    asked = f"\"true_roofline\", time={_quoted(found['tool'])}" if found["tool"] else '"roofline"'
-    return f"nl.plots.roofline(store.view({asked}))"
-
-
-def _ingested(found: re.Match[str]) -> str:
-    run = f", run={_quoted(found['run'])}" if found["run"] else ""
-    return f"nl.ingest({_quoted(found['captures'])}{run})"
-
-
-_CALLS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
-    (rf"nsightlens show (?P<view>\w+){_ARGUMENTS}", _view),
-    (rf"nsightlens plot (?P<view>\w+)(?: --output (?P<file>{_VALUE}))?", _plotted),
-    (r"nsightlens roofline(?: --time (?P<tool>\w+))?(?! -)", _roofline),
-    (r"nsightlens sql (?P<query>\"[^\"]*\"|'[^']*')", lambda found: f"store.sql({found['query']})"),
-    (rf"nsightlens compare ranks{_ARGUMENTS}", _ranks),
-    (r"nsightlens compare runs(?: (?P<base>\w+) (?P<other>\w+))?", _compared),
-    (rf"nsightlens summary{_ARGUMENTS}", _summed_up),
-    (r"nsightlens report(?: --open)?(?! -)", lambda found: "nl.report(store)"),
-    (rf"nsightlens ingest (?P<captures>(?!-){_VALUE})(?: --run (?P<run>{_VALUE}))?(?! -)", _ingested),
-    (rf"nsightlens remove --run (?P<run>{_VALUE})", lambda found: f"nl.remove(store, run={_quoted(found['run'])})"),
-    (rf"--run (?P<run>{_VALUE})", lambda found: f"run={_quoted(found['run'])}"),
+_COMMANDS: tuple[tuple[str, Callable[[re.Match[str]], Command]], ...] = (
+    (rf"nsightlens show (?P<view>\w+){_ARGUMENTS}", lambda found: Command("show", (found["view"], *arguments(found["rest"])))),
+    (rf"nsightlens plot (?P<view>\w+)(?: --output (?P<file>{_VALUE}))?",
+     lambda found: Command("plot", (found["view"], *_given("--output", found["file"])))),
+    (r"nsightlens roofline(?: --time (?P<tool>\w+))?(?! -)", lambda found: Command("roofline", _given("--time", found["tool"]))),
+    (r"nsightlens sql (?P<query>\"[^\"]*\"|'[^']*')", lambda found: Command("sql", (found["query"][1:-1],))),
+    (rf"nsightlens compare ranks{_ARGUMENTS}", lambda found: Command("compare ranks", arguments(found["rest"]))),
+    (r"nsightlens compare runs(?: (?P<base>\w+) (?P<other>\w+))?",
+     lambda found: Command("compare runs", tuple(name for name in (found["base"], found["other"]) if name))),
+    (rf"nsightlens summary{_ARGUMENTS}", lambda found: Command("summary", arguments(found["rest"]))),
+    (r"nsightlens report(?: --open)?(?! -)", lambda found: Command("report")),
+    (rf"nsightlens ingest (?P<captures>(?!-){_VALUE})(?: --run (?P<run>{_VALUE}))?(?! -)",
+     lambda found: Command("ingest", (found["captures"], *_given("--run", found["run"])))),
+    (rf"nsightlens remove --run (?P<run>{_VALUE})", lambda found: Command("remove", _given("--run", found["run"]))),
 )
-"""Each pattern of a command, and what makes the call of it; the last is an option that a text names alone."""
+"""Each pattern of a command in our own sentences, and the command. Those with names in them are shown as calls from the first."""
 
 
 def python_calls(text: str) -> str:
     """Return a text whose commands are the calls of Python that do the same, where there are such."""
-    for pattern, call in _CALLS:
-        text = re.sub(rf"(?<![\w.-]){pattern}", call, text)
-    return text
+    for pattern, command in _COMMANDS:
+        text = re.sub(rf"(?<![\w.-]){pattern}", lambda found, made=command: made(found).python(), text)  # type: ignore[misc]
+    return re.sub(rf"(?<![\w.-])--run (?P<run>{_VALUE})", lambda found: keyword("run", [found["run"]]), text)
 
 
-def _keywords(arguments: str, filter_prefix: str = "") -> list[str]:
-    """Return the arguments of a command as keyword arguments; how its table is sorted and cut is not among them."""
-    found = []
-    for name, value in re.findall(r"(?:--)?([a-z_-]+)[= ](\S+)", arguments):
-        if name in _FILTERS:
-            found.append(f"{filter_prefix}{name}={_literal(value)}")
-        elif f"--{name}" not in arguments:
-            found.append(f"{name}={_literal(value)}")
-    return found
+def _given(option: str, value: str | None) -> tuple[Argument, ...]:
+    return ((option, value),) if value else ()
 
 
-def _sorted(arguments: str) -> str:
-    """Return the call that sorts a table as the command does; nothing where it does not."""
-    sort = re.search(r"--sort=(\S+)", arguments)
-    if sort is None:
-        return ""
-    keys = ", ".join(f"({_quoted(name.lstrip('-'))}, {_quoted('descending' if name.startswith('-') else 'ascending')})"
-                     for name in sort[1].split(","))
-    return f".sort_by([{keys}])"
-
-
-def _literal(value: str) -> str:
-    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else _quoted(value)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def arguments(text: str) -> tuple[Argument, ...]:
+    """Return the arguments of a command in our own sentences: options with their values, and words key=value."""
+    return tuple((f"--{name}", value) if dashes else f"{name}={value}"
+                 for dashes, name, value in re.findall(r"(--)?([a-z_-]+)[= ](\S+)", text))

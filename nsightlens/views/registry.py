@@ -27,6 +27,7 @@ import pyarrow as pa
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.public_calls import as_number
+from nsightlens.terminal.command import Command
 from nsightlens.views.header import PACKAGE, Literal, Param, View, parse, parse_analysis, section, shown
 
 if TYPE_CHECKING:
@@ -210,8 +211,9 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
                       "nsightlens views lists them, and nsightlens views --search WORDS finds some")
     view = views[stem] if stem in views else aliases[stem][0]
     if colon:
-        raise UsageError(f"{name}: options behind a colon are nsys's. nsightlens show {stem} has the rows without them; "
-                         f"nsightlens views {stem} lists the columns and parameters of {view.name}", subject="view", value=name)
+        raise UsageError(f"{name}: options behind a colon are nsys's. {Command('show', (stem,)).shell()} has the rows without "
+                         f"them; {Command('views', (stem,)).shell()} lists the columns and parameters of {view.name}",
+                         subject="view", value=name)
     return view, {} if stem in views else dict(aliases[stem][1].parameters)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nsightlens.pages import colour
 from nsightlens.pages.tables import Style, render
+from nsightlens.terminal import colour
 from tests.places import ROOT
 
 _SETTINGS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")

@@ -65,7 +65,7 @@ def test_the_script_of_a_shell_is_one_that_it_reads(shell: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ([], "Topics: nsightlens help start, filters"), (["start"], "nsightlens ingest RUN_DIR"),
+    ([], "Topics for nsightlens help: start, filters"), (["start"], "nsightlens ingest RUN_DIR"),
     (["show"], "Usage: nsightlens show"),
     (["compare", "runs"], "Usage: nsightlens compare runs"), (["osrt_sum"], "os_call_summary"),
     (["exit-codes"], "130 interrupted"),

@@ -69,7 +69,7 @@ def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> No
 
 def test_reports_of_two_endings_are_found_by_one_command() -> None:
     one, other = Path("/d/a.nsys-rep"), Path("/d/e/b.qdrep")
-    assert "find /d \\( -name '*.nsys-rep' -o -name '*.qdrep' \\) -exec" in advice_for_all([one, other])
+    assert "find /d '(' -name '*.nsys-rep' -o -name '*.qdrep' ')' -exec" in advice_for_all([one, other])
     assert "find /d -name '*.nsys-rep' -exec" in advice_for_all([one])
 
 

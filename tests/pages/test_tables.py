@@ -52,7 +52,7 @@ def test_cells() -> None:
     rows = [(None, True, 1234567, 0.5, float("nan"), "a\x1b[31mb", 1_750_000_000_000_000_000)]
     names = ("none", "flag", "n", "f", "g", "text", "origin_epoch_ns")
     line = render(names, rows, (True, True, False, False, False, True, False)).splitlines()[-1]
-    assert line.split() == ["–", "yes", "1,234,567", "0.5", "nan", "a\N{REPLACEMENT CHARACTER}[31mb", "1750000000000000000"]
+    assert line.split() == ["–", "yes", "1,234,567", "0.5", "nan", r"a\x…1mb", "1750000000000000000"]
     assert render(("a",), [], (False,)).splitlines()[-1] == "(no rows)"
 
 

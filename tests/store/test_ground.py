@@ -141,7 +141,8 @@ def confirm_only_ours(store: Path, theirs: dict[str, tuple[int, str | bytes]]) -
 
 
 def commands(run_: Path, others: Path) -> tuple[tuple[str | Path, ...], ...]:
-    return (("ingest", run_), ("ingest", others, "--no-answers"), *WRITTEN[:2], ("remove", "--run", "others"), READ[2], WRITTEN[2])
+    return (("ingest", run_), ("ingest", others, "--no-answers"), *WRITTEN[:2], ("remove", "--run", "others"), READ[2],
+            WRITTEN[2])
 
 
 def _store_with_theirs(chance: random.Random, small: Path, folder: Path) -> tuple[Path, dict[str, tuple[int, str | bytes]]]:

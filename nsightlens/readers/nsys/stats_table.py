@@ -12,6 +12,7 @@ from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, diagnostic
 from nsightlens.readers.gzip_lines import Lines
 from nsightlens.readers.nsys.stats_cells import Header, Locale, Report, header, locale_of
+from nsightlens.terminal.quoting import shell_line
 
 SAMPLE = 10_000
 _HEADER_WITHIN = 200
@@ -132,7 +133,8 @@ class Table:
 
 def what_to_do(report: str) -> str:
     """Return how to get what the reader reads."""
-    return f"Print it again: nsys stats --report {report} --format csv REPORT.nsys-rep; or ingest nsys export --type sqlite"
+    again = shell_line("nsys", "stats", "--report", report, "--format", "csv", "REPORT.nsys-rep")
+    return f"Print it again: {again}; or ingest nsys export --type sqlite"
 
 
 def encoding(start: bytes) -> str:

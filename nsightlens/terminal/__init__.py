@@ -1,0 +1,1 @@
+"""What is given to a terminal: commands to paste, text that cannot steer it, colours, and the one function that prints."""

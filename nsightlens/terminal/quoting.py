@@ -1,0 +1,65 @@
+"""Words of commands that people paste: each arrives as what was meant, in a POSIX shell and in Python.
+
+A name from a capture may hold anything that a file name may. Whatever is shown as a command is made here, so that pasted into
+sh, bash or dash it does what it says and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePath
+
+from nsightlens.terminal.printable import printable
+
+_OURS = re.compile(r"nsightlens(?= )|--(?=run |store )")
+"""What renderers take for the beginning of a command of ours, or an option."""
+_PLAIN_START = re.compile(r"[\w./]")
+NAMES = ("doctor|wrappers|export-reports|ingest|refresh|remove|compact|cache|scan|open|summary|report|show|views|sql|reconcile|"
+         "plot|compare|plan-ncu|roofline|export|completion|help|hta")
+"""Every command of nsightlens."""
+_BEGINS = re.compile(rf"(?<![\w'\"/.-])(?:nsightlens (?:{NAMES})|unxz|bunzip2|unzstd|7z x|gunzip -k|unzip|traceconv json|"
+                     r"nsys export|find(?=.* -exec )|\S*python\S* -[cm]|pip install|mpiexec|torchrun)(?= )")
+"""What the commands that are shown begin with."""
+
+
+def quoted(word: str | PurePath) -> str:
+    r"""Return a word as a POSIX shell takes it; of a path that begins with a sign (-, @), as ./-y, which is no option.
+
+    Characters without a sign of their own become "$(printf 'a\012b')", which shows what it holds and stays on one line. Only
+    line ends at the end of a word, which a shell would cut there, stand in quotes as they are.
+    """
+    text = str(word)
+    if isinstance(word, PurePath) and not _PLAIN_START.match(text):
+        text = f"./{text}"
+    if not text.isprintable():
+        body = text.rstrip("\n")
+        ends = text[len(body):]
+        return (f"\"$(printf '{''.join(map(_octal, body))}')\"" if body else "") + (f"'{ends}'" if ends else "")
+    found = shlex.quote(text)
+    return _OURS.sub(r"\g<0>''", found) if found != text else found
+
+
+def _octal(character: str) -> str:
+    """Return a character for the format of printf: letters, digits and a few signs as they are."""
+    if character.isalnum() or character in "_./,:=+":
+        return character
+    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
+
+
+def shell_line(*words: str | PurePath) -> str:
+    """Return the command line of a program and its arguments."""
+    return " ".join(map(quoted, words))
+
+
+def before_command(text: str) -> int:
+    """Return the place in a text at which its first command begins; its length where it names none."""
+    found = _BEGINS.search(text)
+    return found.start() if found else len(text)
+
+
+def in_python(text: str) -> str:
+    """Return a text as Python writes it, in double quotes, on one line."""
+    escaped = printable(text.replace("\\", "\\\\").replace('"', '\\"'))
+    return '"' + _OURS.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", escaped) + '"'

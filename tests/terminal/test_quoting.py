@@ -1,0 +1,51 @@
+"""Words of a pasted command arrive as they were meant, in the shells that there are; none becomes an option or a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightlens.cli import COMMANDS
+from nsightlens.terminal.quoting import NAMES as OURS
+from nsightlens.terminal.quoting import before_command, quoted, shell_line
+from tests.terminal.pasted import NAMES, every_name, every_shell, paste
+
+
+@every_shell
+def test_every_name_arrives(tmp_path: Path, shell: str) -> None:
+    line = shell_line("show", *NAMES, *(name.replace("a", "é") for name in NAMES))
+    assert paste(line, tmp_path, shell) == [["show", *NAMES, *(name.replace("a", "é") for name in NAMES)]]
+
+
+@every_shell
+@settings(max_examples=30, deadline=None)
+@given(words=st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",))), max_size=20))
+def test_any_words_arrive(tmp_path_factory: pytest.TempPathFactory, shell: str, words: list[str]) -> None:
+    assert paste(shell_line("show", *words), tmp_path_factory.mktemp("pasted"), shell) == [["show", *words]]
+
+
+@every_name
+def test_a_command_is_one_line_of_printable_text(name: str) -> None:
+    shown = quoted(name)
+    assert shown.isprintable() or (name.endswith("\n") and shown.replace("\n", "").isprintable())
+
+
+@every_name
+def test_a_path_is_never_an_option(name: str) -> None:
+    assert quoted(Path(name)).lstrip("\"'$(printf ").startswith(("./", "\\")) or name[0].isalnum() or name[0] in "_./~"
+
+
+@pytest.mark.parametrize(("text", "command"), [
+    ("there is no store. Make one with: nsightlens ingest RUN_DIR --store x", "nsightlens ingest RUN_DIR --store x"),
+    ("this nsightlens has 12: run unxz 'a b', and ingest", "unxz 'a b', and ingest"),
+    ("nsightlens: it could not find a file", ""),
+])
+def test_where_a_command_begins_in_a_text(text: str, command: str) -> None:
+    assert text[before_command(text):] == command
+
+
+def test_every_command_is_known() -> None:
+    assert set(OURS.split("|")) == set(COMMANDS)
