@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -158,7 +158,8 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(duckdb.Error):  # an interrupt has undone it, or closed the connection: it is the interrupt that is told
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
