@@ -12,14 +12,14 @@ import pytest
 import nsightlens as nl
 from nsightlens.html_report.assets import printable
 from tests.browser.conftest import Opened, Visit
-from tests.browser.payloads import PAYLOADS, Planted, plant
+from tests.payloads import PAYLOADS, Planted, plant
 from tests.browser.test_page import TABS
 
 FORMS = {"each": PAYLOADS, "all": (" ".join(PAYLOADS),)}
 """One payload behind each text, and all of them behind each."""
 STATES = ("tab", "run", "rank", "tool", "steps", "op", "kernel", "kernels", "module", "module_time", "find", "group", "roofline",
           "precision", "level", "align", "device", "measure", "pair", "step", "from", "to", "constructor", "__proto__")
-SHOWN = {"run", "file name", "device", "problems", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function", "user_annotation",
+SHOWN = {"run", "file name", "device", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function", "user_annotation",
          "host", "StringIds.value", "NVTX_EVENTS.text", "ncu Kernel Name"}
 """Fields that a page has a place for."""
 LEGIBLE = 200
