@@ -135,6 +135,6 @@ def _page(source: Path, target: Path, planted: Planted) -> None:
 def _sidecar(sidecar: dict[str, Any], planted: Planted) -> dict[str, Any]:
     texts = {"host": "node", "command": "python train.py", "launcher": "torchrun"}
     written = {key: planted(key, str(sidecar.get(key) or default)) for key, default in texts.items()}
-    return {**sidecar, **written, "problems": [planted("problems", "a problem")],
+    return {**sidecar, **written, "problems": [planted("problems", "a problem", 200)],
             "options": {key: planted("options", value) if isinstance(value, str) else value
                         for key, value in sidecar.get("options", {}).items()}}

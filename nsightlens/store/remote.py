@@ -18,7 +18,6 @@ import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -140,8 +139,8 @@ def fetched(store: Path) -> Path:
 
 def _drop_older(folder: Path) -> None:
     with contextlib.suppress(OSError):  # another process removes some, too
-        others = sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
-        for stale in others[_KEPT:]:
+        others = sorted(set(folder.parent.iterdir()) - {folder}, key=lambda each: each.stat().st_mtime_ns, reverse=True)
+        for stale in others[_KEPT - 1:]:
             shutil.rmtree(stale, ignore_errors=True)
 
 
@@ -244,11 +243,16 @@ class Far:
             _drop_older(kept.parent)
 
     def clean(self, live: Collection[str], before: Collection[str]) -> None:
-        """Delete the parts that are no longer `live`: those of `before`, and what a killed writer left a day ago."""
-        kept = {*live, str(_catalog(self._store, self._before.token).relative_to(self._store))}
+        """Delete the parts that are no longer `live`: those of `before`, and what a killed writer left a day ago.
+
+        A day by the server's clock, which has dated the catalog just now: by this machine's, parts that another writer has just
+        brought may seem old.
+        """
+        own = str(_catalog(self._store, self._before.token).relative_to(self._store))
         with contextlib.suppress(StoreError):
-            gone = [name for name, modified in (self._times("parts") | self._times(_CATALOGS)).items()
-                    if name not in kept and (name in before or modified < time.time() - _ORPHAN_SECONDS)]
+            written = self._times("parts") | self._times(_CATALOGS)
+            long_ago = written.get(own, 0) - _ORPHAN_SECONDS
+            gone = [name for name, when in written.items() if name not in {*live, own} and (name in before or when < long_ago)]
             _side_by_side(lambda part: self._delete(self._store / part), gone)
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -232,8 +233,13 @@ def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monk
     monkeypatch.setattr(time, "time", lambda: now() + 90_000)
     kineto(job / "rank2.json", rank=2, pid=6)
     ingest([job], URL, jobs=1)
+    assert "parts/kernels/run=x/left.parquet" in _parts(memory), "it is the clock of this machine that runs ahead"
+    for name in ("parts/kernels/run=x/left.parquet", "catalogs/abc.duckdb"):
+        memory.store[f"/store/{name}"].created -= timedelta(hours=25)
+    kineto(job / "rank3.json", rank=3, pid=7)
+    ingest([job], URL, jobs=1)
     assert "parts/kernels/run=x/left.parquet" not in _parts(memory)
-    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 1 and len(_names()) == 3
+    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 1 and len(_names()) == 4
 
 
 @pytest.mark.long
