@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -127,8 +128,10 @@ def main() -> None:
     messages.begin()
     sys.excepthook = messages.defect
     warnings.showwarning = _say_warning
+    received: list[int] = []
+    committed = _commits()
     try:
-        with interruptible():
+        with interruptible(received):
             root.main(prog_name="nsightlens", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as exc:
@@ -147,11 +150,11 @@ def main() -> None:
         messages.explain(broken)
         sys.exit(broken.exit_code)
     except (click.Abort, KeyboardInterrupt) as exc:
-        _interrupted(str(exc.__cause__ or exc))
+        _interrupted(received, _commits() > committed, str(exc.__cause__ or exc))
     except RuntimeError as exc:
         if str(exc) != _INTERRUPTED_QUERY:
             raise
-        _interrupted()
+        _interrupted(received, _commits() > committed)
     except BrokenPipeError:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -192,10 +195,17 @@ def _commands(group: click.Group, args: Sequence[str]) -> Iterator[tuple[list[st
             yield [name], command, before, behind
 
 
-def _interrupted(left: str = "") -> NoReturn:
-    """End as Ctrl-C does. left: what is there now, where something is."""
-    echo(f"interrupted; {left or 'the store is unchanged'}", err=True)
-    sys.exit(130)
+def _commits() -> int:
+    """Return how many changes this process has made to stores."""
+    writer = sys.modules.get("nsightlens.store.writer")
+    return writer.Writing.commits if writer else 0
+
+
+def _interrupted(received: Sequence[int], has_committed: bool, left: str = "") -> NoReturn:
+    """End as the first of the signals asks for, else as Ctrl-C does. left: what is there now, where something is."""
+    state = "the store has what was asked for" if has_committed else "the store is unchanged"
+    echo(f"interrupted; {left or state}", err=True)
+    sys.exit(128 + next(iter(received), signal.SIGINT))
 
 
 def _print_what_the_terminal_can_show() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +40,14 @@ class Report:
 
     @gated
     def save(self, path: str | Path) -> Path:
-        """Write the page and return its path."""
+        """Write the page, whole or not at all, and return its path."""
         found = Path(path)
-        found.write_text(self.html, encoding="utf-8")
+        draft = found.with_name(f".{found.name}.{os.getpid()}")
+        try:
+            draft.write_text(self.html, encoding="utf-8")
+            draft.replace(found)
+        finally:
+            draft.unlink(missing_ok=True)
         return found
 
     def _repr_html_(self) -> str:

@@ -116,7 +116,8 @@ class Plan:
             pool = executor or stack.enter_context(workers.Pool(min(jobs, len(waiting))))
             share = max(1, jobs // len(waiting))
             futures = {pool.submit(read_profile, self._task(name), share): name for name in waiting}
-            stack.callback(_end, futures)
+            if executor:
+                stack.callback(_end, futures)
             for future in as_completed(futures):
                 self._finish(futures[future], future, meter)
 

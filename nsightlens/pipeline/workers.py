@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from nsightlens.pipeline import cgroups
@@ -25,12 +29,28 @@ _POLL_SECONDS = 0.5
 class Pool(ProcessPoolExecutor):
     """A pool of spawned processes that do not import the caller's `__main__`.
 
-    So a script that calls us at its top level needs no `if __name__ == "__main__"`, and no lock or thread is inherited.
+    So a script that calls us at its top level needs no `if __name__ == "__main__"`, and no lock or thread is inherited. Their
+    temporary files lie in one folder, which goes with the pool however they end.
     """
 
     def __init__(self, processes: int) -> None:
         context = multiprocessing.get_context("spawn")
-        super().__init__(processes, mp_context=context, initializer=_follow_parent, initargs=(os.getpid(),))
+        self._scratch: TemporaryDirectory[str] | None = None
+        with suppress(OSError):  # no place for temporary files: who needs one will say so
+            self._scratch = TemporaryDirectory(prefix="nsightlens-", ignore_cleanup_errors=True)
+        about = (os.getpid(), self._scratch and self._scratch.name)
+        super().__init__(processes, mp_context=context, initializer=_follow_parent, initargs=about)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the processes when they are done: with what they are at after an error, and at once after an interrupt."""
+        try:
+            if kind is not None and not issubclass(kind, Exception):  # the signal may have reached this process alone
+                for process in list((self._processes or {}).values()):
+                    process.terminate()
+            self.shutdown(cancel_futures=kind is not None)
+        finally:
+            if self._scratch:
+                self._scratch.cleanup()
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Schedule fn(*args, **kwargs); the process that will run it may be started here."""
@@ -52,8 +72,12 @@ def _without_main() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _follow_parent(parent: int) -> None:
-    """Prepare a worker; among others, start the thread that ends it once its parent has died: a pool does not notice that."""
+def _follow_parent(parent: int, scratch: str | None) -> None:
+    """Prepare a worker; among others, start the thread that ends it once its parent has died: a pool does not notice that.
+
+    scratch: where its temporary files go, None: where those of all programs do.
+    """
+    tempfile.tempdir = scratch
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
     if hasattr(signal, "pthread_sigmask"):
@@ -64,6 +88,8 @@ def _follow_parent(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_POLL_SECONDS)
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -20,7 +20,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -146,8 +145,8 @@ def fetched(store: Path) -> Path:
 
 def _drop_older(folder: Path) -> None:
     with contextlib.suppress(OSError):  # another process removes some, too
-        others = sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
-        for stale in others[_KEPT:]:
+        others = sorted(set(folder.parent.iterdir()) - {folder}, key=lambda each: each.stat().st_mtime_ns, reverse=True)
+        for stale in others[_KEPT - 1:]:
             shutil.rmtree(stale, ignore_errors=True)
 
 
@@ -277,15 +276,19 @@ class Far:
             _drop_older(kept.parent)
 
     def clean(self, live: Collection[str], before: Collection[str]) -> None:
-        """Delete the parts of `before` that are no longer `live`, and what a killed writer's journal of a day ago names."""
-        kept = {*live, _catalog(self._store, self._before.token).relative_to(self._store).as_posix()}
+        """Delete the parts of `before` that are no longer `live`, and what a killed writer's journal of a day ago names.
+
+        A day by the server's clock, which has dated the catalog just now: by this machine's, a journal that another writer has
+        just brought may seem old.
+        """
+        own = _catalog(self._store, self._before.token).relative_to(self._store).as_posix()
         gone = set(before)
         with contextlib.suppress(StoreError):
-            journals = [name for name, modified in self._times(COMMITS).items()
-                        if name.endswith(".journal") and modified < time.time() - _ORPHAN_SECONDS]
+            long_ago = self._times(_CATALOGS).get(own, 0) - _ORPHAN_SECONDS
+            journals = [name for name, written in self._times(COMMITS).items() if name.endswith(".journal") and written < long_ago]
             for name in journals:
                 gone |= _named(self._store / name)
-            _side_by_side(lambda path: self._delete(self._store / path), [*(gone - kept), *journals])
+            _side_by_side(lambda path: self._delete(self._store / path), [*(gone - {*live, own}), *journals])
             self._delete(self._journal)
 
 

@@ -38,7 +38,8 @@ def keep(kept: Path, write: Callable[[Path], object], most_files: int, most_byte
         fresh.unlink(missing_ok=True)
     room = most_bytes
     others = (file for file in kept.parent.glob(f"[!.]*{kept.suffix}") if _KEPT.fullmatch(file.name))
-    newest_first = sorted(others, key=lambda file: file.stat().st_mtime, reverse=True)
+    age = {file: (file == kept, file.stat().st_mtime) for file in others}  # clocks are set back
+    newest_first = sorted(age, key=lambda file: age[file], reverse=True)
     for place, file in enumerate(newest_first):
         room -= file.stat().st_size
         if place >= most_files or room < 0:

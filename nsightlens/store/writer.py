@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
@@ -69,7 +69,10 @@ class Writing:
     new one, and a writer that is killed leaves the old one. What is not the store's is not touched (store/journal.py).
 
     store: where it lies, also at a URL. path: the folder in which it is written: the same, or one in the cache (store/remote.py).
+    commits: how many changes this process has made to stores.
     """
+
+    commits: ClassVar[int] = 0
 
     def __init__(self, store: Path, *, materialise: bool = True, on_wait: Callable[[str], None] | None = None) -> None:
         self.store = store
@@ -285,6 +288,7 @@ class Writing:
         if self._far:
             self._far.commit(fresh)
         fresh.replace(self.path / CATALOG)
+        Writing.commits += 1
 
     def _build(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""

@@ -196,3 +196,31 @@ def test_ctrl_c_during_a_query_is_said_like_any_other(bundled_store: Path, monke
     monkeypatch.setattr("nsightlens.store.comparison.of_runs", asked)
     done = run("compare", "runs", "a", "b", "--store", str(bundled_store))
     assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "interrupted; the store is unchanged")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.usefixtures("interruptible")
+def test_a_signal_that_asks_to_end_ends_in_order(bundled_store: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    tidied: list[str] = []
+
+    def asked(*_: object, **__: object) -> NoReturn:
+        try:
+            signal.raise_signal(number)
+            raise AssertionError("nothing ended it")
+        finally:
+            tidied.append("temporary files")
+
+    monkeypatch.setattr("nsightlens.store.comparison.of_runs", asked)
+    done = run("compare", "runs", "a", "b", "--store", str(bundled_store))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (128 + number, "interrupted; the store is unchanged")
+    assert tidied and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_an_interrupt_after_a_commit_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def printed(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    kineto(tmp_path / "run" / "a.json")
+    monkeypatch.setattr("nsightlens.cli.ingest.contents", printed)
+    done = run("ingest", tmp_path / "run", "--store", tmp_path / "store", "--jobs", "1")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "interrupted; the store has what was asked for")

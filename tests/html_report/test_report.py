@@ -17,13 +17,13 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import UsageError
 from nsightlens.html_report import assets, contents, timeline
-from nsightlens.html_report.report import report
+from nsightlens.html_report.report import Report, report
 from tests.captures import kineto, ncu
 from tests.cli.command_line import run
 from tests.html_report.test_packing import unpack
+from tests.payloads import PAYLOADS
 from tests.places import ROOT
 
-HOSTILE = ['</script><script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "evil\u202egnp.exe", "<!--", "{{ 7 * 7 }}"]
 PAGE = ROOT / "nsightlens" / "html_report" / "page"
 
 
@@ -99,13 +99,25 @@ def test_the_timeline_holds_each_slice_once(store: nl.Store, page: str) -> None:
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    kineto(tmp_path / "run" / "a.json", [(name, 1000.0 + 20 * i, 10.0) for i, name in enumerate(HOSTILE)])
+    kineto(tmp_path / "run" / "a.json", [(name, 1000.0 + 20 * i, 10.0) for i, name in enumerate(PAYLOADS)])
     with nl.ingest(tmp_path / "run", store=tmp_path / "store", run="<b>&\u202e") as opened:
         page = report(opened).html
     scripts = re.findall(r"<script[^>]*>", page)
     assert all(re.fullmatch(r'<script( type="(text/plain|application/json)" id="[\w-]+")?>', one) for one in scripts)
     assert scripts.count("<script>") == 1 and "<img" not in page and "\u202e" not in page and "<b>&" not in page
-    assert set(HOSTILE) <= set(unpack(packed(page, "kernel_summary"))["name"])
+    assert set(PAYLOADS) <= set(unpack(packed(page, "kernel_summary"))["name"])
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path, text: str, **_: Any) -> None:
+        path.write_bytes(text.encode()[:5])
+        raise KeyboardInterrupt
+
+    Report("a page", ()).save(tmp_path / "r.html")
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Report("another page", ()).save(tmp_path / "r.html")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("r.html", "a page")]
 
 
 @pytest.mark.long

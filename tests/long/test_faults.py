@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import resource
@@ -10,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -215,6 +217,29 @@ def test_ten_thousand_files(tmp_path: Path) -> None:
     assert sum(one.tool is not None for one in found) == 3
 
 
+@pytest.mark.parametrize("days", [-400, 400])
+@row("The clock is set back, or runs ahead")
+def test_a_clock_that_jumps_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    run, store = run_of(tmp_path), tmp_path / "store"
+    real, looks = time.time, itertools.count()
+
+    def now() -> float:
+        return real() + next(looks) % 50 * days * 86_400
+
+    monkeypatch.setattr(time, "time", now)
+    monkeypatch.setattr(time, "time_ns", lambda: int(now() * 1e9))
+    with nl.ingest([run], store=store, jobs=1) as opened:
+        assert set(outcomes(opened).values()) == {"read"}
+        busy, count = opened.view("busy_time").to_pylist(), kernels(store)
+    assert {one.state for one in pipeline.ingest([run], store, jobs=1).outcomes} == {"unchanged"}
+    (run / "rank1.json").write_text(trace(kernel(), kernel(ts="2000013.500"), kernel(ts="2000019.500")))
+    changed = {one.paths[0].name for one in pipeline.ingest([run], store, jobs=1).outcomes if one.state != "unchanged"}
+    assert changed == {"rank1.json"} and kernels(store) == count + 1
+    with nl.open(store) as opened:
+        assert opened.view("busy_time").to_pylist() != busy, "what was kept of the older catalog is not read"
+    assert not (store / "staging").exists() and next(looks) > 3
+
+
 _LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
@@ -270,6 +295,7 @@ def test_every_row_has_a_test() -> None:
     held = set(re.findall(r'^@row\("([^"]+)"\)', Path(__file__).read_text(), re.MULTILINE))
     assert names - held == {
         "An ingest is killed",  # tests/long/test_kill.py
+        "A command is interrupted or asked to end (Ctrl-C, SIGTERM, SIGHUP)",  # tests/long/test_kill.py
         "A recording was killed, or left nothing",  # tests/discovery/test_lost.py
         "The network goes while a capture at a URL is read",  # tests/discovery/test_remote.py
         "The network goes while a store at a URL is written",  # tests/store/test_remote.py

@@ -20,6 +20,7 @@ from nsightlens.pipeline.ingest import ingest
 from nsightlens.store.store import Store
 from tests.captures import kineto
 from tests.catalogs import catalog
+from tests.payloads import PAYLOADS
 from tests.places import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
@@ -258,13 +259,48 @@ def test_a_capture_without_sidecar_joins_the_execution_beside_which_it_lies(tmp_
 
 
 def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
-    names = ['"};alert(1)//', "tab\tnewline\nbell\x07", "back\\slash", "λ→漢😀", "</script>"]
-    kernels = [kernel(1, 10 * i, 5, kernel_id=i, short_name=name, name=name) for i, name in enumerate(names)]
-    ranges = [work(1, 10 * i, 5, range_id=i, thread=1, kind="annotation", name=name) for i, name in enumerate(names)]
-    _, trace = exported(tmp_path / "t.json.gz", **together(process(1, name=names[0], host=names[1]),
+    """In every column of text that is drawn, under the name that it has in the store."""
+    names = [*PAYLOADS, '"};alert(1)//', "tab\tnewline\nbell\x07nul\x00", "back\\slash", "λ→漢😀", "a,b", "%s", "1e999", "null"]
+    texts = ("kernel_key", "family", "op", "op_shapes", "module", "range_path", "phase", "collective", "group_name")
+    of_ranges = ("domain", "shapes", "types", "concrete_inputs")
+    kernels = [kernel(1, 10 * i, 5, kernel_id=i, short_name=name, name=name, **dict.fromkeys(texts, name))
+               for i, name in enumerate(names)]
+    ranges = [work(1, 10 * i, 5, range_id=i, thread=1, kind="annotation", name=name, **dict.fromkeys(of_ranges, name))
+              for i, name in enumerate(names)]
+    _, trace = exported(tmp_path / "t.json.gz", **together(process(1, name=names[0], host=names[1], run=names[2]),
                                                          {"kernels": kernels, "ranges": ranges}))
-    assert [e["name"] for e in by_phase(trace, "X")] == names * 2
-    assert names[0] in next(e["args"]["name"] for e in by_phase(trace, "M") if e["name"] == "process_name")
+    spans = by_phase(trace, "X")
+    for of, columns in (("kernel", texts), ("annotation", of_ranges)):
+        drawn = [e for e in spans if e["cat"].startswith(of)]
+        assert [e["name"] for e in drawn] == names
+        assert all([e["args"][column] for e in drawn] == names for column in columns)
+    (said,) = [e["args"]["name"] for e in by_phase(trace, "M") if e["name"] == "process_name"]
+    assert all(name in said for name in names[:3])
+
+
+def test_the_slices_are_the_rows_of_the_store(tmp_path: Path, bundled_store: Path) -> None:
+    """Counted and summed by category, to the ns."""
+    with nl.open(bundled_store) as store:
+        written = export(store, tmp_path / "t.json.gz")
+        expected = {row["category"]: (row["count"], row["ns"]) for row in store.sql(_BY_CATEGORY).to_pylist()}
+    found: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for event in by_phase(checked(tmp_path / "t.json.gz"), "Xbe"):
+        count, ns = found[event["cat"]]
+        spent = {"X": event.get("dur", 0), "b": -event["ts"], "e": event["ts"]}[event["ph"]]
+        found[event["cat"]] = count + (event["ph"] != "e"), ns + int(spent * 1000)
+    assert found == expected and len(found) > 6 and not written.unplaced
+
+
+_BY_CATEGORY = """
+SELECT category, count(*) AS count, sum(duration_ns)::BIGINT AS ns FROM (
+    SELECT if(family = 'collective', 'kernel,collective', 'kernel') AS category, tool, duration_ns FROM kernels
+    UNION ALL BY NAME SELECT kind AS category, tool, duration_ns FROM memory_ops
+    UNION ALL BY NAME SELECT kind AS category, tool, duration_ns FROM ranges
+    UNION ALL BY NAME SELECT 'cuda_' || api AS category, tool, duration_ns FROM api_calls
+    UNION ALL BY NAME SELECT 'graph' AS category, tool, duration_ns FROM graph_executions
+    UNION ALL BY NAME SELECT 'host_function' AS category, tool, duration_ns FROM host_functions)
+WHERE tool <> 'ncu' AND duration_ns IS NOT NULL GROUP BY category
+"""
 
 
 def test_rows_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

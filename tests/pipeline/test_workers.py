@@ -1,8 +1,10 @@
-"""How many processors an ingest takes: no more than its affinity, its control group and its Slurm task allow."""
+"""Worker processes: no more than affinity, control group and Slurm task allow, and gone with all that was temporary of them."""
 
 from __future__ import annotations
 
 import os
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,19 @@ def test_the_fewest_count(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(affinity)), raising=False)
     monkeypatch.setattr(cgroups, "cpu_quota", lambda: quota)
     assert workers.available() == processors
+
+
+def _work_for_ever() -> None:
+    tempfile.mkdtemp(prefix="of-a-worker-")
+    time.sleep(3600)
+
+
+def test_after_an_interrupt_workers_end_at_once_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal need not reach them: `kill` of one process does not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), workers.Pool(1) as pool:
+        future = pool.submit(_work_for_ever)
+        while not list(tmp_path.rglob("of-a-worker-*")):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert future.done() and not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -234,9 +235,13 @@ def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monk
     monkeypatch.setattr(time, "time", lambda: now() + 90_000)
     kineto(job / "rank2.json", rank=2, pid=6)
     ingest([job], URL, jobs=1)
+    assert "nsightlens-commits/abc.journal" in _objects(memory), "it is the clock of this machine that runs ahead"
+    memory.store["/store/nsightlens-commits/abc.journal"].created -= timedelta(hours=25)
+    kineto(job / "rank3.json", rank=3, pid=7)
+    ingest([job], URL, jobs=1)
     assert not _objects(memory) & {*left, "nsightlens-commits/abc.journal"}
     assert {"parts/kernels/run=x/theirs.parquet", "catalogs/theirs.duckdb"} <= _objects(memory)
-    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 2 and len(_names()) == 3
+    assert len([name for name in _objects(memory) if name.startswith("catalogs/")]) == 2 and len(_names()) == 4
 
 
 @pytest.mark.long

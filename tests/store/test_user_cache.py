@@ -55,3 +55,12 @@ def test_the_cache_of_tests_is_of_their_session_alone() -> None:
     folder = user_cache.folder()
     assert os.environ.get(OWN_CACHE) and folder is not None and Path(tempfile.gettempdir()) in folder.parents
     assert Path.home() / ".cache" not in folder.parents
+
+
+def test_the_newest_stays_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    """The files from before are dated after it."""
+    for number in range(3):
+        (tmp_path / f"{number}-{DIGEST}.arrow").write_bytes(b"12345")
+        os.utime(tmp_path / f"{number}-{DIGEST}.arrow", (4e9 + number, 4e9 + number))
+    user_cache.keep(tmp_path / f"new-{DIGEST}.arrow", lambda path: path.write_bytes(b"12345"), 2, 100)
+    assert {path.name for path in tmp_path.iterdir()} == {f"2-{DIGEST}.arrow", f"new-{DIGEST}.arrow"}

@@ -157,6 +157,25 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
     assert abs(shutil.disk_usage(small_disk).free - left) <= 4096 * 4  # the lock and its note
 
 
+def test_an_interrupt_just_after_the_rename_leaves_the_new_store_whole(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest([run], store, jobs=1)
+    kineto(run / "b.json", rank=1, pid=5)
+    real = Path.replace
+
+    def replaced(path: Path, target: Path) -> None:
+        real(path, target)
+        if Path(target).name == CATALOG:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    with pytest.raises(KeyboardInterrupt):
+        ingest([run], store, jobs=1)
+    with nl.open(store) as opened:
+        named = {row["path"] for row in opened.sql("SELECT path FROM _parts").to_pylist()}
+        assert opened.sql("SELECT count(DISTINCT rank) AS n FROM kernels").to_pylist() == [{"n": 2}]
+    assert named and named == {part.relative_to(store).as_posix() for part in _parts(store)}
+
+
 # -- a writer that is killed ---------------------------------------------------------------------------------------
 
 
