@@ -1,4 +1,4 @@
-"""Texts that a page must show and never obey, and the bundled run with one of them in every text that a capture or a person writes."""
+"""Texts that a page must show and never obey, and the bundled run with one in every text that a capture or a person writes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ PAYLOADS = (
     "<!--", "--><script>alert(1)</script>", "<!-- <script>", "]]><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>", "\"><img src=//evil.test/x onerror=alert(1)>", "'><img src=x onerror=alert(1)>",
     "\" autofocus onfocus=alert(1) x=\"", "' onmouseover='alert(1)", "` onclick=alert(1) `",
-    "<svg onload=alert(1)>", "<svg><script href=data:,alert(1) /></svg>", "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
+    "<svg onload=alert(1)>", "<svg><script href=data:,alert(1) /></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
     "<svg><use href=\"//evil.test/x.svg#a\"/></svg>", "<svg><foreignObject><iframe src=//evil.test/></foreignObject></svg>",
     "<math><mtext><table><mglyph><style><img src onerror=alert(1)>", "<math href=javascript:alert(1)>M</math>",
     "<a href=javascript:alert(1)>x</a>", "javascript:alert(1)//", "data:text/html,<script>alert(1)</script>",
     "<iframe srcdoc='<script>alert(1)</script>'></iframe>", "<object data=//evil.test/x></object>", "<embed src=//evil.test/x>",
     "<meta http-equiv=refresh content='0;url=//evil.test/'>", "<base href=//evil.test/>",
     "<link rel=stylesheet href=//evil.test/x.css>", "<style>@import '//evil.test/x.css';</style>",
-    "\" style=\"background:url(//evil.test/x)", "x;background:url(//evil.test/x)", "<form action=//evil.test/><button>x</button></form>",
+    "\" style=\"background:url(//evil.test/x)", "x;background:url(//evil.test/x)",
+    "<form action=//evil.test/><button>x</button></form>",
     "<details open ontoggle=alert(1)>", "<video><source onerror=alert(1)>", "<body onload=alert(1)>",
     "{{ 7 * 7 }}{% raw %}{{ config }}", "${alert(1)}#{7*7}<%= 7*7 %>", "&lt;script&gt;alert(1)&lt;/script&gt;&#60;b&#62;&Tab;",
     "a\u2028b\u2029c\u0085d", "\u202egnp.exe\u2066\u200b\ufeff", "__proto__", "constructor", "\\u003cscript\\u003e\\x3c\\",
@@ -71,7 +73,8 @@ def plant(folder: Path, planted: Planted) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.name.endswith(".pt.trace.json.gz"):
             target = target.with_name(_file_name(source.name, planted))
-            target.write_bytes(gzip.compress(json.dumps(_trace(json.loads(gzip.decompress(source.read_bytes())), planted)).encode()))
+            trace = _trace(json.loads(gzip.decompress(source.read_bytes())), planted)
+            target.write_bytes(gzip.compress(json.dumps(trace).encode()))
         elif source.suffix == ".sqlite":
             target.write_bytes(source.read_bytes())
             _report(target, planted)

@@ -285,7 +285,8 @@ class Far:
         gone = set(before)
         with contextlib.suppress(StoreError):
             long_ago = self._times(_CATALOGS).get(own, 0) - _ORPHAN_SECONDS
-            journals = [name for name, written in self._times(COMMITS).items() if name.endswith(".journal") and written < long_ago]
+            journals = [name for name, written in self._times(COMMITS).items()
+                        if name.endswith(".journal") and written < long_ago]
             for name in journals:
                 gone |= _named(self._store / name)
             _side_by_side(lambda path: self._delete(self._store / path), [*(gone - {*live, own}), *journals])

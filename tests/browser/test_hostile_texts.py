@@ -19,7 +19,8 @@ FORMS = {"each": PAYLOADS, "all": (" ".join(PAYLOADS),)}
 """One payload behind each text, and all of them behind each."""
 STATES = ("tab", "run", "rank", "tool", "steps", "op", "kernel", "kernels", "module", "module_time", "find", "group", "roofline",
           "precision", "level", "align", "device", "measure", "pair", "step", "from", "to", "constructor", "__proto__")
-SHOWN = {"run", "file name", "device", "problems", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function", "user_annotation",
+SHOWN = {"run", "file name", "device", "problems", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function",
+         "user_annotation",
          "host", "StringIds.value", "NVTX_EVENTS.text", "ncu Kernel Name"}
 """Fields that a page has a place for."""
 LEGIBLE = 200

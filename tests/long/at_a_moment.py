@@ -45,5 +45,5 @@ if __name__ == "__main__":
         main()
     finally:
         counted, seen = seen, 1 << 60
-        with open(COUNT, "w") as file:
+        with Path(COUNT).open("w") as file:
             file.write(f"{counted} {time.monotonic() - began}")

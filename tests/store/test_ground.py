@@ -54,11 +54,15 @@ def plant(chance: random.Random, store: Path, beside: Path) -> dict[str, tuple[i
         if os.path.lexists(path) or any(parent.is_symlink() or parent.is_file() for parent in path.parents):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        target = chance.choice([beside / "0", beside / "1" / "x.json", beside / "gone", Path("..")])
-        make = chance.choice([lambda path=path: path.write_bytes(chance.randbytes(chance.randrange(40))),
-                              path.mkdir, lambda path=path, target=target: path.symlink_to(target),
-                              lambda path=path: kineto(path / "c.json")])
-        make()
+        match chance.choice(("file", "folder", "capture", "link")):
+            case "file":
+                path.write_bytes(chance.randbytes(chance.randrange(40)))
+            case "folder":
+                path.mkdir()
+            case "capture":
+                kineto(path / "c.json")
+            case _:
+                path.symlink_to(chance.choice([beside / "0", beside / "1" / "x.json", beside / "gone", Path("..")]))
         if not path.is_symlink():
             path.chmod(chance.choice([0o600, 0o644, 0o755]) | (0o700 if path.is_dir() else 0))
     return {name: entry for name, entry in tree(store).items() if name not in before}
@@ -141,7 +145,7 @@ def confirm_only_ours(store: Path, theirs: dict[str, tuple[int, str | bytes]]) -
 
 
 def commands(run_: Path, others: Path) -> tuple[tuple[str | Path, ...], ...]:
-    return (("ingest", run_), ("ingest", others, "--no-answers"), *WRITTEN[:2], ("remove", "--run", "others"), READ[2],
+    return (("ingest", run_), ("ingest", others, "--no-answers"), *WRITTEN[:2], ("remove", "--run", "others"), *READ[2:],
             WRITTEN[2])
 
 

@@ -157,7 +157,9 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
     assert abs(shutil.disk_usage(small_disk).free - left) <= 4096 * 4  # the lock and its note
 
 
-def test_an_interrupt_just_after_the_rename_leaves_the_new_store_whole(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_just_after_the_rename_leaves_the_new_store_whole(
+    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ingest([run], store, jobs=1)
     kineto(run / "b.json", rank=1, pid=5)
     real = Path.replace
