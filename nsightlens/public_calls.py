@@ -311,9 +311,9 @@ def _scalar(value: object) -> object:
 
 def _words(kind: Any) -> str:
     """Return what values of a kind are called."""
-    origin, name = get_origin(kind), getattr(kind, "__name__", "")
+    origin, name = get_origin(kind), str(getattr(kind, "__name__", ""))
     if kind is _PLAIN:
-        return _PLAIN
+        return str(_PLAIN)
     if origin is Literal:
         return " or ".join(map(repr, get_args(kind)))
     if origin in (collections.abc.Sequence, collections.abc.Iterable):

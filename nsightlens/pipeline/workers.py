@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -38,8 +39,8 @@ class Pool(ProcessPoolExecutor):
         self._scratch: TemporaryDirectory[str] | None = None
         with suppress(OSError):  # no place for temporary files: who needs one will say so
             self._scratch = TemporaryDirectory(prefix="nsightlens-", ignore_cleanup_errors=True)
-        about = (os.getpid(), self._scratch and self._scratch.name)
-        super().__init__(processes, mp_context=context, initializer=_follow_parent, initargs=about)
+        scratch = self._scratch.name if self._scratch else None
+        super().__init__(processes, mp_context=context, initializer=partial(_follow_parent, os.getpid(), scratch))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End the processes when they are done: with what they are at after an error, and at once after an interrupt."""

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 
 NUMBER, DOING, SECONDS, WHOM, COUNT, *ARGUMENTS = sys.argv[1:]
 DOINGS = ("open", "os.", "shutil.", "subprocess.", "sqlite3.")
