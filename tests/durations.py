@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,17 +27,18 @@ def _cpu_seconds() -> float:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
     """Count apart what a session-wide fixture takes."""
     global _shared_seconds
     before = _cpu_seconds()
-    yield
+    result = yield
     if fixturedef.scope == "session":
         _shared_seconds += _cpu_seconds() - before
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Write down what a test takes, its own fixtures and child processes included."""
     before, shared = _cpu_seconds(), _shared_seconds
     result = yield

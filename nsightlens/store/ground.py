@@ -11,7 +11,7 @@ import duckdb
 
 from nsightlens.discovery import looks
 from nsightlens.errors import StoreError
-from nsightlens.store import catalog, journal, lock, no_links
+from nsightlens.store import door, journal, lock, no_links
 from nsightlens.store.remote import CATALOG
 
 OLDER = "nsightlens.schema-{}.duckdb"
@@ -67,7 +67,7 @@ def _is_marked(file: Path, *, alone: bool) -> bool:
 def _confirm_ours(file: Path) -> None:
     """Raise StoreError where the catalog is damaged, no DuckDB file, or not one of ours."""
     query = "SELECT count(*) FROM system.main.duckdb_tables() WHERE database_name = 'catalog' AND table_name = '_store'"
-    with contextlib.closing(catalog.attach(file)) as connection:
+    with contextlib.closing(door.attach(file)) as connection:
         try:
             found = connection.execute(query).fetchone()
         except duckdb.Error as exc:

@@ -101,7 +101,7 @@ def test_what_was_read_of_it_before_stays(run: Path, tmp_path: Path, monkeypatch
 
 
 def test_one_file_that_changes_while_it_is_read(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pipeline.read_profile
+    real = plan.read_profile
 
     def read(task: plan.Task, jobs: int) -> dict[str, int]:
         rows = real(task, jobs)

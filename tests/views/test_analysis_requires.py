@@ -63,7 +63,7 @@ def test_an_analysis_asks_for_nothing_else(name: str, two_runs: Store) -> None:
 
     def ask(query: str, values: Sequence[object]) -> pa.Table:
         asked.update(_named(query))
-        return two_runs._run(query, values)
+        return two_runs._ask(query, values)
 
     analyses.run(view, {}, ask)
     known = registry.analyses()

@@ -95,7 +95,7 @@ def _arguments(view: View, store: Store) -> Iterator[dict[str, object]]:
 def _rows(store: Store, view: View) -> Rows:
     found: Rows = defaultdict(list)
     for arguments in _arguments(view, store):
-        table = store._run(*registry.query(view, arguments)) if view.sql else analyses.run(view, arguments, store._run)
+        table = store._ask(*registry.query(view, arguments)) if view.sql else analyses.run(view, arguments, store._ask)
         for row in table.to_pylist():
             found[row["profile_id"]].append(repr(row))
     return {profile: sorted(rows) for profile, rows in found.items()}
