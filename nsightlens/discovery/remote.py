@@ -21,7 +21,6 @@ from hashlib import blake2b
 from pathlib import Path, PosixPath
 from typing import Any
 
-from nsightlens.discovery.secrets import without_secrets
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.terminal.quoting import shell_line
 
@@ -291,7 +290,9 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, TimeoutError | ConnectionError):
         return errno.EHOSTUNREACH, _NO_ANSWER
     first = (str(error).splitlines() or [""])[0][:_MOST_SAID]
-    said = _QUERY.sub(r"\1", str(without_secrets(first)))
+    from nsightlens.discovery.secrets import struck  # its patterns take 20 ms to make, and every store is opened through here
+
+    said = _QUERY.sub(r"\1", struck(first))
     number = error.errno if isinstance(error, OSError) else None
     return number or errno.EIO, f"{type(error).__name__}: {said}" if said else type(error).__name__
 
