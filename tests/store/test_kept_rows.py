@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def test_versions_that_share_a_store_and_a_cache_find_their_own_rows(
     view, store = registry.analyses()["straggler"], tmp_path.stat()
     for version, computes in (("of old", "old"), ("of new", "new"), ("of old", "never"), ("of new", "never")):
         code(version)
-        found = kept_rows.rows(store, view, {}, lambda text=computes: pa.table({"version": [text]}))
+        found = kept_rows.rows(store, view, {}, partial(pa.table, {"version": [computes]}))
         assert f"of {found['version'][0]}" == version
 
 
