@@ -194,7 +194,7 @@ class Store(Asking, Exclusive):
         to be gone."""
         if self.older_schema is not None:
             return []
-        rows = self._run(_SIGNATURES, None, computes=False).to_pylist()
+        rows = self._run(_SIGNATURES, None).to_pylist()
         return sorted(row["profile_id"] for row in rows if rules.is_older(row["signature"], row["tool"]))
 
     def _view(self, name: str, parameters: dict[str, object]) -> pa.Table:
@@ -341,13 +341,15 @@ class Store(Asking, Exclusive):
             refuse_all_but_queries(self._connection, query)
         else:
             single_statement(self._connection, query)
-        return self._run(query, parameters, computes=False)
+        return self._run(query, parameters)
 
     def _ask(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         """Return the result of a query of ours, or of a view or analysis."""
         return self._run(query, parameters, computes=True)
 
-    def _run(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
+    def _run(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool = False,
+    ) -> pa.Table:
         """Return the result of a query. computes: whether what several views read may be computed for it."""
         _LOG.debug("SQL: %s %s", query, parameters or "")
         try:
