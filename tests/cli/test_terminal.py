@@ -66,8 +66,9 @@ def test_refused_files_and_what_scan_finds(tmp_path: Path, monkeypatch: pytest.M
     folder = tmp_path / RUN
     folder.mkdir()
     (folder / f"{RUN}.sqlite.xz").write_bytes(b"\xfd7zXZ\x00")
-    for words in (["scan", folder], ["ingest", folder, "--store", tmp_path / "store", "--quiet"], ["summary", folder],
-                  ["export-reports", folder]):
+    asked: list[list[str | Path]] = [["scan", folder], ["ingest", folder, "--store", tmp_path / "store", "--quiet"],
+                                     ["summary", folder], ["export-reports", folder]]
+    for words in asked:
         done = on_terminal(monkeypatch, *words)
         assert harmless(done.stdout) and harmless(done.stderr), ascii(done.stdout + done.stderr)
 

@@ -22,7 +22,7 @@ def test_every_name_arrives(tmp_path: Path, shell: str) -> None:
 
 @every_shell
 @settings(max_examples=30, deadline=None)
-@given(words=st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",))), max_size=20))
+@given(words=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=20))
 def test_any_words_arrive(tmp_path_factory: pytest.TempPathFactory, shell: str, words: list[str]) -> None:
     assert paste(shell_line("show", *words), tmp_path_factory.mktemp("pasted"), shell) == [["show", *words]]
 
