@@ -22,8 +22,9 @@ RUN = NAME.replace("\x00", "").replace("\r", "") + "\nrm -rf"
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|2K|1A)|\r(?=\x1b|$)", re.MULTILINE)
 """Colours, and what draws the bar of a long command."""
 COMMANDS = [
-    ["plan-ncu"], ["plan-ncu", "--lines"], ["plan-ncu", "--", "python", NAME[:-4]], ["summary"], ["show", "kernel_summary"],
-    ["show", "kernel_summary", "--wide"], ["show", "kernel_summary", "-f", "csv"], ["show", "kernel_summary", "-f", "json"],
+    ["plan-ncu"], ["plan-ncu", "--lines"], ["plan-ncu", "--", "python", NAME[:-4]], ["summary"],
+    ["show", "kernel_summary"], ["show", "kernel_summary", "--wide"], ["show", "kernel_summary", "-f", "csv"],
+    ["show", "kernel_summary", "-f", "json"],
     ["show", "kernel_summary", "-f", "csv", "--run", RUN], ["sql", "SELECT name, run FROM kernels"], ["show", RUN],
     ["show", "kernel_summary", "--run", f"{RUN} x"], ["show", "kernel_summary", f"only_name={RUN}"],
     ["compare", "runs", RUN, "x"],
