@@ -22,8 +22,9 @@ RUN = NAME.replace("\x00", "").replace("\r", "") + "\nrm -rf"
 OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|2K|1A)|\r(?=\x1b|$)", re.MULTILINE)
 """Colours, and what draws the bar of a long command."""
 COMMANDS = [
-    ["plan-ncu"], ["plan-ncu", "--lines"], ["plan-ncu", "--", "python", NAME[:-4]], ["summary"], ["show", "kernel_summary"],
-    ["show", "kernel_summary", "--wide"], ["show", "kernel_summary", "-f", "csv"], ["show", "kernel_summary", "-f", "json"],
+    ["plan-ncu"], ["plan-ncu", "--lines"], ["plan-ncu", "--", "python", NAME[:-4]], ["summary"],
+    ["show", "kernel_summary"], ["show", "kernel_summary", "--wide"], ["show", "kernel_summary", "-f", "csv"],
+    ["show", "kernel_summary", "-f", "json"],
     ["show", "kernel_summary", "-f", "csv", "--run", RUN], ["sql", "SELECT name, run FROM kernels"], ["show", RUN],
     ["show", "kernel_summary", "--run", f"{RUN} x"], ["show", "kernel_summary", f"only_name={RUN}"],
     ["compare", "runs", RUN, "x"],
@@ -66,9 +67,9 @@ def test_refused_files_and_what_scan_finds(tmp_path: Path, monkeypatch: pytest.M
     folder = tmp_path / RUN
     folder.mkdir()
     (folder / f"{RUN}.sqlite.xz").write_bytes(b"\xfd7zXZ\x00")
-    commands: tuple[tuple[str | Path, ...], ...] = (
-        ("scan", folder), ("ingest", folder, "--store", tmp_path / "store", "--quiet"), ("summary", folder), ("export-reports", folder))
-    for words in commands:
+    asked: list[list[str | Path]] = [["scan", folder], ["ingest", folder, "--store", tmp_path / "store", "--quiet"],
+                                     ["summary", folder], ["export-reports", folder]]
+    for words in asked:
         done = on_terminal(monkeypatch, *words)
         assert harmless(done.stdout) and harmless(done.stderr), ascii(done.stdout + done.stderr)
 
