@@ -77,13 +77,17 @@ def move(source: Path, store: Path, path: str) -> None:
 def remove(store: Path, path: str) -> bool:
     """Remove a file below the store, and the folders that it leaves empty; return whether it is gone.
 
+    A part may be gone, or not there yet, and its folders be: they are ours as well.
     What lies behind a link, or is no file, is left alone, and counts as gone: it is none of ours.
     """
     *folders, name = path.split("/")
     try:
-        with _folder(store, folders, make=False) as folder, suppress(FileNotFoundError, IsADirectoryError):
+        with _folder(store, folders, make=False) as folder:
             os.unlink(name, dir_fd=folder)
-    except (StoreError, FileNotFoundError):
+    except (FileNotFoundError, IsADirectoryError):
+        if not is_part(path):
+            return True
+    except StoreError:
         return True
     except OSError:
         return False

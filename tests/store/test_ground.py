@@ -139,7 +139,7 @@ def confirm_only_ours(store: Path, theirs: dict[str, tuple[int, str | bytes]]) -
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{store / CATALOG}' AS c (READ_ONLY)")
         parts = {part for (part,) in connection.execute("SELECT path FROM c._parts").fetchall()}
-    ours = {CATALOG, "lock", "looks.msgpack", *parts, *(str(above) for part in parts for above in Path(part).parents)}
+    ours = {CATALOG, "lock", "looks.msgpack", *parts, *(str(above) for path in (*parts, *theirs) for above in Path(path).parents)}
     assert found.keys() - theirs.keys() <= ours
     assert parts <= found.keys()
 
