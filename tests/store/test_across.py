@@ -27,7 +27,7 @@ SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
 def _kept(store: Path) -> set[str]:
     """Return the views that a store keeps answers across profiles of, by the code of today."""
     connection = door.attach(store / CATALOG)
-    found = connection.execute("SELECT view_name FROM _across").fetchall() if across.are_kept(connection) else []
+    found = connection.execute("SELECT view_name FROM catalog._across").fetchall() if across.are_kept(connection) else []
     connection.close()
     return {name for (name,) in found}
 

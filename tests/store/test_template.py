@@ -90,7 +90,8 @@ def test_columns_that_come_later_show_in_views_and_keep_their_documentation(cach
         assert rows["kineto"]["ids"] > 0 and rows["kineto"]["starts"] > 0
         assert rows["ncu"]["starts"] == 0
         assert store.view("timeline_kernels").num_rows > 0
-        comments = store.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE table_name = 'kernels' AND comment IS NULL")
+        comments = store.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE database_name = 'catalog' AND table_name = 'kernels' "
+                             "AND comment IS NULL")
         assert comments["n"][0].as_py() == 0
 
 
@@ -110,6 +111,8 @@ def test_a_catalog_of_larger_blocks_is_written_to(cache: Path, tmp_path: Path) -
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{tmp_path / 'older.duckdb'}' AS older (STORAGE_VERSION '{door.STORAGE_VERSION}')")
         connection.execute("CREATE TABLE older.older AS SELECT 1 AS n")
+        for name in ("_store", "_runs", "files"):
+            connection.execute(f"CREATE TABLE older.{name} AS SELECT 1 AS schema_version")
     with contextlib.closing(door.open_for_writing(tmp_path / "older.duckdb", tmp_path, None)) as connection:
         connection.execute("INSERT INTO older VALUES (2)")
         connection.execute("CHECKPOINT")
