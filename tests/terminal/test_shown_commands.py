@@ -241,3 +241,13 @@ def test_the_command_that_says_why_torch_does_not_import(tmp_path: Path, shell: 
     paste("true", tmp_path, shell, (HARD,))  # writes the program
     finding = fitness.torch_finding(fitness.Machine(python=str(python)))
     assert paste(between(finding.fix, "Run "), tmp_path, shell, (HARD,)) == [[HARD, "-c", "import torch"]]
+
+
+def test_where_else_a_store_may_be(tmp_path: Path) -> None:
+    """The option that an error proposes can be put behind a command as it stands."""
+    folder = tmp_path / HARD
+    folder.mkdir()
+    (folder / "mine").touch()
+    done = run("ingest", kineto(tmp_path / "a.json"), "--store", folder)
+    option = between(done.stderr.removesuffix("\n"), "is new: ")
+    assert paste(f"show {option}", tmp_path, "sh") == [["show", "--store", str(folder / "nsightlens-store")]]
