@@ -14,7 +14,7 @@ from nsightlens.cli import messages, plan_ncu, summary, wrappers
 from nsightlens.cli.show import _instead_of_kernel
 from nsightlens.discovery import export, unsupported
 from nsightlens.doctor import fitness
-from nsightlens.errors import OldRulesWarning, StoreError, no_store, other_schema
+from nsightlens.errors import OldRulesWarning, no_store, other_schema
 from nsightlens.html_report.questions import Question
 from nsightlens.pages import runs_page
 from nsightlens.store.filter_values import listed
@@ -152,10 +152,11 @@ def test_the_part_that_is_gone_is_made_again(tmp_path: Path) -> None:
     """The store, its run and its captures have hostile names: the command that the error shows names them all."""
     capture, store = kineto(tmp_path / HARD / "a.json"), tmp_path / re.sub(r"[\\*'\"]", "", HARD)
     nl.ingest(capture, store, run=HARD, jobs=1, materialise=False).close()
-    next((store / "parts" / "kernels").rglob("*.parquet")).unlink()
-    with nl.open(store) as opened, pytest.raises(StoreError) as error:
-        opened.view("kernel_summary")
-    command = str(error.value).partition("Make it again: ")[2]
+    with nl.open(store) as opened:
+        part = next((store / "parts" / "kernels").rglob("*.parquet"))
+        part.unlink()
+        said = opened._broken_part(OSError(f'No files found that match the pattern "{part}"'))
+    command = between(str(said), "Make it again: ")
     for shell in SHELLS:
         assert paste(command, tmp_path, shell) == [["nsightlens", "ingest", str(capture), f"--run={HARD}", "--store", str(store)]]
 
@@ -241,3 +242,13 @@ def test_the_command_that_says_why_torch_does_not_import(tmp_path: Path, shell: 
     paste("true", tmp_path, shell, (HARD,))  # writes the program
     finding = fitness.torch_finding(fitness.Machine(python=str(python)))
     assert paste(between(finding.fix, "Run "), tmp_path, shell, (HARD,)) == [[HARD, "-c", "import torch"]]
+
+
+def test_where_else_a_store_may_be(tmp_path: Path) -> None:
+    """The option that an error proposes can be put behind a command as it stands."""
+    folder = tmp_path / HARD
+    folder.mkdir()
+    (folder / "mine").touch()
+    done = run("ingest", kineto(tmp_path / "a.json"), "--store", folder)
+    option = between(done.stderr.removesuffix("\n"), "is new: ")
+    assert paste(f"show {option}", tmp_path, "sh") == [["show", "--store", str(folder / "nsightlens-store")]]
