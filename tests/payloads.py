@@ -1,4 +1,4 @@
-"""Texts that a page must show and never obey, and the bundled run with one in every text that a capture or a person writes."""
+"""Texts that a page must show and never obey, and the bundled run with them in every text that a capture or a person writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,8 @@ _ARGS = {"Process Group Name", "Process Group Description", "Collective name", "
 _NCU_COLUMNS = {"Process Name", "Host Name", "Kernel Name", "Rule Name", "Rule Description", "Body Item Label"}
 _TEXTS = {"StringIds": ("value",), "NVTX_EVENTS": ("text", "jsonText"), "PROCESSES": ("name",), "TARGET_INFO_GPU": ("name",),
           "DIAGNOSTIC_EVENT": ("text",), "META_DATA_CAPTURE": ("value",)}
-Suffix = Callable[[str, str], str]
+_LONGEST = {"host": 80, "file": 200, "run": 200, "problems": 200}
+"""Characters of a payload, where a longer text is refused."""
 
 
 class Planted:
@@ -56,12 +56,12 @@ class Planted:
         self._known: dict[str, str] = {}
         self.texts: dict[str, set[str]] = defaultdict(set)
 
-    def __call__(self, field: str, text: str, longest: int = 1 << 30) -> str:
+    def __call__(self, field: str, text: str) -> str:
         if _OF_THE_TOOLS.fullmatch(text):
             return text
         if text not in self._known:  # a kernel has one name under all tools
             payload = self._payloads[next(self._numbers) % len(self._payloads)]
-            self._known[text] = f"{text} {payload if len(payload) < longest else PAYLOADS[13]}"
+            self._known[text] = f"{text} {payload if len(payload) < _LONGEST.get(field, 1 << 30) else PAYLOADS[13]}"
         self.texts[field].add(self._known[text])
         return self._known[text]
 
@@ -89,7 +89,7 @@ def plant(folder: Path, planted: Planted) -> Path:
 def _file_name(name: str, planted: Planted) -> str:
     """Return a name with a payload that a file's name can hold."""
     stem, _, ending = name.partition(".")
-    name = planted("file", stem, 200).replace("/", "∕")
+    name = planted("file", stem).replace("/", "∕")
     planted.texts["file name"].add(name)
     return f"{name}.{ending}"
 
@@ -138,6 +138,6 @@ def _page(source: Path, target: Path, planted: Planted) -> None:
 def _sidecar(sidecar: dict[str, Any], planted: Planted) -> dict[str, Any]:
     texts = {"host": "node", "command": "python train.py", "launcher": "torchrun"}
     written = {key: planted(key, str(sidecar.get(key) or default)) for key, default in texts.items()}
-    return {**sidecar, **written, "problems": [planted("problems", "a problem", 200)],
+    return {**sidecar, **written, "problems": [planted("problems", "a problem")],
             "options": {key: planted("options", value) if isinstance(value, str) else value
                         for key, value in sidecar.get("options", {}).items()}}

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 import nsightlens as nl
-from nsightlens.terminal.printable import printable
+from nsightlens.html_report.assets import printable
 from tests.browser.conftest import Opened, Visit
 from tests.browser.test_page import TABS
 from tests.payloads import PAYLOADS, Planted, plant
@@ -19,9 +19,8 @@ FORMS = {"each": PAYLOADS, "all": (" ".join(PAYLOADS),)}
 """One payload behind each text, and all of them behind each."""
 STATES = ("tab", "run", "rank", "tool", "steps", "op", "kernel", "kernels", "module", "module_time", "find", "group", "roofline",
           "precision", "level", "align", "device", "measure", "pair", "step", "from", "to", "constructor", "__proto__")
-SHOWN = {"run", "file name", "device", "problems", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function",
-         "user_annotation",
-         "host", "StringIds.value", "NVTX_EVENTS.text", "ncu Kernel Name"}
+SHOWN = {"run", "file name", "device", "problems", "DIAGNOSTIC_EVENT.text", "kernel", "cpu_op", "python_function", "host",
+         "user_annotation", "StringIds.value", "NVTX_EVENTS.text", "ncu Kernel Name"}
 """Fields that a page has a place for."""
 LEGIBLE = 200
 """Characters of a text that a page shows at least: it cuts long ones."""
@@ -44,7 +43,7 @@ def planted_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
         if form not in made:
             folder = tmp_path_factory.mktemp("planted")
             planted = Planted(FORMS.get(form, ("plain",)))
-            run = planted("run", "a run", 200)
+            run = planted("run", "a run")
             plant(folder / "run", planted)
             with warnings.catch_warnings(action="ignore"), nl.ingest(folder / "run", store=folder / "s", run=run) as store:
                 made[form] = nl.report(store).save(folder / "page.html"), planted

@@ -31,8 +31,7 @@ COMMANDS = {
     "remove": ["remove", "--store", "STORE", "--run", "a"],
     "summary": ["summary", "--store", "STORE"],
     "report": ["report", "--store", "STORE", "-o", "OUT/report.html"],
-    "sql": ["sql", "SELECT count(*) FROM kernels a, kernels b, range(20000) WHERE a.start_ns % 7 = b.start_ns % 5",
-            "--store", "STORE"],
+    "sql": ["sql", "SELECT count(*) FROM kernels a, kernels b, range(20000) WHERE a.start_ns % 7 = 3", "--store", "STORE"],
 }
 _OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
 
@@ -161,7 +160,7 @@ class Moments:
             return _contents(store), opened.sql("SELECT * FROM _signatures ORDER BY ALL").to_pylist()
 
     def temporary(self) -> list[str]:
-        """Return what lies in the folders for temporary files, and drafts beside what is kept; the store's after a writer."""
+        """Return what lies in the folder for temporary files, and drafts beside what is kept."""
         drafts = [*self._scratch.iterdir(), *(self._folder / "cache").rglob(".*"), *self.out.glob(".*")]
         return [str(path.relative_to(self._folder)) for path in drafts]
 
