@@ -121,8 +121,8 @@ def _tar(path: Path, head: bytes) -> Unsupported:
     """Return that it is a tar archive, under whatever compression; one that cannot be listed here may hold captures."""
     names, is_all = _members_of_tar(path)
     is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
-    folder = Path(f"./{path.name}.unpacked")
-    unpack = f"{shell_line('mkdir', folder)} && {shell_line('tar', '-xf', Path(path.name), '-C', folder)}"
+    archive = f"./{path.name}"  # tar takes what stands before a colon for a host, but behind a slash
+    unpack = f"{shell_line('mkdir', f'{archive}.unpacked')} && {shell_line('tar', '-xf', archive, '-C', f'{archive}.unpacked')}"
     return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
                        f"Unpack it, and ingest the folder: {unpack}", "archive", is_capture)
 
