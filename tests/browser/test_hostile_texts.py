@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 import nsightlens as nl
-from nsightlens.html_report.assets import printable
+from nsightlens.terminal.printable import printable
 from tests.browser.conftest import Opened, Visit
 from tests.browser.test_page import TABS
 from tests.payloads import PAYLOADS, Planted, plant

@@ -90,7 +90,8 @@ def test_columns_that_come_later_show_in_views_and_keep_their_documentation(cach
         assert rows["kineto"]["ids"] > 0 and rows["kineto"]["starts"] > 0
         assert rows["ncu"]["starts"] == 0
         assert store.view("timeline_kernels").num_rows > 0
-        comments = store.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE database_name = 'catalog' AND table_name = 'kernels' "
+        comments = store.sql("SELECT count(*) AS n FROM duckdb_columns() WHERE database_name = 'catalog' "
+                             "AND table_name = 'kernels' "
                              "AND comment IS NULL")
         assert comments["n"][0].as_py() == 0
 
