@@ -43,4 +43,4 @@ def _sizes(store: Path) -> list[int]:
 
     if isinstance(store, RemotePath):
         return [status.st_size for status in files_below(store / "parts").values()]
-    return [part.stat().st_size for part in store.glob("parts/*/*/*.parquet")]
+    return [part.stat().st_size for part in store.glob("parts/*/run=*/*.parquet") if part.is_file() and not part.is_symlink()]
