@@ -205,8 +205,7 @@ def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], new: 
 
 def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the catalog holds the rows themselves, not views of their parts."""
-    found = connection.execute("SELECT materialised FROM catalog._store").fetchone()
-    return bool(found and found[0])
+    return connection.execute("SELECT materialised FROM catalog._store").fetchall() == [(True,)]
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
@@ -236,7 +235,7 @@ def _replace_files(connection: duckdb.DuckDBPyConnection, change: Change) -> Non
 
 def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the views in the catalog are those that this version of the code would make."""
-    return connection.execute("SELECT views_signature FROM catalog._store").fetchone() == (signature_of_views(),)
+    return connection.execute("SELECT views_signature FROM catalog._store").fetchall() == [(signature_of_views(),)]
 
 
 def make_views(connection: duckdb.DuckDBPyConnection) -> None:
