@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from nsightlens.discovery.export import find
 from nsightlens.errors import ReadError
-from nsightlens.terminal.quoting import quoted, shell_line
+from nsightlens.terminal.quoting import shell_line
 
 _EXPORT = "Export the report it was made from: nsys export --type sqlite REPORT.nsys-rep, and ingest the .sqlite file"
 _NCU = "Ingest the report it was made from (.ncu-rep), or print it again as CSV: ncu --csv --page raw"
@@ -157,7 +157,7 @@ def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
         if file.read(len(head)) == head:
             return None
     return Unsupported("gzip within gzip", "compressed twice with gzip, and only the outer layer is taken off",
-                       f"Run gunzip {quoted(Path(path.name))}, and ingest what it unpacks", is_capture=bool(
+                       f"Run {shell_line('gunzip', Path(path.name))}, and ingest what it unpacks", is_capture=bool(
                            _CAPTURES.search(path.stem)))
 
 

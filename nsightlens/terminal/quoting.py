@@ -14,23 +14,25 @@ from nsightlens.terminal.printable import printable
 
 _OURS = re.compile(r"nsightlens(?= )|--(?=run |store )")
 """What renderers take for the beginning of a command of ours, or an option."""
-_PLAIN_START = re.compile(r"[\w./]")
+_PLAIN = re.compile(r"/|\.\.?/|\w+://|[\w.][^:/]*(?:/|\Z)")
+"""The beginning of a path that no program takes for anything else: an option (-y), a list of files (@x), another host (x:y)."""
 NAMES = ("doctor|wrappers|export-reports|ingest|refresh|remove|compact|cache|scan|open|summary|report|show|views|sql|reconcile|"
          "plot|compare|plan-ncu|roofline|export|completion|help|hta")
 """Every command of nsightlens."""
-_BEGINS = re.compile(rf"(?<![\w'\"/.-])(?:nsightlens (?:{NAMES})|unxz|bunzip2|unzstd|7z x|gunzip -k|unzip|traceconv json|"
-                     r"nsys export|find(?=.* -exec )|\S*python\S* -[cm]|pip install|mpiexec|torchrun)(?= )")
+_BEGINS = re.compile(
+    rf"(?<![\w'\"/.-])(?:nsightlens (?:{NAMES})|unxz|bunzip2|unzstd|7z x|gunzip|unzip|tar -x[a-z]*|mkdir|traceconv json|"
+    r"nsys export|find(?=.* -exec(?:dir)? )|\S*python\S* -[cm]|pip install|mpiexec|torchrun)(?= )")
 """What the commands that are shown begin with."""
 
 
 def quoted(word: str | PurePath) -> str:
-    r"""Return a word as a POSIX shell takes it; of a path that begins with a sign (-, @), as ./-y, which is no option.
+    r"""Return a word as a POSIX shell takes it; of a path that begins as an option or a host, as ./-y.
 
     Characters without a sign of their own become "$(printf 'a\012b')", which shows what it holds and stays on one line. Only
     line ends at the end of a word, which a shell would cut there, stand in quotes as they are.
     """
     text = str(word)
-    if isinstance(word, PurePath) and not _PLAIN_START.match(text):
+    if isinstance(word, PurePath) and not _PLAIN.match(text):
         text = f"./{text}"
     if not text.isprintable():
         body = text.rstrip("\n")

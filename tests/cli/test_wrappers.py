@@ -25,7 +25,7 @@ def test_all_files_come_out_and_scripts_can_be_run(tmp_path: Path) -> None:
     for path in out.rglob("*"):
         if path.is_file():
             assert os.access(path, os.X_OK) == path.read_bytes().startswith(b"#!"), path
-    assert f"'{out}'/capture_all.sh" in done.output
+    assert f"'{out}/capture_all.sh'" in done.output
 
 
 def test_an_edited_file_is_kept_unless_forced(tmp_path: Path) -> None:

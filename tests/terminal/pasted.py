@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = ("nsightlens", "unxz", "bunzip2", "unzstd", "7z", "unzip", "gunzip", "traceconv", "nsys", "python", "pip", "mpiexec",
-            "torchrun", "show")
+PROGRAMS = ("nsightlens", "unxz", "bunzip2", "unzstd", "7z", "unzip", "gunzip", "tar", "mkdir", "traceconv", "nsys",
+            "python", "pip", "mpiexec", "torchrun", "show")
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
 CANARY = "PWN"
 NAMES = [
@@ -18,7 +18,7 @@ NAMES = [
     "-y", "--run", "a b", "a  b", "a'b", '"q"', "a'\"'b", ";ls", "a\nb", f"a\ntouch {CANARY}\nb", "\ttab", "a*b", "[ab]?", "~",
     "~root", "a\\b", "a\\nb", "a\\", "!x", "#x", "{a,b}", "$HOME", "${x}", "a=b", "%s%n", "-%s\n", "\x1b]0;x\x07", "\x7f",
     "a\x1b[31mb", "\x9b2J", "\u202ereversed", "\udcff", "ü\n", "\N{NO-BREAK SPACE}", "nsightlens show x", "a --store b",
-    "--run x", "@x", "+x", "end\n",
+    "--run x", "@x", "+x", "end\n", "host:x",
 ]
 _RECORD = '#!/bin/sh\n{ printf "%s\\0" "${0##*/}" "$@"; printf "\\1\\0"; } >> "$RECORDED"\n'
 

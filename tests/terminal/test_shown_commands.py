@@ -32,7 +32,7 @@ HARD = f"-y $(touch {CANARY}) `touch {CANARY}`;'\"*\\ nsightlens show x --run y 
 
 def plain(name: str) -> str:
     """Return how a file of this name is given to a program: never as an option."""
-    return name if name[0].isalnum() or name[0] in "_./" else f"./{name}"
+    return name if (name[0].isalnum() or name[0] in "_./") and ":" not in name else f"./{name}"
 
 
 def unpacked(head: bytes) -> Callable[[str], str]:
@@ -119,6 +119,16 @@ def test_it_does_what_it_says(tmp_path: Path, case: str, shell: str) -> None:
     if case == "pickle":
         calls = [[*words[:2], "…", *words[3:]] for words in calls]
     assert calls == expected
+
+
+@every_shell
+def test_what_unpacks_a_tar_archive(tmp_path: Path, shell: str) -> None:
+    """tar takes host:name for a file on another host, unless a / stands before the colon."""
+    names = [f"{name}.tar" for name in NAMES]
+    head = bytes(257) + b"ustar"
+    advice = [found.what_to_do for name in names if (found := unsupported.recognise(Path(name), head))]
+    calls = paste("\n".join(text[text.index("mkdir"):] for text in advice), tmp_path, shell)
+    assert [words[2] for words in calls if words[0] == "tar"] == list(map(plain, names))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "/" not in name], ids=ascii)
