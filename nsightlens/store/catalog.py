@@ -71,7 +71,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(duckdb.Error):  # an interrupt has undone it, or closed the connection: it is the interrupt that is told
+        with suppress(duckdb.Error):  # an interrupt has undone it, or closed the connection: the interrupt is raised
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")

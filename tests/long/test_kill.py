@@ -155,9 +155,10 @@ class Moments:
 
     @staticmethod
     def contents(store: Path) -> object:
-        """Return the rows, and by which rules each profile was read."""
+        """Return the rows, by which rules each profile was read, and in how many parts they lie."""
         with nl.open(store) as opened:
-            return _contents(store), opened.sql("SELECT * FROM _signatures ORDER BY ALL").to_pylist()
+            return _contents(store), *(opened.sql(f"SELECT {what} ORDER BY ALL").to_pylist()
+                                       for what in ("* FROM _signatures", "count(DISTINCT path) FROM _parts"))
 
     def temporary(self) -> list[str]:
         """Return what lies in the folder for temporary files, and drafts beside what is kept."""
