@@ -63,14 +63,17 @@ class Journal:
 
     def note(self, paths: Iterable[str]) -> None:
         """Name paths below the store that are about to be made, or to be named by no catalog any more. Raises OSError."""
+        named = list(paths)
+        self._left |= set(filter(no_links.is_part, named))
         descriptor = no_links.open_file(self._path / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab") as file:
             if is_new := os.fstat(descriptor).st_size <= len(HEADER):
                 file.truncate(0)
-            file.write("".join(f"{line}\n" for line in [HEADER if is_new else "", *paths]).encode())
+            file.write("".join(f"{line}\n" for line in [HEADER if is_new else "", *named]).encode())
 
     def remove(self, parts: Collection[str], live: Collection[str]) -> None:
-        """Delete those parts that are not live; what cannot be deleted is left to the next writer."""
+        """Delete those parts that are not live; what cannot be deleted is left to the next writer, as what an interrupt keeps
+        from this call is: the journal stays until each part that it names was passed here."""
         self._left -= set(parts)
         self._left |= {part for part in set(parts) - set(live)
                        if no_links.is_part(part) and not no_links.remove(self._path, part)}

@@ -199,7 +199,7 @@ class Writing:
                 self._journal.note(sorted(before - after))
             self._put(fresh)
         except BaseException as exc:
-            self._undo(made, kept)
+            self._undo(before, made, kept)
             if isinstance(exc, OSError | duckdb.Error | pa.ArrowException):
                 raise self._failed(exc) from exc
             raise
@@ -208,7 +208,7 @@ class Writing:
         if self._far:
             self._far.clean(after, before)
         else:
-            self._journal.remove(before, after | self._older_parts())
+            self._journal.remove(before | made, after | self._older_parts())
 
     def _placed(self, new: list[Bundle], every: list[Bundle], made: set[str]) -> tuple[list[Bundle], list[Bundle]]:
         """Bring the parts in the making to their places, which are added to `made` before; return the same bundles there."""
@@ -227,15 +227,15 @@ class Writing:
             placed[id(one)] = replace(one, files=files)
         return [placed.get(id(one), one) for one in new], list(placed.values())
 
-    def _undo(self, made: set[str], kept: Path | None) -> None:
-        """Delete what a commit that failed has made; not where it came through, and was interrupted only then."""
+    def _undo(self, before: set[str], made: set[str], kept: Path | None) -> None:
+        """Delete what a commit that failed has made; where it came through, and was interrupted only then, what it replaced."""
         if self._far:
             self._far.discard(made)
             return
         with contextlib.suppress(StoreError, OSError):  # then the next writer sees to it: the journal names them
             if kept is not None and not kept.is_symlink() and filecmp.cmp(self.path / CATALOG, kept, shallow=False):
                 kept.unlink()
-            self._journal.remove(made, self._live_parts())
+            self._journal.remove(before | made, self._live_parts())
 
     def _keep_older(self, kept: Path) -> None:
         """Let the catalog stay under another name. Raises StoreError where there is another file of that name."""

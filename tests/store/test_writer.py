@@ -157,25 +157,39 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
     assert abs(shutil.disk_usage(small_disk).free - left) <= 4096 * 4  # the lock and its note
 
 
-def test_an_interrupt_just_after_the_rename_leaves_the_new_store_whole(
-    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("at", ["rename", "clean-up"])
+def test_an_interrupt_just_after_the_rename_leaves_the_new_store(
+    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str,
 ) -> None:
+    """It is whole, and what it replaced goes with the next writer at the latest."""
     ingest([run], store, jobs=1)
-    kineto(run / "b.json", rank=1, pid=5)
-    real = Path.replace
+    kineto(run / "a.json", [("another", 1000.0, 10.0)], rank=0)
+    owner, name = {"rename": (Path, "replace"), "clean-up": (journal.Journal, "remove")}[at]
+    real = getattr(owner, name)
+    has_replaced = False
 
-    def replaced(path: Path, target: Path) -> None:
-        real(path, target)
-        if Path(target).name == CATALOG:
+    def interrupted(of: Any, target: Any, *others: Any) -> None:
+        nonlocal has_replaced
+        if at == "rename":
+            real(of, target, *others)
+            has_replaced = Path(target).name == CATALOG
+        else:
+            has_replaced = _rows(store)[0][2] == "another"
+        if has_replaced:
+            monkeypatch.undo()
             raise KeyboardInterrupt
+        if at != "rename":
+            real(of, target, *others)
 
-    monkeypatch.setattr(Path, "replace", replaced)
+    monkeypatch.setattr(owner, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
         ingest([run], store, jobs=1)
+    assert _rows(store) == [("base", 0, "another")]
+    ingest([run], store, jobs=1)
     with nl.open(store) as opened:
         named = {row["path"] for row in opened.sql("SELECT path FROM _parts").to_pylist()}
-        assert opened.sql("SELECT count(DISTINCT rank) AS n FROM kernels").to_pylist() == [{"n": 2}]
-    assert named and named == {part.relative_to(store).as_posix() for part in _parts(store)}
+    assert named == {part.relative_to(store).as_posix() for part in _parts(store)} != set()
+    assert not (store / journal.FILE).exists()
 
 
 # -- a writer that is killed ---------------------------------------------------------------------------------------
