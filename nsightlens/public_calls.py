@@ -187,7 +187,7 @@ class _Face:
             view = self.call.rpartition(".")[2] if ".plots." in self.call else text or "kernel_summary"
             return f": {self.call}(tables[{view!r}])" if given and isinstance(given[0], Mapping) else (
                 f": {self.call}(store.view({view!r}))")
-        return ""
+        return f": {self.call}('runs/base')" if given and "Path" in str(first) else ""
 
 
 class _Names(dict[str, Any]):

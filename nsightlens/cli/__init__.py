@@ -236,6 +236,6 @@ def parameters(pairs: tuple[str, ...]) -> dict[str, object]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"{pair!r}: parameters are written key=value", subject="parameter", value=pair)
+            raise UsageError(f"{pair!r}: parameters are written name=value", subject="parameter", value=pair)
         found[key] = value
     return found

@@ -274,7 +274,7 @@ def look_at(
 
 
 def _stamps(path: Path, status: os.stat_result) -> tuple[Stamp, ...]:
-    """Return what tells one state of a file, or of each file of a directory, from another. Raises OSError."""
+    """Return what differs between two states of a file, or of the files of a directory. Raises OSError."""
     if isinstance(path, RemotePath):  # not all ways of asking tell the version
         return ((status.st_size, status.st_mtime_ns, 0, 0, 0),)
     return tuple(map(stamp_of, [p.stat() for p in sorted(path.iterdir())] if stat.S_ISDIR(status.st_mode) else [status]))

@@ -86,7 +86,7 @@ class Looks:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Return what tells one state of a file from another."""
+    """Return what differs between two states of a file."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
 
 

@@ -55,6 +55,8 @@ class SharedViews:
         One that cannot be made is left out: a query that reads it says why, by `failures`.
         """
         views, tables = self._below(query)
+        for name in set(tables) - TABLES.keys():  # nothing stands in for these
+            self._make_table(name)
         with self._stood_in_for(tables if views else ()):
             for view in views:
                 self._make_view(view)

@@ -370,7 +370,8 @@ class Store(Asking, Exclusive):
             if isinstance(exc, duckdb.OutOfMemoryException):
                 raise UsageError(f"this query needs more memory than is available ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
-            raise UsageError(self._asked_wrongly(str(exc)) or of_other_files(exc) or f"DuckDB: {exc}") from exc
+            reason = str(exc).replace('"catalog.', '"')  # where DuckDB found it, and nobody need look for it
+            raise UsageError(self._asked_wrongly(reason) or of_other_files(exc) or f"DuckDB: {reason}") from exc
 
     def confirm_open(self) -> None:
         """Raise StoreError where the store was closed."""

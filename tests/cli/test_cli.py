@@ -65,7 +65,7 @@ def test_parameters_and_filters(store: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "hint"), [
     (("show", "kernel_sumary"), "kernel_summary"), (("show", "top_kernels", "how_mny=1"), "how_many"),
-    (("show", "top_kernels", "5"), "key=value"), (("ingst",), "ingest"), (("sql", "SELECT nothing"), "nothing"),
+    (("show", "top_kernels", "5"), "name=value"), (("ingst",), "ingest"), (("sql", "SELECT nothing"), "nothing"),
     (("sql", "SELEC 1"), "SELEC"), (("ingest",), "RUN_DIR"), (("ingest", "/absent/dir"), "no such file"),
     (("show", "top_kernels", "how_many=many"), "how_many"),
 ])

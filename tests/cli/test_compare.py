@@ -213,8 +213,9 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
     done = CliRunner().invoke(command, ["runs", "be fore", "after", "--by", "key", "--store", str(tmp_path / "store")],
                               env={"COLUMNS": "160"})
     more = " ".join(done.stdout.split()).partition("2 more: ")[2].partition("nsightlens show ")[2]
-    words = shlex.split(more.partition("other=after")[0] + "other=after")
-    assert words == ["--store", str(tmp_path / "store"), "run_difference", "by=key", "base=be fore", "other=after"]
+    store = str(tmp_path / "store")
+    words = shlex.split(more.partition(store)[0] + store)
+    assert words == ["run_difference", "by=key", "base=be fore", "other=after", "--store", store]
     shown = CliRunner().invoke(show, [*words, "--format", "csv"])
     assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15
 
@@ -235,7 +236,7 @@ def test_of_two_programs_the_page_says_so_first_and_lists_nothing(tmp_path: Path
     assert apart.startswith("No kernel is in both runs: solver has 2, train 1. They look like different programs"), apart
     assert "Shares of the captured time" in apart and "How these two recordings differ" not in apart
     for kind in ("kernel", "family"):
-        words = f"nsightlens show --store {store} run_difference by={kind} base=solver other=train"
+        words = f"nsightlens show run_difference by={kind} base=solver other=train --store {store}"
         assert words in apart
         shown = CliRunner().invoke(show, words.split()[2:])
         assert shown.exit_code == 0 and ("stencil" if kind == "kernel" else "gemm") in shown.output

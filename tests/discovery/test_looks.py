@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -96,9 +97,13 @@ def test_other_readers_look_for_themselves(
 
 
 @pytest.mark.usefixtures("later")
-def test_a_store_that_cannot_remember_works(trace: Path, tmp_path: Path, opened: list[Path]) -> None:
-    (tmp_path / "store" / looks.FILE).mkdir(parents=True)
+def test_a_store_that_cannot_remember_works(
+    trace: Path, tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(_: object) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(looks.msgspec.msgpack, "encode", full)
     for _ in range(2):
         ingest([trace], tmp_path / "store", jobs=1)
     assert opened == [trace, trace]
-    assert not list((tmp_path / "store").glob(f".{looks.FILE}.*"))

@@ -82,9 +82,9 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd t.json.zst"),
     "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x t.json.7z"),
     "gzip twice": ("t.json.gz", _bytes(gzip.compress(gzip.compress(b"{}"))), "gzip within gzip", "gunzip t.json.gz"),
-    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf run.{ending} -C")
+    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf ./run.{ending} -C")
        for mode, ending in (("", "tar"), ("gz", "tar.gz"), ("gz", "tgz"), ("gz", "dat"), ("xz", "tar.xz"), ("bz2", "tar.bz2"))},
-    "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf run.tar.zst -C"),
+    "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf ./run.tar.zst -C"),
     "hdf": ("report.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64 + b"CUPTI_ACTIVITY_KIND_KERNEL"), "HDF5 file",
             "nsys export --type sqlite"),
     "arrow file": ("report.arrow", lambda path: feather.write_feather(NSYS_TABLE, path), "Arrow file", "--type sqlite"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nsightlens.names.distinct import shortened
 from nsightlens.names.kernel_names import kernel_key, labels
 from nsightlens.names.label import shorten
+from nsightlens.terminal.printable import printable
 from tests.names.corpus import captures, needed
 
 
@@ -102,8 +103,8 @@ _TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(_PIECES), max_
 def test_no_two_labels_are_the_same(names: set[str], longest: int) -> None:
     for found in (labels(names, longest), shortened(names, longest)):
         assert set(found) == names and len(set(found.values())) == len(names)
-        assert all(len(text) <= longest and text.isprintable() for text in found.values())
-    assert all(found[name] == name for name in names if len(name) <= longest and name.isprintable())
+        assert all(len(text) <= longest and printable(text) == text for text in found.values())
+    assert all(found[name] == name for name in names if len(name) <= longest and printable(name) == name)
 
 
 @given(st.sets(_TEXTS, max_size=12), st.randoms())

@@ -128,12 +128,12 @@ def test_a_report_says_how_large_it_is_and_what_writes_it(store: nl.Store) -> No
 
 @pytest.mark.parametrize(("call", "right"), [
     (lambda nl, store, _: nl.summary("s"), "nl.summary(nl.open('s'))"),
-    (lambda nl, store, _: nl.findings(None), 'nl.findings(nl.open("store"))'),
+    (lambda nl, store, _: nl.findings(None), "nl.findings(nl.open('store'))"),
     (lambda nl, store, _: nl.compare(Path("s"), "a", "b"), "nl.compare(nl.open('s'))"),
-    (lambda nl, store, table: nl.report(table), 'nl.report(nl.open("store"))'),
-    (lambda nl, store, _: nl.read(store), 'nl.read("runs/base")'),
-    (lambda nl, store, _: nl.ingest(store), 'nl.ingest("runs/base")'),
-    (lambda nl, store, _: nl.open(store), 'nl.open("runs/base")'),
+    (lambda nl, store, table: nl.report(table), "nl.report(nl.open('store'))"),
+    (lambda nl, store, _: nl.read(store), "nl.read('runs/base')"),
+    (lambda nl, store, _: nl.ingest(store), "nl.ingest('runs/base')"),
+    (lambda nl, store, _: nl.open(store), "nl.open('runs/base')"),
     (lambda nl, store, _: nl.show(store, "straggler"), "nl.show(store.view('straggler'))"),
     (lambda nl, store, table: nl.show({"straggler": table}, "straggler"), "nl.show(tables['straggler'])"),
     (lambda nl, store, table: nl.show(table, "straggler"), "nl.show(store.view('straggler'))"),

@@ -409,5 +409,5 @@ def test_wrong_requests(run: Path, store: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="regular expression"):
         ingest([run], store, rank_pattern="(")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="a file, and a store is a folder"):
         ingest([run], tmp_path / "file" / "store")

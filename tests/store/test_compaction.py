@@ -103,6 +103,7 @@ def test_a_table_of_which_no_row_is_left_has_no_part(run: Path, tmp_path: Path) 
         (whole,) = standing(plain.execute("FROM _parts").fetchall(), tmp_path / "store")
     first, *others = whole.profiles
     one = replace(whole, rows={**whole.rows, "devices": {first: 1}})
+    (tmp_path / "new").mkdir()
     left = compaction.without(one, {first}, tmp_path / "new")
     assert left is not None and set(one.files) - set(left.files) == {"devices"}
     assert left.profiles == others

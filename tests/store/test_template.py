@@ -55,7 +55,7 @@ def test_the_cache_keeps_a_few(cache: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(template, "_KEPT", 1)
     template.place(tmp_path / "first.duckdb", tmp_path, materialise=True)
     for number in range(2):
-        monkeypatch.setattr(catalog, "signature_of_views", lambda number=number: f"other{number}")
+        monkeypatch.setattr(catalog, "signature_of_views", lambda number=number: f"{number:032x}")
         template.place(tmp_path / f"{number}.duckdb", tmp_path, materialise=True)
     assert len(list(cache.iterdir())) == template._KEPT
 

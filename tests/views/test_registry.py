@@ -241,7 +241,7 @@ def test_values_are_bound_and_converted(
     ("kernel_summary", {"only_rank": 0}, "no parameter only_rank"),
     ("kernel_summary", {"run": "x"}, "only_run"),
     ("kernel_summary", {'only_run" = 1; --': "x"}, "no parameter"),
-    ("top_kernels", {"how_many": "many"}, "how_many takes a whole number, not 'many'"),
+    ("top_kernels", {"how_many": "many"}, "how_many takes a whole number of 64 bits, not 'many'"),
     ("kernel_by_rank", {"only_rank": "first"}, "only_rank takes a whole number"),
 ])
 def test_wrong_parameters_name_the_choices(view: str, parameters: dict[str, Any], message: str) -> None:

@@ -39,10 +39,11 @@ WITH clock AS MATERIALIZED (
         CASE WHEN counted IS NOT NULL THEN 'launch' WHEN per_cycle * sm_cycles IS NOT NULL THEN 'sm cycle'
             WHEN per_second * seconds IS NOT NULL THEN 'second' END AS basis,
         coalesce(per_cycle * sm_hz, per_second) AS rate,
-        per_cycle, sm_hz,
+        per_cycle,
         -- On Hopper the peak of a counter that sparsity does not divide is that of sparse operations, twice the dense one.
         peak_per_cycle / CASE WHEN compute_capability = 9.0 AND sparsity IS NULL AND src NOT IN ('fp64', 'int1') THEN 2 ELSE 1 END
-            AS peak_per_cycle
+            AS peak_per_cycle,
+        sm_hz
     FROM paths JOIN clock USING (configuration_id)
 )
 SELECT * REPLACE (
