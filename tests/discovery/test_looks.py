@@ -103,7 +103,7 @@ def test_a_store_that_cannot_remember_works(
     def full(_: object) -> bytes:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(looks.msgspec.msgpack, "encode", full)
+    monkeypatch.setattr("msgspec.msgpack.encode", full)
     for _ in range(2):
         ingest([trace], tmp_path / "store", jobs=1)
     assert opened == [trace, trace]
