@@ -37,8 +37,9 @@ def open_file(path: Path, flags: int) -> int:
 
 def confirm_file(path: Path) -> None:
     """Raise StoreError where something is at `path` and it is no regular file."""
-    with suppress(FileNotFoundError):
-        os.close(open_file(path, os.O_RDONLY))
+    with suppress(FileNotFoundError):  # not opened: to close it would drop the locks that DuckDB has on it in this process
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise _of_other_kind(path, "file")
 
 
 def confirm_folder(path: Path) -> None:
