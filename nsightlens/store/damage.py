@@ -19,7 +19,8 @@ from nsightlens.views.connection import connect
 
 _MAGIC = b"PAR1"
 _BROKEN_CATALOG = re.compile(r"checksum|Corrupt database|database has been invalidated", re.IGNORECASE)
-_PART = re.compile(r"[\"']([^\"'\n]*/parts/[^\"'\n]+\.parquet)[\"']")
+_PART = re.compile(r"[\"']([^\"'\n]*?/parts/[^\"'\n]+?\.parquet)(?:/\*\*/\*\.parquet)?[\"']")
+"""A part in an error of DuckDB, which looks for a folder of that name where there is no such file."""
 _REMEDY = "Copy the store again from where it is whole, or ingest the captures again into a new one (--store)"
 _REMEDY_OF_A_COPY = "It is a copy: delete it, and it is fetched again"
 

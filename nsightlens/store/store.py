@@ -383,7 +383,8 @@ class Store(Asking, Exclusive):
     def _reason(self, error: Exception) -> Exception:
         """Return why the table or view that DuckDB does not find could not be made, else the error itself."""
         missing = _MISSING.search(str(error)) if self.older_schema is None else None
-        return self._views.failures.get(missing[1], error) if missing else error
+        reason = self._views.failures.get(missing[1]) if missing else None
+        return error if reason is None or reason is error else self._reason(reason)  # a view fails for the table below it
 
     def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
         if self.older_schema is None:
