@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from nsightlens.errors import StoreError, UsageError
+from nsightlens.errors import NsightlensError, StoreError, UsageError
+from nsightlens.pages.arrow import rows_of
 from nsightlens.store import door
 from nsightlens.store.store import Store
 from tests.captures import kineto
@@ -103,3 +104,26 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(StoreError, match=r"was closed: open it again with nl\.open"):
         store.view("busy_time")
+
+
+@pytest.mark.parametrize(("statement", "kind"), [
+    ("UPDATE EXTENSIONS", UsageError), ("EXPLAIN UPDATE EXTENSIONS", UsageError), ("SELECT '\ud800'", UsageError),
+    ("FROM read_parquet('{store}/parts/kernels/run=x/none.parquet')", NsightlensError), ("SELECT sum('x')", UsageError),
+])
+def test_odd_statements_are_refused_without_a_traceback(store: Store, statement: str, kind: type[NsightlensError]) -> None:
+    with pytest.raises(kind):
+        store.sql(statement.format(store=store.path))
+
+
+def test_values_that_python_has_no_date_for_are_shown_as_text(store: Store) -> None:
+    found = store.sql("SELECT ['infinity'::DATE, '2020-01-02'::DATE] AS days, 'infinity'::DATE AS day")
+    ((days, day),) = rows_of(found)
+    assert "2020-01-02" in days and day == "infinity"
+
+
+def test_what_a_query_does_not_name_is_not_made(store: Store) -> None:
+    made = "SELECT count(*) AS n FROM duckdb_views() WHERE temporary AND NOT internal"
+    with Store(store.path) as fresh:
+        assert fresh.sql(made).to_pylist() == [{"n": 0}]
+        fresh.sql("SELECT 1 AS kernel_summary")
+        assert fresh.sql(made)["n"][0].as_py() > 0
