@@ -248,7 +248,8 @@ def place_findings(run_dir: Path | None) -> Iterator[Finding]:
     for subject, folder, need, word in (("RUN_DIR", (run_dir or Path()).absolute(), 10, "another RUN_DIR"),
                                         ("TMPDIR", temporary, 5, "TMPDIR on a local disk (export TMPDIR=...)")):
         if subject == "TMPDIR" and not folder.is_dir():   # neither the wrappers nor nsys create it
-            yield Finding(subject, BAD, f"{folder} does not exist", f"{shell_line('mkdir', '-p', folder)}, or choose {word}", usable=False)
+            yield Finding(subject, BAD, f"{folder} does not exist", f"{shell_line('mkdir', '-p', folder)}, or choose {word}",
+                          usable=False)
             continue
         there = next(f for f in (folder, *folder.parents) if f.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
