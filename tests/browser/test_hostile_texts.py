@@ -74,7 +74,7 @@ def test_texts_are_shown_and_do_nothing(visit: Opened, planted_page: Callable[[s
         assert seen.page.url.startswith(path.as_uri()) and len(seen.page.context.pages) == 1
         said += seen.page.evaluate(TEXTS)
     text = "\n".join(said)
-    assert not {field for field in SHOWN if not any(printable(one)[:LEGIBLE] in text for one in planted.texts[field])}
+    assert not {field for field in SHOWN if not any(printable(one, "\n")[:LEGIBLE] in text for one in planted.texts[field])}
 
 
 def test_an_address_does_nothing_but_choose(visit: Opened, planted_page: Callable[[str], Page]) -> None:

@@ -22,9 +22,12 @@ const rate = (value, unit) => value === null ? MISSING : scaled(value, RATES, ""
 const share = (pct) => pct === null ? MISSING : `${pct.toFixed(1)} %`;
 const number = (value) => value === null ? MISSING : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
 
-// Characters that hide or reorder others are shown by their code: names are hostile.
-const clean = (text) => String(text).replace(/[\p{C}\u2028\u2029]/gu,
-  (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
+// Characters without a sign of their own hide or reorder others: they are shown by their code, as terminal/printable.py does.
+const CODES = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
+const clean = (text) => String(text).replace(/(?! )[\p{C}\p{Z}]/gu, (c) => {
+  const code = c.codePointAt(0), [letter, width] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+  return CODES[c] ?? `\\${letter}${code.toString(16).padStart(width, "0")}`;
+});
 
 // The text of a cell, by the unit in the column's name.
 function cell(column, value) {
