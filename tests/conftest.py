@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,8 +24,11 @@ SLOW = Path(__file__).with_name("slow.txt")
 def pytest_configure(config: pytest.Config) -> None:
     """Give the session a cache that is no user's and no other session's.
 
-    Let no property depend on how fast the machine is; a fixture may serve all examples of one.
+    Let no property depend on how fast the machine is; a fixture may serve all examples of one. Signals do what they do in a
+    terminal, also where the tests run in the background or under nohup.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if OWN_CACHE not in os.environ:
         folder, patch = tempfile.TemporaryDirectory(prefix="nsightlens-tests-", ignore_cleanup_errors=True), pytest.MonkeyPatch()
         patch.setenv("XDG_CACHE_HOME", folder.name)

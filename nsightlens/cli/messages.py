@@ -51,6 +51,7 @@ class _State:
 def begin() -> None:
     """Forget what an earlier command of this process set."""
     _State.store, _State.stderr, _State.debug = None, None, False
+    read_by(Reader())
 
 
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

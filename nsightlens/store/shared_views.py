@@ -1,7 +1,7 @@
 """The views that a question stands upon, made in the temporary schema of a connection as questions name them.
 
-A catalog is read for its tables alone: its views and macros may be those of another version, or anybody's. So each view is made
-anew from the text of this version before the first query that names it, or one above it. All of them would take a second.
+A catalog is read for its tables alone: its views and macros may be those of another version, or anybody's. So each view is
+created from the text of this version before the first query that names it, or one above it. All of them would take a second.
 
 In a small store, those that more than one view or analysis reads are computed once for a connection, into temporary tables:
 DuckDB plans a view again wherever it is named, with all that lies below. A question about the true roofline names the launches of
