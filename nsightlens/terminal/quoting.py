@@ -17,7 +17,9 @@ _OURS = re.compile(r"nsightlens(?= )|--(?=run |store )")
 _PLAIN = re.compile(r"/|\.\.?/|\w+://|[\w.][^:/]*(?:/|\Z)")
 """The beginning of a path that no program takes for anything else: an option (-y), a list of files (@x), another host (x:y)."""
 NAMES = ("doctor|wrappers|export-reports|ingest|refresh|remove|compact|cache|scan|open|summary|report|show|views|sql|reconcile|"
-         "plot|compare|plan-ncu|roofline|export|completion|help|hta")
+         "plot|compare|plan-ncu|"
+         "roofline|"
+         "export|completion|help|hta")
 """Every command of nsightlens."""
 _BEGINS = re.compile(
     rf"(?<![\w'\"/.-])(?:nsightlens (?:{NAMES})|unxz|bunzip2|unzstd|7z x|gunzip|unzip|tar -x[a-z]*|mkdir|traceconv json|"

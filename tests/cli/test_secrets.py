@@ -112,7 +112,9 @@ def test_what_was_read_is_there_without_them(store: Path) -> None:
     ("doctor", "CAPTURES"), ("sql", "FROM profiles", "-f", "json"), ("sql", "FROM diagnostics", "--wide"),
     ("sql", "FROM files", "-o", "OUT.csv"), ("sql", "FROM processes"), ("sql", "FROM ranges", "-o", "OUT.parquet"),
     ("show", "findings"), ("remove", "--file", "rank2.sqlite", "--dry-run"), ("refresh", "--dry-run"), ("compare", "ranks"),
-    ("plan-ncu",), ("roofline",), ("summary", "CAPTURES/torch/rank0.pt.trace.json")], ids=" ".join)
+    ("plan-ncu",),
+    ("roofline",),
+    ("summary", "CAPTURES/torch/rank0.pt.trace.json")], ids=" ".join)
 def test_no_output_has_one(arguments: tuple[str, ...], captures: Path, store: Path, tmp_path: Path) -> None:
     words = [word.replace("CAPTURES", str(captures)).replace("OUT", str(tmp_path / "out")) for word in arguments]
     takes_store = arguments[0] not in ("scan", "doctor")
@@ -127,7 +129,9 @@ def test_no_output_has_one(arguments: tuple[str, ...], captures: Path, store: Pa
     ("ingest", "X"), ("summary", "--store", "X"), ("report", "X"), ("export-reports", "X"), ("remove", "--file", "X"),
     ("scan", "X"),
     ("show", "kernel_summary", "--views", "X"), ("show", "kernel_summary", "-o", "X/out.csv"), ("hta", "--store", "X"),
-    ("open", "--store", "X"), ("roofline", "X"), ("X",), ("show", "X"), ("sql", "SELECT 'X' FROM nowhere"),
+    ("open", "--store", "X"),
+    ("roofline", "X"),
+    ("X",), ("show", "X"), ("sql", "SELECT 'X' FROM nowhere"),
     ("reconcile", "X")], ids=" ".join)
 def test_an_address_is_not_repeated(address: str, command: tuple[str, ...], store: Path, tmp_path: Path,
                                     monkeypatch: pytest.MonkeyPatch) -> None:

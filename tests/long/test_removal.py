@@ -20,6 +20,8 @@ TUPLES = (
     "nsightlens/html_report/assets.py", "nsightlens/html_report/page/main.js", "nsightlens/cli/views.py",
     "tests/cli/test_completion.py", "tests/cli/test_scripts.py", "tests/cli/test_why_empty.py", "tests/cli/test_views_option.py",
     "tests/cli/test_show.py", "tests/test_language.py", "tests/test_notebooks.py", "tests/cli/test_captures.py", "Makefile",
+    "nsightlens/terminal/quoting.py", "tests/cli/test_secrets.py", "tests/store/test_hostile_catalogs.py",
+    "tests/terminal/test_output.py",
 )
 """Files that name a feature in a line of its own: of a tuple, of an example, of the demo."""
 

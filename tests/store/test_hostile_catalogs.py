@@ -27,7 +27,9 @@ ROWS = {
 READERS = {
     "tables": ["sql", "SHOW TABLES"], "strange": ["sql", "FROM mine"],
     "summary": ["summary"], "busy": ["show", "busy_time"], "headroom": ["show", "headroom"], "views": ["views", "kernel_summary"],
-    "ranks": ["compare", "ranks"], "open": ["open"], "roofline": ["roofline"], "plan": ["plan-ncu"],
+    "ranks": ["compare", "ranks"], "open": ["open"],
+    "roofline": ["roofline"],
+    "plan": ["plan-ncu"],
     "plot": ["plot", "step_breakdown", "--output", "{out}/a.png"], "report": ["report", "--output", "{out}/report.html"],
     "perfetto": ["export", "perfetto", "--output", "{out}/trace.json.gz"],
     "files_too": ["sql", "SELECT count(*) FROM kernel_summary", "--allow-files"],
