@@ -231,7 +231,9 @@ def broken_installation(error: ImportError) -> NsightlensError | None:
 
 
 def defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print what nobody foresaw, and how to report it: the hook of the interpreter."""
+    """Print what nobody foresaw, and how to report it: the hook of the interpreter. Ctrl-C after the end of a command is none."""
+    if issubclass(kind, KeyboardInterrupt):
+        return
     complain("".join(traceback.format_exception(kind, error, trace)).rstrip())
     if not _State.debug:
         complain("nsightlens: this is a bug in nsightlens. Please report it with the output of: nsightlens --debug and the "

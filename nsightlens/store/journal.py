@@ -74,9 +74,11 @@ class Journal:
     def remove(self, parts: Collection[str], live: Collection[str]) -> None:
         """Delete those parts that are not live; what cannot be deleted is left to the next writer, as what an interrupt keeps
         from this call is: the journal stays until each part that it names was passed here."""
-        self._left -= set(parts)
-        self._left |= {part for part in set(parts) - set(live)
-                       if no_links.is_part(part) and not no_links.remove(self._path, part)}
+        for part in parts:
+            if part in live or not no_links.is_part(part) or no_links.remove(self._path, part):
+                self._left.discard(part)
+            else:
+                self._left.add(part)
 
     def end(self) -> None:
         """Remove the scratch folder, and the journal where nothing that it names is left. A file that a failed reading has

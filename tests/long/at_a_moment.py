@@ -7,6 +7,7 @@ the count of all doings, and those of the command.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -45,6 +46,8 @@ if __name__ == "__main__":
     try:
         main()
     finally:
+        for late in (signal.SIGINT, signal.SIGTERM):  # the command is over
+            signal.signal(late, signal.SIG_IGN)
         counted, seen = seen, 1 << 60
         with Path(COUNT).open("w") as file:
             file.write(f"{counted} {time.monotonic() - began}")

@@ -19,7 +19,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import StoreError, UsageError
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, compaction, journal, writer
+from nsightlens.store import catalog, compaction, journal, no_links, writer
 from nsightlens.store.bundle import bundle
 from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto, ncu
@@ -157,29 +157,22 @@ def test_a_full_disk_leaves_the_old_store_and_its_room(run: Path, small_disk: Pa
     assert abs(shutil.disk_usage(small_disk).free - left) <= 4096 * 4  # the lock and its note
 
 
-@pytest.mark.parametrize("at", ["rename", "clean-up"])
+@pytest.mark.parametrize("at", ["rename", "clean-up", "deletion"])
 def test_an_interrupt_just_after_the_rename_leaves_the_new_store(
     run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str,
 ) -> None:
     """It is whole, and what it replaced goes with the next writer at the latest."""
     ingest([run], store, jobs=1)
     kineto(run / "a.json", [("another", 1000.0, 10.0)], rank=0)
-    owner, name = {"rename": (Path, "replace"), "clean-up": (journal.Journal, "remove")}[at]
+    owner, name = {"rename": (Path, "replace"), "clean-up": (journal.Journal, "remove"), "deletion": (no_links, "remove")}[at]
     real = getattr(owner, name)
-    has_replaced = False
 
-    def interrupted(of: Any, target: Any, *others: Any) -> None:
-        nonlocal has_replaced
-        if at == "rename":
-            real(of, target, *others)
-            has_replaced = Path(target).name == CATALOG
-        else:
-            has_replaced = _rows(store)[0][2] == "another"
-        if has_replaced:
+    def interrupted(*arguments: Any) -> Any:
+        done = real(*arguments) if at == "rename" else None
+        if _rows(store)[0][2] == "another":
             monkeypatch.undo()
             raise KeyboardInterrupt
-        if at != "rename":
-            real(of, target, *others)
+        return done if at == "rename" else real(*arguments)
 
     monkeypatch.setattr(owner, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
