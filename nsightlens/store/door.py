@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 import duckdb
 
@@ -34,6 +35,8 @@ _LOCKED = re.compile(r"\block\b")
 _BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 """Endings of the files that DuckDB has for one catalog."""
 _COMPUTED = "_computed_"
+_PLAIN = re.compile(r"[\w-]+", re.ASCII)
+"""Names of tables and profiles: nothing that steers a path."""
 _MACROS = """
 SELECT DISTINCT function_name, function_type FROM system.main.duckdb_functions() WHERE database_name = 'catalog' AND NOT internal
 """
@@ -143,8 +146,16 @@ def _drop_strange_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def parts(connection: duckdb.DuckDBPyConnection, root: Path) -> list[Part]:
-    """Return all parts that the catalog of the store at `root` names. Raises StoreError for one that leads out of it."""
+    """Return all parts that the catalog of the store at `root` names. Raises StoreError for one that leads out of it.
+
+    Tables, runs and profiles become names of parts when these are written again: each must be what the path says.
+    """
     query = "SELECT table_name, run, profile_id, path, row_count FROM catalog._parts ORDER BY ALL"
     found: list[Part] = connection.execute(query).fetchall()
     no_links.confirm_parts(root, {path or "" for *_, path, _ in found})
+    for table, run, profile, path, _ in found:
+        folder = f"parts/{table}/run={quote(run or '', safe='')}/"
+        if not (_PLAIN.fullmatch(table or "") and _PLAIN.fullmatch(profile or "") and path.startswith(folder)):
+            raise StoreError(f"{root}: its catalog names {path!r} as {table!r} of profile {profile!r}, which it is not", root,
+                             "Copy the store again from where it is whole, or ingest the captures into a new one")
     return found

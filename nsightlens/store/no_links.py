@@ -71,7 +71,7 @@ def confirm_parts(store: Path, paths: Set[str]) -> None:
 
 def move(source: Path, store: Path, path: str) -> None:
     """Move a file to a path below the store, whose folders are made. Raises StoreError for a link on the way, OSError."""
-    *folders, name = path.split("/")
+    *folders, name = _steps(store, path)
     with _folder(store, folders, make=True) as folder:
         os.rename(source, name, dst_dir_fd=folder)
 
@@ -82,8 +82,8 @@ def remove(store: Path, path: str) -> bool:
     A part may be gone, or not there yet, and its folders be: they are ours as well.
     What lies behind a link, or is no file, is left alone, and counts as gone: it is none of ours.
     """
-    *folders, name = path.split("/")
     try:
+        *folders, name = _steps(store, path)
         with _folder(store, folders, make=False) as folder:
             os.unlink(name, dir_fd=folder)
     except (FileNotFoundError, IsADirectoryError):
@@ -97,6 +97,14 @@ def remove(store: Path, path: str) -> bool:
         with suppress(OSError, StoreError), _folder(store, folders[: depth - 1], make=False) as folder:
             os.rmdir(folders[depth - 1], dir_fd=folder)
     return True
+
+
+def _steps(store: Path, path: str) -> list[str]:
+    """Return the names on the way to a path below the store. Raises StoreError where it leads anywhere else."""
+    names = path.split("/")
+    if {"", ".", ".."} & set(names):
+        raise StoreError(f"{store}: {path!r} is no place in a store", store, "Ingest the captures into a new one")
+    return names
 
 
 @contextmanager

@@ -164,6 +164,11 @@ HOSTILE: dict[str, Harm] = {
     **{f"a table macro for {name}": _sql(f"CREATE OR REPLACE MACRO {name} AS TABLE FROM read_text('{{canary}}')")
        for name in _TABLE_FUNCTIONS},
     "a view for duckdb_tables": _sql("CREATE VIEW duckdb_tables AS FROM read_text('{canary}')"),
+    "a table's name leads out": _sql("UPDATE _parts SET table_name = '../../../../victim' WHERE table_name = 'kernels'"),
+    "a profile's id leads out": _sql(*(f"UPDATE {table} SET profile_id = '../../../../../victim'"
+                                       for table in ("profiles", "_parts", "_signatures", "files"))),
+    "a run leads out": _sql(*(f"UPDATE {table} SET run = '../../../../../victim'" for table in ("_runs", "_parts", "files"))),
+    "a fingerprint leads out": _sql("UPDATE files SET fingerprint = '../../victim'"),
     "a view that nobody knows": _sql("CREATE VIEW mine AS FROM enable_profiling(format := 'json', save_location := '{victim}')"),
     "a schema beside main": _sql("CREATE SCHEMA temp2", "CREATE VIEW temp2.files AS FROM read_text('{canary}')"),
     "a column is generated": _sql("DROP TABLE _runs", "CREATE TABLE _runs (run VARCHAR, root VARCHAR, rank_pattern VARCHAR "
