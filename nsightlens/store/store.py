@@ -300,9 +300,7 @@ class Store(Asking, Exclusive):
             if not view.is_shipped and view.sql:
                 raise ViewError(view.file, view.line, str(exc)) from exc
             if view.is_shipped and isinstance(exc.__cause__, _OF_CONTENT):
-                reason = str(exc.__cause__).splitlines()[0]
-                raise StoreError(f"{self.path}: it does not hold what nsightlens writes ({reason})", self.path,
-                                 "Ingest the captures into a new store") from exc
+                raise self._other_content(exc.__cause__) from exc
             raise
 
     def _asked(self, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
@@ -370,6 +368,8 @@ class Store(Asking, Exclusive):
             if isinstance(exc, duckdb.OutOfMemoryException):
                 raise UsageError(f"this query needs more memory than is available ({str(exc).partition(chr(10))[0]}). Ask "
                                  "for less, by run, rank or step, or on a larger machine", subject="memory") from exc
+            if exc is not error:
+                raise self._other_content(exc) from exc
             reason = str(exc).replace('"catalog.', '"')  # where DuckDB found it, and nobody need look for it
             raise UsageError(self._asked_wrongly(reason) or of_other_files(exc) or f"DuckDB: {reason}") from exc
 
@@ -379,6 +379,11 @@ class Store(Asking, Exclusive):
             self._connection.cursor().close()
         except duckdb.ConnectionException as exc:
             raise StoreError(f"the store {self.path} was closed: open it again with nl.open(...)", self.path) from exc
+
+    def _other_content(self, error: Exception) -> StoreError:
+        """Return the error for a view of ours that the tables of the catalog do not fit."""
+        return StoreError(f"{self.path}: it does not hold what nsightlens writes ({str(error).splitlines()[0]})", self.path,
+                          "Ingest the captures into a new store")
 
     def _reason(self, error: Exception) -> Exception:
         """Return why the table or view that DuckDB does not find could not be made, else the error itself."""
