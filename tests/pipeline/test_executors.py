@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_costs_nothing(cluster: Cluster, tmp_path: Path)
     with nl.open(tmp_path / "store") as store:
         assert store.sql("SELECT count(*) AS n, count(DISTINCT profile_id) AS p FROM kernels").to_pylist() == [
             {"n": ranks * len(events), "p": ranks}]
-    assert not (tmp_path / "store" / "staging").exists()
+    assert not list((tmp_path / "store").glob(".nsightlens-scratch-*"))
 
 
 @needs_mpi

@@ -305,7 +305,7 @@ def test_batches_in_one_process_or_in_several(jobs: int, tmp_path: Path, monkeyp
     with nl.ingest(tmp_path / "job", store=tmp_path / "store", jobs=jobs, answers=True) as store:
         assert store.view("busy_time")["busy_ns"].to_pylist() == [10_000, 11_000, 12_000]
         assert (store.kept("busy_time") or ())[:2] == (3, 3)
-    assert not (tmp_path / "store" / "staging").exists()
+    assert not list((tmp_path / "store").glob(".nsightlens-scratch-*"))
 
 
 @pytest.mark.usefixtures("few")
