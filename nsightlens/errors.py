@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 
-from nsightlens.terminal.command import Command
-from nsightlens.terminal.quoting import shell_line
-
 
 class NsightlensError(Exception):
     """Something could not be done; the message says what and what to do next."""
@@ -109,7 +106,7 @@ class MissingExtraError(NsightlensError):
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        self.what_to_do = shell_line("pip", "install", f"nsightlens[{extra}]")
+        self.what_to_do = _shell("pip", "install", f"nsightlens[{extra}]")
         super().__init__(f"{package} is not installed: {self.what_to_do}")
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
@@ -134,13 +131,13 @@ class StoreError(NsightlensError):
 
 def no_store(path: str | PathLike[str]) -> StoreError:
     """Return the error for a path at which there is no store."""
-    return StoreError(f"{path}: no store here", path, f"Make one with: {Command('ingest', ('RUN_DIR',)).shell(fspath(path))}")
+    return StoreError(f"{path}: no store here", path, f"Make one with: {_command('ingest', 'RUN_DIR', store=path)}")
 
 
 def other_schema(path: str | PathLike[str], its: int, ours: int) -> StoreError:
     """Return the error for a store of an older schema than this version writes."""
     return StoreError(f"{path}: written with schema {its}, this nsightlens has {ours}", path,
-                      f"Rebuild it from its captures first: {Command('refresh').shell(fspath(path))}")
+                      f"Rebuild it from its captures first: {_command('refresh', store=path)}")
 
 
 class BalanceWarning(UserWarning):
@@ -180,9 +177,24 @@ class OldRulesWarning(UserWarning):
     def __init__(self, path: str, profiles: int) -> None:
         self.path = path
         self.profiles = profiles
-        self.what_to_do = Command("refresh").shell(path)
+        self.what_to_do = _command("refresh", store=path)
         super().__init__(f"{profiles} {'profile is' if profiles == 1 else 'profiles are'} older than the rules of this version; "
                          f"to read what they changed again: {self.what_to_do}")
 
     def __reduce__(self) -> tuple[type[OldRulesWarning], tuple[str, int]]:
         return type(self), (self.path, self.profiles)
+
+
+# Who imports the package waits for neither dataclasses nor regular expressions: few errors name a command.
+
+
+def _command(name: str, *arguments: str, store: str | PathLike[str]) -> str:
+    from nsightlens.terminal.command import Command
+
+    return Command(name, arguments).shell(fspath(store))
+
+
+def _shell(*words: str) -> str:
+    from nsightlens.terminal.quoting import shell_line
+
+    return shell_line(*words)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import functools
-import inspect
 import math
 import os
 import reprlib
@@ -19,13 +18,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path, PurePath
 from types import UnionType
-from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
 
 from nsightlens.errors import InternalError, NsightlensError, UsageError
+
+if TYPE_CHECKING:
+    import inspect
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _PACKAGE = str(Path(__file__).parent) + os.sep
+_IS_GENERATOR = 0x20
+"""Of the flags of code: inspect.CO_GENERATOR."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _REFUSED: Final = object()
 _PLAIN = "text, a number of 64 bits, True, False, None, or a list of these"
@@ -80,7 +84,7 @@ def _gated(function: Callable[_P, _R], needs_open: bool) -> Callable[_P, _R]:
                 return
             yield step
 
-    return cast(Callable[_P, _R], stepping) if inspect.isgeneratorfunction(function) else called
+    return cast(Callable[_P, _R], stepping) if function.__code__.co_flags & _IS_GENERATOR else called
 
 
 @contextmanager
@@ -143,6 +147,8 @@ class _Face:
     @functools.cached_property
     def signature(self) -> inspect.Signature:
         """The parameters, their annotations as types: when first called, as few are in a process."""
+        import inspect  # a third of the time that importing the package takes
+
         known = inspect.unwrap(self._function).__globals__
         return inspect.signature(self._function, eval_str=True, globals=known, locals=_Names(known))
 
