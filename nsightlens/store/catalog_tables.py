@@ -39,6 +39,8 @@ SELECT table_name, sql, index_count FROM system.main.duckdb_tables() WHERE datab
 """
 _MORE_THAN_COLUMNS = re.compile(r"\b(AS|CHECK|COLLATE|CONSTRAINT|DEFAULT|GENERATED|NOT NULL|PRIMARY|REFERENCES|UNIQUE)\b|'")
 _NAME = re.compile(r'"(?:[^"]|"")*"')
+_PLAIN = re.compile(r'"\w+"', re.ASCII)
+"""A quoted name that is the same without its quotes."""
 
 
 def types(table: Table) -> dict[str, str]:
@@ -72,7 +74,8 @@ def confirmed(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, st
     if _VERSION not in found.get("_store", ""):
         raise StoreError(f"{path}: this DuckDB file is not an nsightlens store", path.parent)
     for name, text, indexes in rows:
-        if indexes or _MORE_THAN_COLUMNS.search(_NAME.sub("", text)):
+        is_plain = all(map(_PLAIN.fullmatch, _NAME.findall(text)))
+        if indexes or not is_plain or _MORE_THAN_COLUMNS.search(_NAME.sub("", text)):
             raise _not_ours(path, name)
     version, is_whole = _described(connection, path)
     if version < SCHEMA_VERSION:

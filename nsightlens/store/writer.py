@@ -301,7 +301,7 @@ class Writing:
     def _read_by(self, change: Change, parts: Bundles) -> list[Path]:
         """Return the files that DuckDB reads to make the catalog: parts where they lie here and at the store, answers."""
         here = {file for one in (*parts.new, *parts.every) for file in one.files.values()}
-        there = {self.store / file.relative_to(self.path) for file in here} if self._far else set()
+        there = {self.store / file.relative_to(self._root) for file in here} if self._far else set()
         return [*here, *there, *(file for answer in change.answers for file in (answer, answer.with_name(f"{answer.name}.wal")))]
 
     def _build_within(self, memory: str | None, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:

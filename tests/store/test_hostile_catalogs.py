@@ -39,6 +39,10 @@ WRITERS = {
     "ingest": ["ingest", "{more}", "--jobs", "1"],
 }
 WITH_ARGUMENT = ("open",)
+OTHER_FILES = ("a run leads out",)
+"""Here the rows of `files` are other texts than in the honest store, and no more than texts."""
+EMPTY = {"a profile's id leads out": ("perfetto",)}
+"""Commands that find nothing to draw: no kernel belongs to the profile by that name."""
 QUICK = dict(zip(NAMES, cycle([*ROWS, *WRITERS, "tables", "strange", "plan", "busy", "files_too"]), strict=False))
 
 
@@ -92,8 +96,8 @@ def check(name: str, commands: dict[str, list[str]], stores: Path, world: Path) 
             assert error.code in (0, 1), said
         elif error is not None:
             assert isinstance(error, NsightlensError), said
-            assert error.exit_code == 1 or key == "strange", said
-        elif key in ROWS:
+            assert error.exit_code == 1 or key in ("strange", *EMPTY.get(name, ())), said
+        elif key in ROWS and not (key == "files" and name in OTHER_FILES):
             assert done.output == run(command, base, stores, world.with_name("out")).output, said
 
 
