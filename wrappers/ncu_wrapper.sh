@@ -34,7 +34,7 @@ $nsl_usage_common
   --self-check[=S]     measure one kernel on each rank, read it back, delete it, and say what fails and what helps; what takes
                        longer than S seconds (default 10) is ended, and counts as failed
   --pause-dcgm         pause DCGM's own use of the counters (dcgmi profile --pause), and resume it at the end, whatever happens
-  --ncu-option OPTION  one more option for ncu, such as --ncu-option=--nvtx; may be repeated
+  --ncu-option OPTION  one more option for ncu, such as --ncu-option=--call-stack; may be repeated
 USAGE
 }
 
@@ -186,11 +186,12 @@ fi
 
 if [[ $nsl_what == minimal ]]; then nsl_collect=(--metrics "$(minimal_metrics)"); else nsl_collect=(--set "$nsl_what"); fi
 nsl_help=$(nsl_ask ncu --help)
-nsl_names=() nsl_details=(--print-details all)
+nsl_names=() nsl_details=(--print-details all) nsl_ranges=(--nvtx)   # steps and layers: what says which launch was measured
+[[ ($nsl_help != *--export* || $nsl_help == *--nvtx*) && " ${nsl_more[*]-} " != *" --nvtx "* ]] || nsl_ranges=()
 [[ $nsl_help != *--rename-kernels* ]] || nsl_names=(--rename-kernels off)
 [[ $nsl_help != *--details-all* || $nsl_help == *--print-details* ]] || nsl_details=(--details-all)
 
-nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" --launch-skip "$nsl_skip" --launch-count "$nsl_count" --clock-control "$nsl_clocks"
+nsl_profile=(ncu "${nsl_collect[@]}" "${nsl_filter[@]}" ${nsl_ranges[@]+"${nsl_ranges[@]}"} --launch-skip "$nsl_skip" --launch-count "$nsl_count" --clock-control "$nsl_clocks"
   --cache-control "$nsl_caches" --replay-mode "$nsl_replay" --target-processes all --export "$nsl_output" --force-overwrite
   --log-file "$nsl_output.ncu.log")
 nsl_check_options ncu "$nsl_help" --export "${#nsl_profile[@]}" "${nsl_profile[@]}" ${nsl_more[@]+"${nsl_more[@]}"}

@@ -110,7 +110,7 @@ def _line(
     ranks = () if row["rank"] is None else ("--ranks", str(row["rank"]))
     words = (Path(wrapper), *ranks, "--run-dir", Path(run_dir, f"{number:02}"), "--run-id", row["run"], "--set", metric_set,
              "-k", row["kernel"], "--kernel-name-base", row["name_base"], "--launch-skip", str(row["launch_skip"]),
-             "--launch-count", str(row["launch_count"]), "--ncu-option=--nvtx", "--")
+             "--launch-count", str(row["launch_count"]), "--")
     return f"{shell_line(*words)} " + (shell_line(*application) if application else '"$@"')
 
 

@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
                   lambda name: ["nsightlens", "refresh", *_option("--store", name)]),
     "plan-ncu": (_line, lambda name: [
         "unxz", "--ranks", "0", "--run-dir", f"{plain(name)}/01", "--run-id", name, "--set", "full", "-k", name,
-        "--kernel-name-base", "demangled", "--launch-skip", "1", "--launch-count", "2", "--ncu-option=--nvtx", "--",
+        "--kernel-name-base", "demangled", "--launch-skip", "1", "--launch-count", "2", "--",
         "python", name]),
     "finding": (lambda name: with_run([{"run": name, "more": "nsightlens show idle_causes --sort=-x"}], ["a", name])[0]["more"],
                 lambda name: ["nsightlens", "show", "idle_causes", *_option("--run", name), "--sort=-x"]),
