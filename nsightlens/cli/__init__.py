@@ -18,6 +18,7 @@ import click
 from nsightlens import __version__
 from nsightlens.cli import messages
 from nsightlens.cli.interrupts import interruptible
+from nsightlens.cli.target import Target
 from nsightlens.errors import InternalError, NsightlensError, UsageError
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.quoting import shell_line
@@ -99,7 +100,7 @@ class _Lazy(click.Group):
 @click.version_option(__version__, prog_name="nsightlens")
 @click.option("-q", "--quiet", is_flag=True, help="Errors only: no progress, hints, notes or warnings.")
 @click.option("-v", "--verbose", is_flag=True, help="Report what is read and computed, and how long it takes.")
-@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+@click.option("--log-file", type=Target(), default=None, metavar="FILE",
               help="Append the messages of --verbose to FILE, in more detail.")
 @click.option("--debug", is_flag=True, help="For bug reports: --verbose, versions and tracebacks.")
 @click.pass_context

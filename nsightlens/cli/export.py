@@ -14,6 +14,7 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import check_ending, store_option, views_option, write
+from nsightlens.cli.target import Target
 from nsightlens.errors import UsageError
 from nsightlens.terminal.output import echo
 from nsightlens.views.figures import counted
@@ -36,7 +37,7 @@ def command() -> None:
 
 
 @command.command("perfetto")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
+@click.option("-o", "--output", required=True, type=Target(),
               help="FILE.json, or FILE.json.gz to compress it.")
 @click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
@@ -74,7 +75,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
                    "sampled stack.")
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or one line per stack for flamegraph.pl and similar tools.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="FILE; without it, standard output.")
+@click.option("-o", "--output", type=Target(), help="FILE; without it, standard output.")
 @click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
 @store_option

@@ -17,6 +17,7 @@ import click
 from nsightlens import __version__
 from nsightlens.cli.messages import remember_store
 from nsightlens.cli.pager import print_paged
+from nsightlens.cli.target import Target
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.arrow import as_text, rows_of
 from nsightlens.pages.tables import ROWS, Style, output_width
@@ -76,7 +77,7 @@ def format_options(function: _T) -> _T:
 
 def output_options(function: _T) -> _T:
     """Add --format, --output and --wide."""
-    function = click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    function = click.option("-o", "--output", type=Target(), default=None,
                             help="Write to FILE.csv, .json, .parquet or .txt (the table).")(function)
     return format_options(function)
 

@@ -13,6 +13,7 @@ from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
+from nsightlens.cli.target import Target
 from nsightlens.errors import UsageError
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
@@ -29,7 +30,7 @@ _TOOLS = ("nsys", "kineto", "ncu")
 @click.command("plot")
 @click.argument("name", required=False, shell_complete=plot_names)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+@click.option("-o", "--output", type=Target(), default=None,
               help="File to write: FILE.png, .svg or .pdf.")
 @click.option("--size", type=(click.FloatRange(1, 100), click.FloatRange(1, 100)), default=None, metavar="WIDTH HEIGHT",
               help="Size of the picture in inches.")

@@ -11,12 +11,13 @@ import click
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.output import check_ending, store_option, views_option
 from nsightlens.cli.progress import steps
+from nsightlens.cli.target import Target
 from nsightlens.terminal.output import echo
 
 
 @click.command("report")
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path, exists=True))
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
+@click.option("-o", "--output", type=Target(), default=Path("report.html"), show_default=True,
               help="File to write.")
 @click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base, the run to judge.",
               shell_complete=of_store("run"))

@@ -17,6 +17,7 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.messages import say
 from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
+from nsightlens.cli.target import Target
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names.kernel_names import labels
 
@@ -73,9 +74,9 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @sort_option
 @filter_options
 @format_options
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+@click.option("-o", "--output", type=Target(), default=None,
               help="Draw the chart to FILE.png, .svg or .pdf.")
-@click.option("--points", type=click.Path(path_type=Path, dir_okay=False), default=None,
+@click.option("--points", type=Target(), default=None,
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
 @views_option

@@ -31,6 +31,8 @@ _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"
                b"Proj Start", b"Projected Start", b"NumGPUOps")
 _UNPACK = {".xz": ("unxz", "{}"), ".bz2": ("bunzip2", "{}"), ".zst": ("unzstd", "{}"), ".7z": ("7z", "x", "{}"),
            ".zip": ("unzip", "{}", "-d", "{}.unpacked")}
+OWN_TIMELINE = b'{"displayTimeUnit":"ns","otherData":{"executions":'
+"""What a timeline that nsightlens exports begins with: not to be taken for the trace that it was made from."""
 _TAR = re.compile(r"\.(tar|tar\.\w{1,4}|tgz|txz|tbz2?|tzst)$", re.IGNORECASE)
 _UNTAR = ("tar", "-xkf", "{}")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
@@ -171,6 +173,11 @@ def _pickle(path: Path, head: bytes) -> Unsupported:
                        + shell_line("python", "-c", convert, Path(path.name), Path(f"{path.name}.json")))
 
 
+def _own_timeline(path: Path, head: bytes) -> Unsupported:
+    return Unsupported("timeline of nsightlens", "a timeline that nsightlens export perfetto wrote",
+                       "Leave it out: what it was made from can be ingested itself", "own_export", is_capture=False)
+
+
 def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a file in a format that nsys also writes: the names in it say whether nsys did."""
     def look(path: Path, head: bytes) -> Unsupported:
@@ -224,6 +231,7 @@ _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = 
     (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
     (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),
     (b"\xff\xff\xff\xff", _of_nsys("Arrow stream", "an export of nsys in Arrow (--type arrow)")),
+    (OWN_TIMELINE, _own_timeline),
     (b"PAR1", _of_nsys("Parquet file", "a single Parquet table of nsys: one table of an export, or the sums of a recipe",
                        f"{_EXPORT}; of an export with --type parquetdir, ingest the whole folder")),
 )

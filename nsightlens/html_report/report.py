@@ -41,14 +41,14 @@ class Report:
     @gated
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return its path."""
-        found = Path(path)
-        draft = found.with_name(f".{found.name}.{os.getpid()}")
+        target = Path(path).resolve()   # of a link: the file that it leads to
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             draft.write_text(self.html, encoding="utf-8")
-            draft.replace(found)
+            draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
-        return found
+        return Path(path)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, as notebooks show it."""

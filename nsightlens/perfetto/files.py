@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
 
+from nsightlens.discovery.unsupported import OWN_TIMELINE
 from nsightlens.errors import NsightlensError, UsageError
 
 
@@ -27,17 +28,18 @@ class TraceFile:
 
     def __init__(self, path: Path, executions: Sequence[dict[str, object]]) -> None:
         self._path = path
-        self._partial = path.with_name(f".{path.name}.{os.getpid()}")
+        self._target = path.resolve()
+        self._partial = self._target.with_name(f".{path.name}.{os.getpid()}")
         self._executions = executions
         self._file: IO[bytes] | None = None
         self.events = 0
 
     def __enter__(self) -> TraceFile:
-        said = json.dumps({"executions": self._executions}, ensure_ascii=False)
+        said = json.dumps(self._executions, ensure_ascii=False)
         try:
             file: IO[bytes] = self._partial.open("wb") if self._path.suffix != ".gz" else _gzipped(self._partial)
             self._file = file
-            file.write(f'{{"displayTimeUnit":"ns","otherData":{said},"traceEvents":['.encode())
+            file.write(OWN_TIMELINE + f'{said}}},"traceEvents":['.encode())
         except OSError as exc:
             self._discard()
             raise self._error(exc) from exc
@@ -62,7 +64,7 @@ class TraceFile:
         try:
             self._file.write(b"\n]}\n")
             self._file.close()
-            self._partial.replace(self._path)
+            self._partial.replace(self._target)
         except OSError as exc:
             self._discard()
             raise self._error(exc) from exc
