@@ -85,7 +85,7 @@ def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Foun
     printed = ask(_STATES, key)
     one, other = _launches(ask, timeline, timeline.tokens(of_timeline), printed["nvtx_range"].to_pylist(), of_measured)
     near = ncu_positions.by_surroundings(other, one)
-    far, number = _by_position(ask, timeline, measured, one, other, printed["ncu_id"]) if alone else (near * 0 - 1, near)
+    far, number = _by_position(ask, timeline, measured, one, other, printed["ncu_id"], near) if alone else (near * 0 - 1, near)
     place = np.where(near >= 0, near, far)
     place[(near >= 0) & (far >= 0) & (near != far)] = -1
     if not (near >= 0).any() and not (far >= 0).any() and _same(of_timeline, of_measured, timeline):
@@ -93,7 +93,8 @@ def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Foun
         return Found(np.stack([rows, rows], axis=1), ["whole recording"] * len(rows))
     places, times = np.unique(place[place >= 0], return_counts=True)
     rows = np.flatnonzero(np.isin(place, places[times == 1]))
-    evidence = [_evidence(int(near[row]), int(far[row]), int(other.step[row]), int(number[row])) for row in rows.tolist()]
+    start = "" if _is_counted(ask, timeline, measured) else " after the first with NVTX ranges"
+    evidence = [_evidence(int(near[row]), int(far[row]), int(other.step[row]), f"{number[row]}", start) for row in rows.tolist()]
     return Found(np.stack([place[rows], rows], axis=1), evidence)
 
 
@@ -103,9 +104,10 @@ def _same(one: Int, other: Int, timeline: Recorded) -> bool:
     return whole and np.array_equal(one, other) and len(np.unique(one)) >= _FEWEST
 
 
-def _evidence(near: int, far: int, step: int, number: int) -> str:
+def _evidence(near: int, far: int, step: int, number: str, start: str) -> str:
     found = [] if near < 0 else ["NVTX ranges between known launches" if step == UNKNOWN else f"NVTX ranges, step {step}"]
-    return " and ".join([*found, *([] if far < 0 else [f"launch {number} of ncu's filter"])])
+    is_start = start and number == "0"
+    return " and ".join([*found, *([] if far < 0 or is_start else [f"launch {number} of ncu's filter{start}"])])
 
 
 def _launches(
@@ -149,22 +151,38 @@ def _ranges(
 
 
 def _by_position(
-    ask: Ask, timeline: Recorded, measured: Recorded, one: Launches, other: Launches, ncu_id: pa.ChunkedArray,
+    ask: Ask, timeline: Recorded, measured: Recorded, one: Launches, other: Launches, ncu_id: pa.ChunkedArray, near: Int,
 ) -> tuple[Int, Int]:
-    """Return the place of each measured launch by its number among those that the filter finds (else -1), and that number."""
+    """Return the place of each measured launch by its number among those that the filter finds (else -1), and that number.
+
+    They are counted from the start of the process where the timeline shows it, else from the first launch whose place its
+    ranges tell (`near`): autograd's threads launch outside of the ranges of the thread that has the step.
+    """
     nowhere = np.full(len(other.token), -1, dtype=np.int64)
     filtered, skip, _ = _told(ask, measured)
-    if timeline.process["tool"] != "nsys" or filtered is None or skip is None or not _told(ask, timeline)[2]:
+    known = np.flatnonzero(near >= 0)
+    is_counted = _is_counted(ask, timeline, measured)
+    if filtered is None or not (is_counted or len(known)):
         return nowhere, nowhere
     if ncu_id.null_count or (timeline.place == HOLE).sum() > _MOST_HOLES:
         return nowhere, nowhere
-    number = ncu_id.to_numpy() + skip
+    first, start = (0, 0) if is_counted or not len(known) else (int(known[0]), int(near[known[0]]))
+    number = ncu_id.to_numpy() + (skip or 0 if is_counted else -int(ncu_id[first].as_py()))
     found = _finds(ask, timeline, filtered)
-    if found is None or not len(number) or (np.diff(number) <= 0).any() or number[0] != skip:
+    if found is None or not len(number) or (np.diff(number) <= 0).any() or (is_counted and number[0] != skip):
         return nowhere, nowhere
     end = int(np.argmax(timeline.graph)) if timeline.graph.any() else len(one.token)
-    shown = Launches(one.token[:end], one.ranges[:end], one.step[:end])
-    return ncu_positions.by_position(other, number, shown, found[:end], whole=end == len(one.token)), number
+    shown = Launches(one.token[start:end], one.ranges[start:end], one.step[start:end])
+    rest = Launches(other.token[first:], other.ranges[first:], other.step[first:])
+    whole = is_counted and end == len(one.token)
+    place = ncu_positions.by_position(rest, number[first:], shown, found[start:end], whole=whole)
+    nowhere[first:] = np.where(place >= 0, place + start, -1)
+    return nowhere, number
+
+
+def _is_counted(ask: Ask, timeline: Recorded, measured: Recorded) -> bool:
+    """Return whether the number of a measured launch counts from a start that the timeline shows."""
+    return timeline.process["tool"] == "nsys" and _told(ask, measured)[1] is not None and bool(_told(ask, timeline)[2])
 
 
 def _told(ask: Ask, of: Recorded) -> tuple[str | None, int | None, bool | None]:

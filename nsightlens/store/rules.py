@@ -12,7 +12,7 @@ VERSIONS = {
     "launches": 1,
     "attribution": 2,
     "overruns": 1,
-    "matching": 2,
+    "matching": 3,
     "nsys": 11,
     "ncu": 4,
     "kineto": 10,
