@@ -39,9 +39,11 @@ def test_a_capture_and_a_store_stay_as_they_are(folder: Path, words: list[str]) 
     assert _files(folder) == before
 
 
-@pytest.mark.parametrize("words", [["show", "kernel_summary", "-o", "k.csv"], ["report", "-o", "r.html"],
-                                   ["export", "perfetto", "-o", "t.json"], ["export", "perfetto", "-o", "t.json.gz"],
-                                   ["show", "kernel_summary", "-o", "k.parquet"], ["show", "cuda_gpu_kern_sum", "-o", "n.csv"]], ids=" ".join)
+@pytest.mark.parametrize("words", [
+    ["show", "kernel_summary", "-o", "k.csv"], ["show", "kernel_summary", "-o", "k.parquet"],
+    ["show", "cuda_gpu_kern_sum", "-o", "n.csv"], ["report", "-o", "r.html"],
+    ["export", "perfetto", "-o", "t.json"], ["export", "perfetto", "-o", "t.json.gz"],
+], ids=" ".join)
 def test_an_output_is_replaced_also_where_a_link_leads(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str],
 ) -> None:

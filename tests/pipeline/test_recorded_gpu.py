@@ -7,6 +7,7 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ WHERE n.tool = 'ncu' AND k.tool = 'kineto' ORDER BY n.launch_index
 """
 
 
-def _matched(folder: Path, store: Path) -> list[dict[str, object]]:
+def _matched(folder: Path, store: Path) -> list[dict[str, Any]]:
     with nl.ingest(folder, store=store, jobs=1) as opened:
         return opened.sql(_PAIRS).to_pylist()
 
