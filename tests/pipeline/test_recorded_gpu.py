@@ -41,7 +41,8 @@ WHERE n.tool = 'ncu' AND k.tool = 'kineto' ORDER BY n.launch_index
 
 def _matched(folder: Path, store: Path) -> list[dict[str, Any]]:
     with nl.ingest(folder, store=store, jobs=1) as opened:
-        return opened.sql(_PAIRS).to_pylist()
+        rows: list[dict[str, Any]] = opened.sql(_PAIRS).to_pylist()
+        return rows
 
 
 def test_every_launch_that_ncu_measured_is_one_of_the_trace(tmp_path: Path) -> None:
