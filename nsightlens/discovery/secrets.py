@@ -1,118 +1,215 @@
 """Text without its secrets, for all that prints, logs or stores what people and programs wrote: docs/store.md says where.
 
-A secret is the value of a name that says so (`--token x`, `HF_TOKEN=x`, `Cookie: x`, `?sig=x`), what stands before the @ of a
-URL, or a word of a well-known shape. The wrappers strike the same before they write a sidecar, and import nothing of ours: what
-follows the imports here stands in wrappers/nsl_launch.py as well, and in the words of bash in wrappers/sidecar.sh.
-tests/discovery/planted.py holds all three to one table.
+A secret is what is assigned to a name that names one, in any syntax (`--token x`, `HF_TOKEN=x`, `"token":"x"`, `Cookie: x`,
+`setenv("HF_TOKEN","x")`), the password option of a program, what stands before the @ of a URL, or a word of a well-known shape.
+The wrappers strike the same before they write a sidecar, and import nothing of ours: what follows the imports here stands in
+wrappers/nsl_launch.py as well, and in the words of bash in wrappers/sidecar.sh. tests/discovery/planted.py holds all three to
+one table. Every pattern goes over a text once: what may repeat is followed by nothing that can fail.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 MARK = "***"
-_KEYS = r"(?:api|access|account|private|signing|encryption)[-_.]?key"
-_NAME = (rf"[\w.+-]*(?:secret|passw|passphrase|credential|{_KEYS}|authorization)[\w.-]*"
-         r"|[\w.+-]*(?:token|cookies?|signature)(?![\w.-])|-{0,2}(?:(?:hf|api|auth|access)[-_.])?tokens(?![\w.-])"
-         r"|(?:[\w.+-]*[_.+-])?(?:auth|pwd|pw|pass|key|bearer|sig)(?![\w.-])")
-_QUIET = re.compile(r"(?:.*[_.+-])?(?:tokens?|auth|pass|key|sig|cookies?|signature)", re.IGNORECASE | re.DOTALL)
-"""Names that hold secrets, and counts and switches as well: `--max-token 512`, `key=3`, `--cookie auto`."""
-_COUNT = re.compile(r"['\"]?(?:[-+]?\d{1,9}(?:\.\d*)?[kmgb]?|true|false|yes|no|on|off|none|null|auto)?['\"]?,?", re.IGNORECASE)
-_PUBLIC = re.compile(r"-{0,2}(?:.*[_.+-])?(?:(?:kernel|sort|primary|foreign|partition|cache|group)[-_.]key"
-                     r"|(?:bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)[-_.]token)", re.IGNORECASE | re.DOTALL)
-"""Names that only look so: columns of tables, and what language models call the words they are fed."""
-_WORD = re.compile(r"key|pass|auth|sig", re.IGNORECASE)
-"""Names that are words of a sentence where a colon follows: "key: value"."""
-_SIGNATURE = re.compile(r"(?=['\"]?[^\d\s]*\d)['\"]?[\w%+/=-]{16,}['\"]?")
+_TRIGGERS = ("secret", "pass", "credential", "key", "auth", "token", "cookie", "bearer", "sig", "pw", "jwt", "otp", "sessionid",
+             "sessid", "curl", "login", "redis-cli", "mysql", "mariadb", "@", "hf_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_",
+             "glpat-", "nvapi-", "npm_", "pypi-", "dop_v1_", "sk-", "k_live_", "gsk_", "xox", "xapp-", "r8_", "akia", "asia", "aiza", "ya29.",
+             "eyj")
+"""A text without one of these, in lower case, holds no secret that is known here: most names of kernels leave by this."""
+_INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
-_VALUE = r"'[^']*'|\"[^\"]*\"|[^\s;&|'\"]+(?:'[^'\s]*'|\"[^\"\s]*\")*"
-_NAMED = re.compile(rf"(?<![\w.+-])(?P<name>{_NAME})(?P<between>['\"]?(?:=|[^\S\n]=[^\S\n](?!=)|:\s{{1,4}}))"
-                    rf"(?P<value>(?:(?:bearer|basic|digest|token)\s+)?(?:{_VALUE}))", re.IGNORECASE)
-_OPTION = re.compile(rf"(?<![\w.+-])(?P<name>-(?:{_NAME}))(?P<between>['\"]?,?[\s\\]+)(?!--)(?P<value>{_VALUE})", re.IGNORECASE)
-_WHOLE = re.compile(rf"(?P<name>{_NAME})=(?P<value>.+)", re.IGNORECASE | re.DOTALL)
-_OPTION_NAME = re.compile(rf"-(?:{_NAME})", re.IGNORECASE)
-_MORE_COOKIES = re.compile(rf"(?<=cookie: \*\*\*)(?:;\s*[\w.-]+=(?:{_VALUE}))+", re.IGNORECASE)
+# Names, in lower case, their parts joined by _: a name names what its last part does (a password-file is a file).
+_KEYS = "(?:api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license)_?key"
+_ALWAYS = re.compile(rf"secret(?!ar)|passw|passphrase|credential|authorization|{_KEYS}|(?:^|_)(?:jwt|otp)$|sess(?:ion)?id$"
+                     r"|(?:db|pg|sql|user|root|admin|proxy|smtp|ftp|ssh|my)_?pass$")
+_NO_COUNT = re.compile(r"token$|(?:^|(?:^|_)(?:hf|api|auth|access|secret|refresh)_?)tokens$|cookies?$|(?:^|_)(?:auth|bearer|pw)$|_pwd$")
+_IF_RANDOM = re.compile(r"(?:^|_)(?:pass|pwd|sig|signature)$")
+_OTHER = re.compile(r"(?:file|path|dir)s?$|_(?:directory|folder|name|type|length|len|count|size|limit|policy|provider|helper|stdin)$"
+                    r"|(?:^|_)(?:bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)_?tokens?$")
+"""Names of what is about a secret, and of what language models call the words they are fed."""
+_VARIANT = re.compile(r"(?:_(?:value|read|write|prod|dev|test))+\Z")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|auto|bearer|basic|digest|negotiate", re.IGNORECASE)
+_COUNT = re.compile(r"[-+]?\d{1,9}(?:\.\d*)?[kmgb]?|\w[\w.]*[(\[].*", re.IGNORECASE | re.DOTALL)
+"""Values of names that mean numbers and objects of a program as well: `--max-token 512`, `token=tokens[i]`."""
+_RANDOM = re.compile(r"(?=\D*\d)(?:[\w%+=-][\w%+/=-]{15,}|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[\w%+=-][\w%+/=!#@$^*-]{7,})")
 
-_PASSWORD_OPTIONS = {"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mariadb": "-p", "sshpass": "-p", "redis-cli": "-a",
-                     "curl": "-u"}
-_PROGRAMS = "|".join(rf"{program}\s(?:[^;&|\n]{{0,300}}?\s)??{option}" for program, option in _PASSWORD_OPTIONS.items())
-_PASSWORD = re.compile(rf"(?<![\w.-])((?:{_PROGRAMS})\s*)(?!-)(?:{_VALUE})")
-_USER = r"[^\s/@:'\"]{0,500}:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@|[^\s/@:'\"]{1,500}@"
-_URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{0,20}})(?P<slashes>:/{{1,2}})(?P<user>{_USER})", re.IGNORECASE)
-_USER_ALONE = ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")
+_GAP = r"[\s\0\\]"
+"""Between the words of a text: white space, a line that goes on; between the words of a command that was put together: NUL."""
+_NAME = re.compile(
+    rf"(?<![\w.+-])(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
+    rf"(?P<sign>[:+?]?=(?!=)>?|:-|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)", re.IGNORECASE)
+_SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey)[\s\\]+)?"
+_CHUNK = r"(?:\\[^\0]|[^\s;&|'\"\\\0])+"
+_QUOTED = (r"(?:\$|[rbuf]{1,2})?(?:\\+\"[^\"\0]*\"?|\\+'[^'\0]*'?|\"(?:[^\"\\\0]|\\[^\0])*\"?|'(?:[^'\\\0]|\\[^\0])*'?)"
+           r"(?:[\w$/+=-]+|'[^'\s\0]*'|\"[^\"\s\0]*\")*")
+_GROUP = r"(?:\([^)\0]*\)?|\[[^\]\0]*\]?|\{[^}\0]*\}?)"
+_ONE = rf"(?:{_QUOTED}|{_GROUP}(?:{_CHUNK})?|{_CHUNK}(?:'[^'\s\0]*'|\"[^\"\s\0]*\"|{_CHUNK})*)"
+_VALUE = re.compile(rf"{_SCHEME}{_ONE}", re.IGNORECASE)
+_HEADER = re.compile(rf"(?:[a-z][\w-]*[\s\\]+)?{_ONE}(?:(?:[;,]|(?<=,))\s*[\w.-]+={_ONE})*", re.IGNORECASE)
+"""The value of a header that is not quoted: `Cookie: a=x; b=y`, `Authorization: Digest a="x", b="y"`."""
+_TO_NUL = re.compile(rf"{_SCHEME}[^\0]*", re.IGNORECASE)
+_TO_CLOSING = {"\0": _TO_NUL, "'": re.compile(r"[^'\0]*(?=')"), '"': re.compile(r"[^\"\0]*(?=\")")}
+"""The value of a name that stands right behind a quote or at the start of a word of a command: all up to the end of that."""
+_STRUCK = re.compile(r"\*{3}[,;)}\]]*")
+_AFTER_WORD = re.compile(r"\w[^\S\n]\Z|\w\0\Z")
+_JUDGED = 100
+"""So many characters of a value say whether it is a secret; one that is is struck to its end."""
+_SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-\w+)[\s\0]+\Z")
+_CALL = re.compile(r"\w\(\s*\\*['\"]\Z")
+_NEXT_COMMAND = re.compile(r"[;&|]\s|(?<!\\)\n")
+
+_PASSWORD_OPTIONS = {
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "login"), ("-p",)), "redis-cli": ("-a",),
+    "curl": ("-u", "-U", "-b", "--user", "--proxy-user")}
+"""A program, or a word of one (`docker login`), and the options by which it takes a password."""
+
+_WORD = re.compile(r"[^\s'\"\0]+")
+_URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{0,20}:/{1,2}|(?<![:/])//)"
+                  r"(?P<user>[^/@:]*:(?!\d{1,5}(?:[/?#]|$)).*@|[^/@:]+@)", re.IGNORECASE)
+_USER_ALONE = ("//", *(f"{scheme}://" for scheme in ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")))
 """Schemes in which a name alone before the @ is a container or an account."""
 _SHAPE = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{12,}|gh[opsu]_[A-Za-z0-9]{12,}|(?:github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_)[\w-]{12,}"
-    r"|sk-[A-Za-z_-]*\d[\w-]{12,}|[rs]k_live_\w{12,}|xox[abeprs]-[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{12,}"
-    r"|eyJ[\w-]{8,}\.[\w.-]+)(?!\w)"
-    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)", re.DOTALL)
+    r"\b(?:hf_[A-Za-z0-9]{12,}|gh[opsu]_[A-Za-z0-9]{12,}|(?:github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_|xapp-|tskey-)[\w-]{12,}"
+    r"|(?:gsk|r8)_[A-Za-z0-9]{16,}|sk-[A-Za-z_-]{0,40}\d[\w-]{12,}|[rs]k_live_\w{12,}|xox[abeprs]-[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}"
+    r"|AIza[\w-]{30,}|ya29\.[\w-]{12,}|eyJ[\w-]{8,}(?:\.[\w.-]+)?)(?!\w)"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^\0]*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|(?=\0)|\Z)")
 
 
-def without_secrets(value: object) -> object:
-    """Return a text, the words of a command, or a mapping with these in it, with *** for the secrets; other things as is."""
+def without_secrets(value: object, name: str = "") -> object:
+    """Return a text, the words of a command, or a mapping with these in it, with *** for the secrets; other things as is.
+
+    name: what the value is assigned to, which may say that all texts in it are secrets.
+    """
     if isinstance(value, str):
-        return struck(value)
+        return MARK if hides(name, value) else struck(value)
     if isinstance(value, Mapping):
-        return {name: MARK if hides(str(name), str(each)) and isinstance(each, str) else without_secrets(each)
-                for name, each in value.items()}
+        return {key: without_secrets(each, str(key) if _strictness(str(key)) else name) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return words_struck(value) if all(isinstance(word, str) for word in value) else [without_secrets(each) for each in value]
+        are_words = not name and all(isinstance(word, str) for word in value)
+        return words_struck(value) if are_words else [without_secrets(each, name) for each in value]
     return value
-
-
-def struck(text: str) -> str:
-    """Return a text with *** for the secrets in it."""
-    for pattern in (_NAMED, _OPTION):
-        text = pattern.sub(_value_struck, text)
-    return without_tokens(_PASSWORD.sub(rf"\1{MARK}", _MORE_COOKIES.sub("", text)))
-
-
-def without_tokens(text: str) -> str:
-    """Return a text with *** for what shows without a name to be a secret: for names of runs, which other names may stand in."""
-    return _SHAPE.sub(MARK, _URL.sub(_user_struck, text))
-
-
-def hides(name: str, value: str) -> bool:
-    """Return whether a value is a secret, by its name."""
-    if not _OPTION_NAME.fullmatch(f"-{name}") or _PUBLIC.fullmatch(name) or value in ("", "None", "null"):
-        return False
-    if name.lower().endswith("signature") and not name.lower().startswith("x-"):
-        return _SIGNATURE.fullmatch(value) is not None
-    return not (_QUIET.fullmatch(name) and _COUNT.fullmatch(value))
-
-
-def _value_struck(found: re.Match[str]) -> str:
-    name, between = found["name"], found["between"]
-    is_sentence = between[0] == ":" and _WORD.fullmatch(name)
-    is_code = between[0].isspace() and "=" in between and _QUIET.fullmatch(name)
-    is_struck = found["value"].startswith(MARK)
-    if is_sentence or is_code or is_struck or not hides(name, found["value"]):
-        return found[0]
-    return f"{name}{between}{MARK}"
-
-
-def _user_struck(found: re.Match[str]) -> str:
-    if ":" not in found["user"] and found["scheme"].lower() in _USER_ALONE:
-        return found[0]
-    return f"{found['scheme']}{found['slashes']}{MARK}@"
 
 
 def words_struck(words: Sequence[str]) -> list[str]:
     """Return the words of a command with *** for the secrets in them."""
-    shown: list[str] = []
-    before = password = ""
-    for word in words:
-        whole = _WHOLE.fullmatch(word)
-        if before and not word.startswith("--") and (before == password or hides(before, word)):
-            shown.append(MARK)
-            before, password = "", "" if before == password else password
-            continue
-        if password and word.startswith(password) and word != password:
-            shown.append(f"{password}{MARK}")
-            password = ""
-        else:
-            shown.append(f"{whole['name']}={MARK}" if whole and hides(whole["name"], whole["value"]) else struck(word))
-        before = word if word == password or _OPTION_NAME.fullmatch(word) else ""
-        password = _PASSWORD_OPTIONS.get(word.rpartition("/")[2], password)
-    return shown
+    return struck("".join("\0" + word.replace("\0", "\ufffd") for word in words) + "\0").split("\0")[1:-1]
+
+
+def struck(text: str) -> str:
+    """Return a text with *** for the secrets in it. A text with a secret loses its invisible characters as well."""
+    visible = _INVISIBLE.sub("", text)
+    lower = visible.lower()
+    if not any(trigger in lower for trigger in _TRIGGERS):
+        return text
+    shown, end = [], 0
+    for begin, stop in _assigned(visible):
+        shown += [visible[end:begin], MARK]
+        end = stop
+    without = without_tokens("".join(shown) + visible[end:])
+    return text if without == visible else without
+
+
+def without_tokens(text: str) -> str:
+    """Return a text with *** for what shows without a name to be a secret: for names of runs, which other names may stand in."""
+    return _SHAPE.sub(MARK, _WORD.sub(_user_struck, text) if "@" in text else text)
+
+
+def hides(name: str, value: str, *, is_vague: bool = False) -> bool:
+    """Return whether a value is a secret, by its name. is_vague: the name may be a word of a sentence."""
+    strictness, bare = _strictness(name), value.strip("'\"\\,)}]")
+    if not strictness or not bare or _SWITCH.fullmatch(bare):
+        return False
+    if strictness is _NO_COUNT and not is_vague:
+        return not _COUNT.fullmatch(bare)
+    return strictness is _ALWAYS or name.lower().startswith("x-") or _RANDOM.fullmatch(bare) is not None
+
+
+def _strictness(name: str) -> re.Pattern[str] | None:
+    """Return what kind of name of a secret it is, None where it is none."""
+    noun = re.sub(r"[.+-]", "_", _CAMEL.sub("_", name)).lower().strip("_0123456789")
+    noun = _VARIANT.sub("", noun)
+    return None if _OTHER.search(noun) else next((kind for kind in (_ALWAYS, _NO_COUNT, _IF_RANDOM) if kind.search(noun)), None)
+
+
+def _assigned(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each value in a text that is a secret by what it is assigned to."""
+    at = end = 0
+    options: Sequence[str] = ()
+    while found := _NAME.search(text, at):
+        name = found["name"]
+        if _NEXT_COMMAND.search(text, end, found.start()):
+            options = ()
+        options = _PASSWORD_OPTIONS.get(name, options)
+        span = _password(text, found, options) or _value(text, found)
+        at, end = found.end(), found.end("name")
+        if span:
+            if not _STRUCK.fullmatch(text, *span):
+                yield span
+            at = end = span[1]
+            options = [option for option in options if not name.startswith(option)]
+
+
+def _password(text: str, found: re.Match[str], options: Sequence[str]) -> tuple[int, int] | None:
+    """Return where the password is that an option of a program gives."""
+    name, begin = found["name"], found.end()
+    if name not in options:
+        if name[:2] not in options:
+            return None
+        begin = found.start() + 2   # mysql -pPASSWORD
+    elif text.startswith("-", begin) or found.end("name") == begin:
+        return None
+    value = (_TO_NUL if text[begin - 1] == "\0" else _VALUE).match(text, begin)
+    is_file = name.startswith("-b") and value is not None and "=" not in value[0]   # curl -b cookies.txt
+    return value.span() if value and value[0] and not is_file else None
+
+
+def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
+    """Return where the value is that a name is assigned, if that is a secret."""
+    name, sign, begin = found["name"], found["sign"], found.end()
+    if not _strictness(name) or not (_is_assignment(found) if sign not in ("", ",") else _takes_next_word(text, found)):
+        return None
+    opening = text[max(found.start() - 1, 0):found.start()]
+    is_header = sign == ":" and name.lower().endswith(("cookie", "authorization"))
+    pattern = _TO_NUL if "\0" in found["before"] + found["after"] else _HEADER if is_header else _VALUE
+    value = pattern.match(text, begin, begin + _JUDGED)
+    if value is None or not _is_secret(text, found, opening, value[0], is_header):
+        return None
+    whole = _TO_CLOSING[opening].match(text, begin) if sign and not found["quote"] and opening in _TO_CLOSING else None
+    return (whole if whole and whole[0] else pattern.match(text, begin) or value).span()
+
+
+def _is_assignment(found: re.Match[str]) -> bool:
+    """Return whether a name and a sign take a value: in a command, `--password=` takes no next word, and `--password = x` does."""
+    ends_word = "\0" in found["after"] or (found["after"] and found["name"][0] == "-")
+    return not ends_word or bool(found["before"]) or found["sign"] == ":"
+
+
+def _takes_next_word(text: str, found: re.Match[str]) -> bool:
+    """Return whether the value of a name may be the next word, without a sign or behind a comma."""
+    name, begin, start = found["name"], found.end(), found.start()
+    if text.startswith(("--", "'--", '"--'), begin):
+        return False
+    if found["sign"]:
+        return bool(found["quote"]) and text[begin:begin + 1] in "'\"\\" and (
+            name.startswith("-") or _CALL.search(text, max(start - 20, 0), start) is not None)
+    return bool(found["before"]) and (name.startswith("-") or name.lower() == "bearer"
+                                      or _SETTER.search(text, max(start - 60, 0), start) is not None)
+
+
+def _is_secret(text: str, found: re.Match[str], opening: str, value: str, is_header: bool) -> bool:
+    name, sign = found["name"], found["sign"]
+    if opening and opening in "?&;" and value[0] not in "/~.":
+        return True   # a part of a URL, or of a connection string
+    is_in_sentence = found["quote"] is None and name[0] != "-" and not is_header and (
+        (sign == ":" and (not found["after"] or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None))
+        or (not sign and name == "bearer"))
+    return hides(name, value, is_vague=is_in_sentence)
+
+
+def _user_struck(found: re.Match[str]) -> str:
+    user, at, host = found[0].rpartition("@")
+    return _URL.sub(lambda url: url[0] if url["scheme"].lower() in _USER_ALONE and ":" not in url["user"]
+                    else f"{url['scheme']}{MARK}@", user + at) + host

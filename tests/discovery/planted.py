@@ -23,7 +23,6 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("--sas=sv=2024&ss=b&sig=planted%3D",): ["--sas=sv=2024&ss=b&sig=***"],
     ("WANDB_API_KEY=planted",): ["WANDB_API_KEY=***"],
     ("HF_TOKEN=planted",): ["HF_TOKEN=***"],
-    ("KEY=planted",): ["KEY=***"],
     ("AWS_SECRET_ACCESS_KEY=planted/planted+1",): ["AWS_SECRET_ACCESS_KEY=***"],
     ("PGPASSWORD=planted",): ["PGPASSWORD=***"],
     ("MYSQL_PWD=planted",): ["MYSQL_PWD=***"],
