@@ -36,25 +36,25 @@ _COUNT = re.compile(r"[-+]?\d{1,9}(?:\.\d*)?[kmgb]?|\w[\w.]*[(\[].*", re.IGNOREC
 """Values of names that mean numbers and objects of a program as well: `--max-token 512`, `token=tokens[i]`."""
 _RANDOM = re.compile(r"(?=\D*\d)(?:[\w%+=-][\w%+/=-]{15,}|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[\w%+=-][\w%+/=!#@$^*-]{7,})")
 
-_GAP = r"[\s\0\\]"
+_GAP = r"(?:\\?[\s\0])"
 """Between the words of a text: white space, a line that goes on; between the words of a command that was put together: NUL."""
 _NAME = re.compile(
     rf"(?<![\w.+-])(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
     rf"(?P<sign>[:+?]?=(?!=)>?|:-|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)", re.IGNORECASE)
-_SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey)[\s\\]+)?"
+_SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey)(?:\\?\s)+)?"
 _CHUNK = r"(?:\\[^\0]|[^\s;&|'\"\\\0])+"
 _QUOTED = (r"(?:\$|[rbuf]{1,2})?(?:\\+\"[^\"\0]*\"?|\\+'[^'\0]*'?|\"(?:[^\"\\\0]|\\[^\0])*\"?|'(?:[^'\\\0]|\\[^\0])*'?)"
            r"(?:[\w$/+=-]+|'[^'\s\0]*'|\"[^\"\s\0]*\")*")
 _GROUP = r"(?:\([^)\0]*\)?|\[[^\]\0]*\]?|\{[^}\0]*\}?)"
 _ONE = rf"(?:{_QUOTED}|{_GROUP}(?:{_CHUNK})?|{_CHUNK}(?:'[^'\s\0]*'|\"[^\"\s\0]*\"|{_CHUNK})*)"
 _VALUE = re.compile(rf"{_SCHEME}{_ONE}", re.IGNORECASE)
-_HEADER = re.compile(rf"(?:[a-z][\w-]*[\s\\]+)?{_ONE}(?:(?:[;,]|(?<=,))\s*[\w.-]+={_ONE})*", re.IGNORECASE)
+_HEADER = re.compile(rf"(?:[a-z][\w-]*(?:\\?\s)+)?{_ONE}(?:(?:[;,]|(?<=,))\s*[\w.-]+={_ONE})*", re.IGNORECASE)
 """The value of a header that is not quoted: `Cookie: a=x; b=y`, `Authorization: Digest a="x", b="y"`."""
 _TO_NUL = re.compile(rf"{_SCHEME}[^\0]*", re.IGNORECASE)
 _TO_CLOSING = {"\0": _TO_NUL, "'": re.compile(r"[^'\0]*(?=')"), '"': re.compile(r"[^\"\0]*(?=\")")}
 """The value of a name that stands right behind a quote or at the start of a word of a command: all up to the end of that."""
 _STRUCK = re.compile(r"\*{3}[,;)}\]]*")
-_AFTER_WORD = re.compile(r"\w[^\S\n]\Z|\w\0\Z")
+_AFTER_WORD = re.compile(r"\w[^\S\n]\Z")
 _JUDGED = 100
 """So many characters of a value say whether it is a secret; one that is is struck to its end."""
 _SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-\w+)[\s\0]+\Z")
@@ -204,7 +204,7 @@ def _is_secret(text: str, found: re.Match[str], opening: str, value: str, is_hea
     if opening and opening in "?&;" and value[0] not in "/~.":
         return True   # a part of a URL, or of a connection string
     is_in_sentence = found["quote"] is None and name[0] != "-" and not is_header and (
-        (sign == ":" and (not found["after"] or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None))
+        (sign == ":" and (found["after"] in ("", "\0") or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None))
         or (not sign and name == "bearer"))
     return hides(name, value, is_vague=is_in_sentence)
 
