@@ -66,7 +66,7 @@ def templates_of(table: str) -> str:
 class Column:
     """One column: its Arrow type, the stage that fills it, its meaning and its unit ("" where it has none).
 
-    prose: its text is what people and programs said, and is stored without the secrets in it; other texts are names and keys.
+    prose: filled by ingest, and yet with what people and programs said.
     """
 
     name: str
@@ -104,8 +104,11 @@ class Table:
 
     @property
     def prose(self) -> tuple[str, ...]:
-        """Return the columns of prose."""
-        return tuple(c.name for c in self.columns if c.prose)
+        """Return the columns of texts from captures, people and programs, which are stored without the secrets in them.
+
+        The others are names and keys that ingest gives: runs, profiles, files.
+        """
+        return tuple(c.name for c in self.columns if c.type in (TEXT, STRING, SETTINGS) and (c.prose or c.stage != "ingest"))
 
     @property
     def reader_schema(self) -> pa.Schema:
@@ -148,7 +151,7 @@ _WHY = (
 )
 
 _DEVICE = (
-    _c("device_id", TEXT, "ingest", "The physical GPU (or MIG slice), the same across processes; key of `devices`."),
+    _c("device_id", TEXT, "ingest", "The physical GPU (or MIG slice), the same across processes; key of `devices`.", prose=True),
     _c("device", INT32, "reader", "The tool's device ordinal within the process (after CUDA_VISIBLE_DEVICES)."),
     _c("gpu", TEXT, "ingest", "Product name of the GPU."),
     _c("context", INT64, "reader", "CUDA context id within the process."),
@@ -170,7 +173,7 @@ KERNELS = Table(
         _c("kernel_id", INT64, "normalise", "Identity of the row, stable across re-ingests."),
         *_WHERE_FROM,
         _RANK,
-        _c("host", TEXT, "ingest", "Host name of the process."),
+        _c("host", TEXT, "ingest", "Host name of the process.", prose=True),
         _c("pid", INT64, "ingest", "OS process id."),
         *_DEVICE,
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns; NULL for ncu.", "ns"),
@@ -651,7 +654,7 @@ STEP_TIMES = Table(
         *_WHERE_FROM,
         _RANK,
         _c("profiler", TEXT, "reader", "Profiler that the execution ran under: none, nsys, ncu or kineto."),
-        _c("workload", TEXT, "reader", "What the workload calls itself.", prose=True),
+        _c("workload", TEXT, "reader", "What the workload calls itself."),
         _c("segment_number", INT32, "reader", "Position of the segment (consecutive steps) in its file, from 0."),
         _c("segment_name", TEXT, "reader", "The workload's name for the segment, such as warmup or measure."),
         _c("segment_start_ns", INT64, "reader", "Start of the segment, with the device idle, relative to the origin.", "ns"),
@@ -697,7 +700,7 @@ PROCESS_GROUPS = Table(
         *_WHERE_FROM,
         _c("group_name", TEXT, "reader", "Name of the process group, as in `kernels`."),
         _c("description", TEXT, "reader", "What the program calls it, such as default_pg, mesh_tp or "
-           "PIPELINE_MODEL_PARALLEL_GROUP; NULL where it says nothing.", prose=True),
+           "PIPELINE_MODEL_PARALLEL_GROUP; NULL where it says nothing."),
         _c("group_size", INT32, "reader", "Its ranks."),
         _c("group_rank", INT32, "reader", "Place of the rank among them, from 0: of a pipeline, its stage; NULL where the "
            "rank is unknown or not listed."),
@@ -711,7 +714,7 @@ METRIC_TEXTS = Table(
         _c("kernel_id", INT64, "ingest", "The launch; key of `kernels`."),
         _RUN, _TOOL, _PROFILE,
         _c("metric", TEXT, "reader", "ncu's raw metric name, or section and label where no raw name is certain."),
-        _c("value", TEXT, "reader", "The text that ncu printed.", prose=True),
+        _c("value", TEXT, "reader", "The text that ncu printed."),
     ),
 )
 
@@ -791,7 +794,7 @@ DEVICES = Table(
     "devices",
     "One row per profile, process and device ordinal: which GPU that was.",
     (
-        _c("device_id", TEXT, "ingest", "(host, UUID), else (host, PCI address), else (process, ordinal)."),
+        _c("device_id", TEXT, "ingest", "(host, UUID), else (host, PCI address), else (process, ordinal).", prose=True),
         _RUN, _TOOL, _PROFILE, _PROCESS,
         _c("device", INT32, "reader", "Device ordinal within the process."),
         _c("name", TEXT, "reader", "Product name."),
@@ -816,7 +819,7 @@ PROCESSES = Table(
         _RUN, _TOOL, _PROFILE,
         _c("host", TEXT, "reader", "Host name."),
         _c("pid", INT64, "reader", "OS process id."),
-        _c("name", TEXT, "reader", "Process name.", prose=True),
+        _c("name", TEXT, "reader", "Process name."),
         _c("rank", INT32, "reader", "Rank; NULL where unknown."),
         _c("rank_source", TEXT, "reader", "sidecar, content:<what>, filename, pattern, or NULL."),
         _c("local_rank", INT32, "reader", "Local rank on its host."),
@@ -855,8 +858,7 @@ PROFILES = Table(
         _c("launch_count", INT64, "ingest", "The most launches that it was to measure, likewise."),
         _c("from_start", BOOL, "ingest", "nsys recorded from the start of the process, by the wrapper's sidecar."),
         _c("unread", COUNTS, "reader", "Tables of the report that hold events and are not read, with their rows (nsys)."),
-        _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME.",
-           prose=True),
+        _c("settings", SETTINGS, "reader", "How the run was made, from sidecars: versions, command, clocks; workload.NAME."),
         _c("rules_version", INT32, "ingest", "Version of the rules behind the derived columns."),
     ),
 )
@@ -888,7 +890,7 @@ DIAGNOSTICS = Table(
         _c("code", TEXT, "reader", "Short stable code, snake_case."),
         _c("count", INT64, "reader", "How many times."),
         _c("byte_offset", INT64, "reader", "First offset in the (decompressed) file, where it has one.", "bytes"),
-        _c("message", STRING, "reader", "What it is, what it means for the numbers, what to do.", prose=True),
+        _c("message", STRING, "reader", "What it is, what it means for the numbers, what to do."),
     ),
 )
 

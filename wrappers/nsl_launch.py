@@ -279,12 +279,12 @@ def answer(*command: str) -> str | None:
 # What follows is nsightlens/discovery/secrets.py, word by word: no sidecar needs nsightlens to be without secrets.
 
 MARK = "***"
-_TRIGGERS = ("secret", "pass", "credential", "key", "auth", "token", "cookie", "bearer", "sig", "pw", "jwt", "otp", "sessionid",
+TRIGGERS = ("secret", "pass", "credential", "key", "auth", "token", "cookie", "bearer", "sig", "pw", "jwt", "otp", "sessionid",
              "sessid", "curl", "login", "redis-cli", "mysql", "mariadb", "@", "hf_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_",
              "glpat-", "nvapi-", "npm_", "pypi-", "dop_v1_", "sk-", "k_live_", "gsk_", "xox", "xapp-", "r8_", "akia", "asia", "aiza", "ya29.",
              "eyj")
 """A text without one of these, in lower case, holds no secret that is known here: most names of kernels leave by this."""
-_INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
 # Names, in lower case, their parts joined by _: a name names what its last part does (a password-file is a file).
 _KEYS = "(?:api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license)_?key"
@@ -366,9 +366,9 @@ def words_struck(words: Sequence[str]) -> list[str]:
 
 def struck(text: str) -> str:
     """Return a text with *** for the secrets in it. A text with a secret loses its invisible characters as well."""
-    visible = _INVISIBLE.sub("", text)
+    visible = INVISIBLE.sub("", text)
     lower = visible.lower()
-    if not any(trigger in lower for trigger in _TRIGGERS):
+    if not any(trigger in lower for trigger in TRIGGERS):
         return text
     shown, end = [], 0
     for begin, stop in _assigned(visible):

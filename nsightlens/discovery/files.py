@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from nsightlens.discovery import lost, remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
-from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, stamp_of
+from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, probe_without_tokens, stamp_of
 from nsightlens.discovery.ranks import (
     MAX_NAME,
     SIDECAR_SUFFIX,
@@ -27,7 +27,6 @@ from nsightlens.discovery.ranks import (
     sidecar_path,
 )
 from nsightlens.discovery.remote import RemotePath
-from nsightlens.discovery.secrets import without_tokens
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers.formats import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
@@ -364,9 +363,8 @@ def _probe(reader: Reader, path: Path) -> _Class:
         if path.name.endswith(_NCU_LOG):   # the wrapper's own, beside the report; where it holds a table it is read
             return "ncu log", None, None, None, None
         return exc.reason.split(":")[0][:60], None, None, None, exc
-    run, execution = (text and without_tokens(text) for text in (probe.run, probe.execution))
-    probe = replace(probe, run=run, execution=execution)
-    return probe.kind, reader.TOOL, probe, None, None
+    return probe.kind, reader.TOOL, probe_without_tokens(probe), None, None
+
 
 
 def fingerprint(path: Path) -> Fingerprint:

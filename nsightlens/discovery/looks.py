@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from nsightlens.readers.reader import Probe
+from nsightlens.discovery.secrets import without_tokens
+from nsightlens.readers.reader import Origin, ProcessHint, Probe
 
 FILE = "looks.msgpack"
 _PACKAGE = Path(__file__).parent.parent
@@ -88,6 +90,24 @@ class Looks:
 def stamp_of(status: os.stat_result) -> Stamp:
     """Return what differs between two states of a file."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
+
+
+def probe_without_tokens(probe: Probe) -> Probe:
+    """Return what a look at a file showed, without the secrets that show as such: it is kept, and names are compared by it."""
+    parts: dict[str, Any] = {part.name: _without_tokens(getattr(probe, part.name)) for part in fields(probe)}
+    return Probe(**parts)
+
+
+def _without_tokens(value: object) -> object:
+    if isinstance(value, str):
+        return without_tokens(value)
+    if isinstance(value, tuple | frozenset):
+        return type(value)(_without_tokens(each) for each in value)
+    if isinstance(value, ProcessHint):
+        return replace(value, host=_without_tokens(value.host))
+    if isinstance(value, Origin):
+        return Origin(*(frozenset(map(without_tokens, names)) for names in (value.gpus, value.compute_capabilities, value.programs)))
+    return value
 
 
 @cache

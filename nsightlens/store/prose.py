@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from nsightlens.discovery.secrets import MARK, hides, struck
+from nsightlens.discovery.secrets import INVISIBLE, MARK, TRIGGERS, hides, struck
 from nsightlens.schema import Table
+
+_SUSPECT = "|".join([INVISIBLE.pattern, *(trigger.replace(".", r"\.") for trigger in TRIGGERS)])
 
 
 def without_secrets_in_prose(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:
@@ -18,6 +21,8 @@ def without_secrets_in_prose(batch: pa.RecordBatch, table: Table) -> pa.RecordBa
 
 def _struck(column: pa.Array) -> pa.Array:
     distinct = column.dictionary if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_string(distinct.type) and not pc.any(pc.match_substring_regex(distinct, _SUSPECT, ignore_case=True)).as_py():
+        return column   # as nearly all columns of names
     before = distinct.to_pylist()
     after = [_settings(value) if isinstance(value, list) else value and struck(value) for value in before]
     if after == before:

@@ -32,11 +32,11 @@ def _sidecar(stem: Path, number: int, **more: object) -> None:
 
 def _kineto(path: Path) -> None:
     operator = event("cpu_op", "aten::mm", "2000000.0", args={
-        "External id": 1, "Input Dims": [[1], []], "Input type": ["float", ""],
+        "External id": 1, "Input Dims": [[1], [], "planted"], "Input type": ["float", "", "planted", TOKEN, "c10::Half"],
         "Concrete Inputs": ["planted", TOKEN, "2.", "[1, 2]", "True", "", ["planted"], {"password": "planted"}, 3]})
     groups = [{"pg_name": "0", "pg_desc": f"api_key=planted {TOKEN}", "ranks": [0, 1], "pg_size": 2}]
     head = {"schemaVersion": 1, "baseTimeNanoseconds": 1751410836000000000, "HF_TOKEN": "planted", "env": {"PASSWORD": "planted"},
-            "command": " ".join(TEXTS), "traceName": TOKEN,
+            "command": " ".join(TEXTS), "traceName": TOKEN, "host_name": TOKEN,
             "distributedInfo": {"rank": 0, "world_size": 2, "token": "planted", "pg_config": groups}}
     path.write_text(trace(operator, kernel(), head=json.dumps(head)[1:-1] + ","))
 

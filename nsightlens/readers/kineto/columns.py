@@ -106,8 +106,8 @@ class Builder:
             shapes = [old if new is None else new for new, old in zip(shapes, parsed["shapes_old"], strict=True)]
         return {
             "name": name, **_kinds_and_steps(name, kind), **self._tracks(parsed), **self._times(parsed),
-            "shapes": values.json_texts(shapes),
-            "types": values.json_texts(parsed["types"]),
+            "shapes": values.scalar_texts(shapes),
+            "types": values.type_texts(parsed["types"]),
             "concrete_inputs": values.scalar_texts(parsed["concrete_inputs"]),
             "sequence": times.column(parsed["sequence"]),
             "forward_thread": times.column(_not_zero(parsed["forward_thread"])),

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 import msgspec
@@ -24,6 +24,9 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 _Int32 = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 _Triple = tuple[_Int32 | None, _Int32 | None, _Int32 | None]
 _SCALAR = re.compile(r"(?:[\[\](),\s]|[-+]?(?:\d[\d.]*+(?:e[-+]?\d++)?j?|inf|nan)|True|False|None)*+", re.ASCII | re.IGNORECASE)
+_TYPE = re.compile(r"(?:(?:bool|char|double|float|int|long|short|signed|unsigned|void)(?:\s|(?!\w)))+|(?:c10|at|std)::[\w:<> ,]++|__torch__[\w.]*+"
+                   r"|(?:Any|Bool|Capsule|Complex|Device|Double|Enum|Future|Generator|Generic|Int|None|Object|Quantizer|Scalar|Storage"
+                   r"|Stream|String|Sym|Tensor|Tuple|Float|List|Dict|Type|Optional|nullptr|_t|[\[\](),])*+", re.ASCII)
 _END = b"\0"
 _SHORT = 1 << 12
 _REMEMBERED = 1 << 12
@@ -125,38 +128,38 @@ def _triple(raw: bytes) -> tuple[int | None, ...]:
     return found
 
 
-def json_texts(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
-    """Return a text column of raw JSON values, spaced the one way Kineto does it; absent and null are NULL."""
-    return mapped(_distinct(raws), _spaced)
-
-
 def scalar_texts(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
     """Return a text column of raw JSON lists of scalars as Kineto prints them: "2.", "[True, 1]"; empty texts for what is none.
 
     An operator's arguments may be texts of any kind, secrets among them; no rule of ours reads one.
     """
-    return mapped(_distinct(raws), _scalars)
+    return mapped(_distinct(raws), partial(_allowed, _SCALAR))
 
 
-def _scalars(raw: bytes) -> str | None:
-    return _short_scalars(raw) if len(raw) < _SHORT else _any_scalars(raw)
+def type_texts(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
+    """Return a text column of raw JSON lists of the names of types, likewise: "c10::Half", "ScalarList"."""
+    return mapped(_distinct(raws), partial(_allowed, _TYPE))
 
 
-def _any_scalars(raw: bytes) -> str | None:
+def _allowed(texts: re.Pattern[str], raw: bytes) -> str | None:
+    return _short_allowed(texts, raw) if len(raw) < _SHORT else _any_allowed(texts, raw)
+
+
+def _any_allowed(texts: re.Pattern[str], raw: bytes) -> str | None:
     try:
         value = msgspec.json.decode(raw.removesuffix(_END), type=list[Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return json.dumps([_scalar(each) for each in value])
+    return json.dumps([_each_allowed(texts, each) for each in value])
 
 
-_short_scalars = lru_cache(_REMEMBERED)(_any_scalars)
+_short_allowed = lru_cache(_REMEMBERED)(_any_allowed)
 
 
-def _scalar(value: Any) -> Any:
+def _each_allowed(texts: re.Pattern[str], value: Any) -> Any:
     if isinstance(value, list):
-        return [_scalar(each) for each in value]
-    return value if value is None or isinstance(value, int | float) or _SCALAR.fullmatch(str(value)) else ""
+        return [_each_allowed(texts, each) for each in value]
+    return value if value is None or isinstance(value, int | float) or texts.fullmatch(str(value)) else ""
 
 
 def _distinct(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
@@ -167,22 +170,6 @@ def _distinct(raws: Sequence[msgspec.Raw | None]) -> pa.DictionaryArray:
     ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0) + 1
     offsets = np.concatenate([np.zeros(1, np.int32), ends.astype(np.int32)])
     return pa.Array.from_buffers(pa.binary(), len(raws), [None, pa.py_buffer(offsets), pa.py_buffer(joined)]).dictionary_encode()
-
-
-def _spaced(raw: bytes) -> str | None:
-    return _short_spaced(raw) if len(raw) < _SHORT else _any_spaced(raw)
-
-
-def _any_spaced(raw: bytes) -> str | None:
-    text = raw.removesuffix(_END)
-    try:
-        value = msgspec.json.decode(text) if text else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return text.decode("utf-8", "replace")
-    return None if value is None else json.dumps(value, ensure_ascii=False)
-
-
-_short_spaced = lru_cache(_REMEMBERED)(_any_spaced)
 
 
 def mapped(column: pa.DictionaryArray, of: Callable[[Any], str | None]) -> pa.DictionaryArray:
