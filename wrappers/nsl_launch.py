@@ -280,9 +280,9 @@ def answer(*command: str) -> str | None:
 
 MARK = "***"
 TRIGGERS = ("secret", "pass", "credential", "key", "auth", "token", "cookie", "bearer", "sig", "pw", "jwt", "otp", "sessionid",
-             "sessid", "curl", "login", "redis-cli", "mysql", "mariadb", "@", "hf_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_",
-             "glpat-", "nvapi-", "npm_", "pypi-", "dop_v1_", "sk-", "k_live_", "gsk_", "xox", "xapp-", "r8_", "akia", "asia", "aiza", "ya29.",
-             "eyj")
+            "sessid", "curl", "login", "redis-cli", "mysql", "mariadb", "@", "hf_", "ghp_", "gho_", "ghs_", "ghu_",
+            "github_pat_", "glpat-", "nvapi-", "npm_", "pypi-", "dop_v1_", "sk-", "k_live_", "gsk_", "xox", "xapp-", "r8_",
+            "akia", "asia", "aiza", "ya29.", "eyj")
 """A text without one of these, in lower case, holds no secret that is known here: most names of kernels leave by this."""
 INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
@@ -290,9 +290,11 @@ INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe
 _KEYS = "(?:api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license)_?key"
 _ALWAYS = re.compile(rf"secret(?!ar)|passw|passphrase|credential|authorization|{_KEYS}|(?:^|_)(?:jwt|otp)$|sess(?:ion)?id$"
                      r"|(?:db|pg|sql|user|root|admin|proxy|smtp|ftp|ssh|my)_?pass$")
-_NO_COUNT = re.compile(r"token$|(?:^|(?:^|_)(?:hf|api|auth|access|secret|refresh)_?)tokens$|cookies?$|(?:^|_)(?:auth|bearer|pw)$|_pwd$")
+_NO_COUNT = re.compile(r"token$|(?:^|(?:^|_)(?:hf|api|auth|access|secret|refresh)_?)tokens$|cookies?$"
+                       r"|(?:^|_)(?:auth|bearer|pw)$|_pwd$")
 _IF_RANDOM = re.compile(r"(?:^|_)(?:pass|pwd|sig|signature)$")
-_OTHER = re.compile(r"(?:file|path|dir)s?$|_(?:directory|folder|name|type|length|len|count|size|limit|policy|provider|helper|stdin)$"
+_OTHER = re.compile(r"(?:file|path|dir)s?$"
+                    r"|_(?:directory|folder|name|type|length|len|count|size|limit|policy|provider|helper|stdin)$"
                     r"|(?:^|_)(?:bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)_?tokens?$")
 """Names of what is about a secret, and of what language models call the words they are fed."""
 _VARIANT = re.compile(r"(?:_(?:value|read|write|prod|dev|test))+\Z")
@@ -448,7 +450,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_assignment(found: re.Match[str]) -> bool:
-    """Return whether a name and a sign take a value: in a command, `--password=` takes no next word, and `--password = x` does."""
+    """Return whether a name and a sign take what stands next: `--password = x` does, and `--password= x` does not."""
     ends_word = "\0" in found["after"] or (found["after"] and found["name"][0] == "-")
     return not ends_word or bool(found["before"]) or found["sign"] == ":"
 
@@ -467,12 +469,11 @@ def _takes_next_word(text: str, found: re.Match[str]) -> bool:
 
 def _is_secret(text: str, found: re.Match[str], opening: str, value: str, is_header: bool) -> bool:
     name, sign = found["name"], found["sign"]
-    if opening and opening in "?&;" and value[0] not in "/~.":
-        return True   # a part of a URL, or of a connection string
-    is_in_sentence = found["quote"] is None and name[0] != "-" and not is_header and (
-        (sign == ":" and (found["after"] in ("", "\0") or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None))
-        or (not sign and name == "bearer"))
-    return hides(name, value, is_vague=is_in_sentence)
+    if opening and opening in "?&;" and not (value[0] in "/~." and name.lower() == "pwd"):
+        return True   # a part of a URL, or of a connection string; and PWD is where a program ran
+    follows_word = found["after"] in ("", "\0") or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None
+    is_word = found["quote"] is None and name[0] != "-" and not is_header
+    return hides(name, value, is_vague=is_word and ((sign == ":" and follows_word) or (not sign and name == "bearer")))
 
 
 def _user_struck(found: re.Match[str]) -> str:

@@ -190,7 +190,7 @@ nsl_takes_value() {
     *) [[ $name != -* || -z $after || -n $before ]] || return 1 ;;
   esac
   nsl_find_value "$header" || return 1
-  [[ $opening == [\?\&\;] && $nsl_value != [/~.]* ]] || nsl_hides "$name" "$nsl_value" "$vague" || return 1
+  [[ $opening == [\?\&\;] && ! ( ${name,,} == pwd && $nsl_value == [/~.]* ) ]] || nsl_hides "$name" "$nsl_value" "$vague" || return 1
   [[ -n $sign && -z $quote ]] || return 0
   case $opening in
     $'\1') nsl_value=$rest ;;

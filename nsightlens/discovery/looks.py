@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from nsightlens.discovery.secrets import without_tokens
-from nsightlens.readers.reader import Origin, ProcessHint, Probe
+from nsightlens.readers.reader import Origin, Probe, ProcessHint
 
 FILE = "looks.msgpack"
 _PACKAGE = Path(__file__).parent.parent
@@ -106,7 +106,7 @@ def _without_tokens(value: object) -> object:
     if isinstance(value, ProcessHint):
         return replace(value, host=_without_tokens(value.host))
     if isinstance(value, Origin):
-        return Origin(*(frozenset(map(without_tokens, names)) for names in (value.gpus, value.compute_capabilities, value.programs)))
+        return Origin(**{part.name: _without_tokens(getattr(value, part.name)) for part in fields(value)})
     return value
 
 

@@ -107,8 +107,9 @@ TEXTS = (
     "login failed: password = planted", "{'HF_TOKEN': 'planted', 'x': 1}", "['--token', 'planted']", "api_key: planted",
     "srun --export=ALL,WANDB_API_KEY=planted python x.py", "-H 'Cookie: a=planted; b=planted' x", "--token \\\n planted",
     "GET https://me:planted@host/x?token=planted: 403", "TOKEN=planted'planted' x", "set HF_TOKEN='planted planted'",
-    "Authorization:Bearer\\ planted", "--token = planted", "--to\u200bken planted", 'setenv("HF_TOKEN","planted",1)', "'HF_TOKEN=a planted'",
-    'Authorization: Digest a="x", response="planted"', "invalid token: planTed0123", "set -x HF_TOKEN planted", '{"token":"planted',
+    "Authorization:Bearer\\ planted", "--token = planted", "--to\u200bken planted", 'setenv("HF_TOKEN","planted",1)',
+    "'HF_TOKEN=a planted'", 'Authorization: Digest a="x", response="planted"', "invalid token: planTed0123",
+    "set -x HF_TOKEN planted", '{"token":"planted',
     "key='--token=planted'", "TOKEN='pla'\"nted-planted\"", "https://h/x\n--password planted", "token: planted",
 )
 """Sentences with secrets, as a person or a program may write them."""
@@ -123,8 +124,29 @@ HARMLESS = [
     "--bypass=1", "task-abcdefghijklmnopqrst", "hf_finetune_llama_v2.py", "sk-learn-benchmark-suite", "https://host:443/a@b",
     "ssh://git@host/x", "abfs://container@account/x", "s3://bucket/run", "rank0@node", "gs://bucket/a:b", "note: key: value",
     "--password-file", "/p", "--api-key-file=/p", "--private-key-path", "/p", "--secret-name", "x", "--password-stdin", "h",
-    "PWD=/home/me", "--pwd", "DIR", "--sig", "TERM", "--bearer", "none", "--image-key", "jpg", "--label_key=cls", "--key", "image",
-    "key=batch", "--pass", "fwd", "--pw", "3", "next token: hello", "unexpected token: '}'", "key=key", "sorted(x, key=len)",
-    "cudaFuncSetAttribute(key=5)", "token=tokens[i]", "['input_ids', 'token', 'labels']", "getenv('HF_TOKEN', '')", "std::token::x",
-    "docker", "run", "-p", "80:80", "-u", "1000:1000", "set HF_TOKEN and retry", "--tokenizer-path=x", "auth::Key(int)", "token == x",
+    "PWD=/home/me", "--pwd", "DIR", "--sig", "TERM", "--bearer", "none", "--image-key", "jpg", "--label_key=cls", "--key",
+    "image", "key=batch", "--pass", "fwd", "--pw", "3", "next token: hello", "unexpected token: '}'", "key=key",
+    "sorted(x, key=len)", "cudaFuncSetAttribute(key=5)", "token=tokens[i]", "['input_ids', 'token', 'labels']",
+    "getenv('HF_TOKEN', '')", "std::token::x", "docker", "run", "-p", "80:80", "-u", "1000:1000", "set HF_TOKEN and retry",
+    "--tokenizer-path=x", "auth::Key(int)", "token == x",
 ]
+
+SYNTAXES = (
+    "--token SECRET", "--token=SECRET", "--token = SECRET", "--password:SECRET", "HF_TOKEN=SECRET", "API_KEY = SECRET", "--client-secret 'SECRET'",
+    '{"token":"SECRET"}', '{"a": {"password" : "SECRET", "b": 1}}', "{'api_key': 'SECRET'}", '{\\"token\\":\\"SECRET\\"}', '{"secret":"SECRET',
+    '{"headers":{"Authorization":"Bearer SECRET"}}', "Authorization: Bearer SECRET", "-H 'Cookie: a=1; b=SECRET'", "Bearer SECRET",
+    "os.environ['HF_TOKEN']='SECRET'", "os.environ['HF_TOKEN'] = 'SECRET'", 'setenv("HF_TOKEN", "SECRET", 1)', "x(token='SECRET', a=1)",
+    "mpiexec -genv HF_TOKEN SECRET", "-env HF_TOKEN SECRET", "setenv HF_TOKEN SECRET", "ngc config set apikey SECRET", "token%3DSECRET",
+    "https://h/x?a=1&sig=SECRET", "https://h/x?token=SECRET&a=1", "curl -u me:SECRET", "curl --user me:SECRET h", "curl -b session=SECRET",
+    "mysql -pSECRET db", "docker login -u me -p SECRET", "--jwt SECRET", "--otp=SECRET", "JSESSIONID=SECRET", "--dbpass=SECRET",
+    "--passphrase SECRET", "--to\u200bken SECRET", "password: SECRET",
+)
+"""Ways to assign a secret, with SECRET for it."""
+
+HOSTILE = (
+    "a", "token", "a://b:", "-key ", "curl ", "'", "=", "cookie: a=b;", "-----BEGIN PRIVATE KEY-----", "token:", "x token: (", "x token: [",
+    'x token: "', "eyJaaaaaaaa-", "sk-", "a@", "@a://b:", "token=bearer ", "token\\", "token%3D", "cookie: a=b, ", "'token=", '\\"token\\":',
+    "mysql -p", "curl -u", "password='", "password(", "authorization: a", "token=f(", "\0", "\u200b", "set -x ", "f('token',", "://@",
+    "http://a:1/", "x token: {", "a?sig=", "pass:", "token=a'", 'password="\\',
+)
+"""What a pattern that goes over a text again for each of its repeats would take hours for."""
