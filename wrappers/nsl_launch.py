@@ -307,7 +307,7 @@ _RANDOM = re.compile(r"(?=\D*\d)(?:[\w%+=-][\w%+/=-]{15,}|(?=[^a-z]*[a-z])(?=[^A
 _GAP = r"(?:\\?[\s\0])"
 """Between the words of a text: white space, a line that goes on; between the words of a command that was put together: NUL."""
 _NAME = re.compile(
-    rf"(?<![\w.+-])(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
+    rf"(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
     rf"(?P<sign>[:+?]?=(?!=)>?|:-|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)", re.IGNORECASE)
 _SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey)(?:\\?\s)+)?"
 _CHUNK = r"(?:\\[^\0]|[^\s;&|'\"\\\0])+"

@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from nsightlens.discovery import lost, remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
-from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, probe_without_tokens, stamp_of
+from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, probe_without_secrets, stamp_of
 from nsightlens.discovery.ranks import (
     MAX_NAME,
     SIDECAR_SUFFIX,
@@ -363,7 +363,7 @@ def _probe(reader: Reader, path: Path) -> _Class:
         if path.name.endswith(_NCU_LOG):   # the wrapper's own, beside the report; where it holds a table it is read
             return "ncu log", None, None, None, None
         return exc.reason.split(":")[0][:60], None, None, None, exc
-    return probe.kind, reader.TOOL, probe_without_tokens(probe), None, None
+    return probe.kind, reader.TOOL, probe_without_secrets(probe), None, None
 
 
 

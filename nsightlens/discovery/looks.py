@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from nsightlens.discovery.secrets import without_tokens
+from nsightlens.discovery.secrets import struck, without_tokens
 from nsightlens.readers.reader import Origin, Probe, ProcessHint
 
 FILE = "looks.msgpack"
@@ -92,21 +92,20 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
 
 
-def probe_without_tokens(probe: Probe) -> Probe:
-    """Return what a look at a file showed, without the secrets that show as such: it is kept, and names are compared by it."""
-    parts: dict[str, Any] = {part.name: _without_tokens(getattr(probe, part.name)) for part in fields(probe)}
-    return Probe(**parts)
+def probe_without_secrets(probe: Probe) -> Probe:
+    """Return what a look at a file showed, without secrets: it is kept and shown. Names of runs may hold `pass=1`."""
+    parts: dict[str, Any] = {part.name: _without_secrets(getattr(probe, part.name)) for part in fields(probe)}
+    names = {name: value and without_tokens(value) for name, value in (("run", probe.run), ("execution", probe.execution))}
+    return Probe(**parts | names)
 
 
-def _without_tokens(value: object) -> object:
+def _without_secrets(value: object) -> object:
     if isinstance(value, str):
-        return without_tokens(value)
+        return struck(value)
     if isinstance(value, tuple | frozenset):
-        return type(value)(_without_tokens(each) for each in value)
-    if isinstance(value, ProcessHint):
-        return replace(value, host=_without_tokens(value.host))
-    if isinstance(value, Origin):
-        return Origin(**{part.name: _without_tokens(getattr(value, part.name)) for part in fields(value)})
+        return type(value)(_without_secrets(each) for each in value)
+    if isinstance(value, ProcessHint | Origin):
+        return type(value)(**{part.name: _without_secrets(getattr(value, part.name)) for part in fields(value)})
     return value
 
 

@@ -34,11 +34,14 @@ def _kineto(path: Path) -> None:
     operator = event("cpu_op", "aten::mm", "2000000.0", args={
         "External id": 1, "Input Dims": [[1], [], "planted"], "Input type": ["float", "", "planted", TOKEN, "c10::Half"],
         "Concrete Inputs": ["planted", TOKEN, "2.", "[1, 2]", "True", "", ["planted"], {"password": "planted"}, 3]})
+    categories = ("cpu_op", "user_annotation", "gpu_user_annotation", "python_function")
+    names = [event(category, text, f"{2_000_100 + at}.0", args={"Input type": [text], "Input Dims": [text], "Call stack": text})
+             for category in categories for at, text in enumerate(TEXTS)]
     groups = [{"pg_name": "0", "pg_desc": f"api_key=planted {TOKEN}", "ranks": [0, 1], "pg_size": 2}]
     head = {"schemaVersion": 1, "baseTimeNanoseconds": 1751410836000000000, "HF_TOKEN": "planted", "env": {"PASSWORD": "planted"},
             "command": " ".join(TEXTS), "traceName": TOKEN, "host_name": TOKEN,
             "distributedInfo": {"rank": 0, "world_size": 2, "token": "planted", "pg_config": groups}}
-    path.write_text(trace(operator, kernel(), head=json.dumps(head)[1:-1] + ","))
+    path.write_text(trace(operator, *names, kernel(), head=json.dumps(head)[1:-1] + ","))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,10 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "torch/rank1.pt.trace.json").write_text('{"traceEvents": [{"name": "' + " ".join(TEXTS).replace('"', "'"))
     _sidecar(folder / "torch/rank1", 1)
     nsys_report.write(folder / "rank2.sqlite", nsys_report.base(
-        TARGET_INFO_SYSTEM_ENV=[{"name": "DeviceEnvironment", "value": ";".join(TEXTS)}],
+        TARGET_INFO_SYSTEM_ENV=[{"name": name, "value": ";".join(TEXTS)} for name in ("DeviceEnvironment", "Hostname")],
+        TARGET_INFO_SESSION_START_TIME=[{"utcEpochNs": nsys_report.SESSION, "utcTime": TEXTS[0], "localTime": TEXTS[1]}],
+        NVTX_EVENTS=[nsys_report.span(10 + at, 5000 - at, text=text) for at, text in enumerate(TEXTS)],
+        META_DATA_EXPORT=[{"name": "EXPORT_APP", "value": text} for text in TEXTS],
         ProcessStreams=[{"globalPid": nsys_report.global_pid(7), "filenameId": 1, "contentId": 1}],
         PROCESSES=[{"globalPid": nsys_report.global_pid(7), "pid": 7, "name": f"/usr/bin/python3 {' '.join(TEXTS)}"}],
         DIAGNOSTIC_EVENT=[{"timestamp": at, "severity": 3, "text": text} for at, text in enumerate(TEXTS)],

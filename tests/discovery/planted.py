@@ -98,9 +98,24 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("JSESSIONID=planted",): ["JSESSIONID=***"],
     ("Uid=me;Pwd=planted;a=b",): ["Uid=me;Pwd=***;a=b"],
     ("${HF_TOKEN:-planted}",): ["${HF_TOKEN:-***"],
+    ("a:--token=planted",): ["a:--token=***"],
+    ("a:-token=planted",): ["a:-token=***"],
     ("x=a --token={a}planted",): ["x=a --token=***"],
 }
 """The words of a command -> what is kept of them. The secret is what is called planted, or in upper case."""
+
+SYNTAXES = (
+    "--token SECRET", "--token=SECRET", "--token = SECRET", "--password:SECRET", "HF_TOKEN=SECRET", "API_KEY = SECRET",
+    "--client-secret 'SECRET'", '{"token":"SECRET"}', '{"a": {"password" : "SECRET", "b": 1}}', "{'api_key': 'SECRET'}",
+    '{\\"token\\":\\"SECRET\\"}', '{"secret":"SECRET', '{"headers":{"Authorization":"Bearer SECRET"}}',
+    "Authorization: Bearer SECRET", "-H 'Cookie: a=1; b=SECRET'", "Bearer SECRET", "os.environ['HF_TOKEN']='SECRET'",
+    "os.environ['HF_TOKEN'] = 'SECRET'", 'setenv("HF_TOKEN", "SECRET", 1)', "x(token='SECRET', a=1)",
+    "mpiexec -genv HF_TOKEN SECRET", "-env HF_TOKEN SECRET", "setenv HF_TOKEN SECRET", "ngc config set apikey SECRET",
+    "token%3DSECRET", "https://h/x?a=1&sig=SECRET", "https://h/x?token=SECRET&a=1", "curl -u me:SECRET",
+    "curl --user me:SECRET h", "curl -b session=SECRET", "mysql -pSECRET db", "docker login -u me -p SECRET", "--jwt SECRET",
+    "--otp=SECRET", "JSESSIONID=SECRET", "--dbpass=SECRET", "--passphrase SECRET", "--to\u200bken SECRET", "password: SECRET",
+)
+"""Ways to assign a secret, with SECRET for it."""
 
 TEXTS = (
     *(" ".join(words) for words in COMMANDS if "--passphrase=a planted b" not in words),
@@ -109,8 +124,9 @@ TEXTS = (
     "GET https://me:planted@host/x?token=planted: 403", "TOKEN=planted'planted' x", "set HF_TOKEN='planted planted'",
     "Authorization:Bearer\\ planted", "--token = planted", "--to\u200bken planted", 'setenv("HF_TOKEN","planted",1)',
     "'HF_TOKEN=a planted'", 'Authorization: Digest a="x", response="planted"', "invalid token: planTed0123",
-    "set -x HF_TOKEN planted", '{"token":"planted',
+    "set -x HF_TOKEN planted",
     "key='--token=planted'", "TOKEN='pla'\"nted-planted\"", "https://h/x\n--password planted", "token: planted",
+    *(syntax.replace("SECRET", "plantedQ7x9-Lk2") for syntax in SYNTAXES if syntax.count('"') % 2 == 0),
 )
 """Sentences with secrets, as a person or a program may write them."""
 
@@ -131,22 +147,12 @@ HARMLESS = [
     "--tokenizer-path=x", "auth::Key(int)", "token == x",
 ]
 
-SYNTAXES = (
-    "--token SECRET", "--token=SECRET", "--token = SECRET", "--password:SECRET", "HF_TOKEN=SECRET", "API_KEY = SECRET", "--client-secret 'SECRET'",
-    '{"token":"SECRET"}', '{"a": {"password" : "SECRET", "b": 1}}', "{'api_key': 'SECRET'}", '{\\"token\\":\\"SECRET\\"}', '{"secret":"SECRET',
-    '{"headers":{"Authorization":"Bearer SECRET"}}', "Authorization: Bearer SECRET", "-H 'Cookie: a=1; b=SECRET'", "Bearer SECRET",
-    "os.environ['HF_TOKEN']='SECRET'", "os.environ['HF_TOKEN'] = 'SECRET'", 'setenv("HF_TOKEN", "SECRET", 1)', "x(token='SECRET', a=1)",
-    "mpiexec -genv HF_TOKEN SECRET", "-env HF_TOKEN SECRET", "setenv HF_TOKEN SECRET", "ngc config set apikey SECRET", "token%3DSECRET",
-    "https://h/x?a=1&sig=SECRET", "https://h/x?token=SECRET&a=1", "curl -u me:SECRET", "curl --user me:SECRET h", "curl -b session=SECRET",
-    "mysql -pSECRET db", "docker login -u me -p SECRET", "--jwt SECRET", "--otp=SECRET", "JSESSIONID=SECRET", "--dbpass=SECRET",
-    "--passphrase SECRET", "--to\u200bken SECRET", "password: SECRET",
-)
-"""Ways to assign a secret, with SECRET for it."""
 
 HOSTILE = (
-    "a", "token", "a://b:", "-key ", "curl ", "'", "=", "cookie: a=b;", "-----BEGIN PRIVATE KEY-----", "token:", "x token: (", "x token: [",
-    'x token: "', "eyJaaaaaaaa-", "sk-", "a@", "@a://b:", "token=bearer ", "token\\", "token%3D", "cookie: a=b, ", "'token=", '\\"token\\":',
-    "mysql -p", "curl -u", "password='", "password(", "authorization: a", "token=f(", "\0", "\u200b", "set -x ", "f('token',", "://@",
-    "http://a:1/", "x token: {", "a?sig=", "pass:", "token=a'", 'password="\\',
+    "a", "token", "a://b:", "-key ", "curl ", "'", "=", "cookie: a=b;", "-----BEGIN PRIVATE KEY-----", "token:", "x token: (",
+    "x token: [", 'x token: "', "eyJaaaaaaaa-", "sk-", "a@", "@a://b:", "token=bearer ", "token\\", "token%3D",
+    "cookie: a=b, ", "'token=", '\\"token\\":', "mysql -p", "curl -u", "password='", "password(", "authorization: a",
+    "token=f(", "\x00", "\u200b", "set -x ", "f('token',", "://@", "http://a:1/", "x token: {", "a?sig=", "pass:", "token=a'",
+    'password="\\',
 )
 """What a pattern that goes over a text again for each of its repeats would take hours for."""

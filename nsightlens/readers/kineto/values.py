@@ -25,9 +25,9 @@ _Int32 = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 _Triple = tuple[_Int32 | None, _Int32 | None, _Int32 | None]
 _SCALAR = re.compile(r"(?:[\[\](),\s]|[-+]?(?:\d[\d.]*+(?:e[-+]?\d++)?j?|inf|nan)|True|False|None)*+", re.ASCII | re.IGNORECASE)
 _TYPE = re.compile(
-    r"(?:(?:bool|char|double|float|int|long|short|signed|unsigned|void)(?:\s|(?!\w)))+|(?:c10|at|std)::[\w:<> ,]++|__torch__[\w.]*+"
-    r"|(?:Any|Bool|Capsule|Complex|Device|Double|Enum|Future|Generator|Generic|Int|None|Object|Quantizer|Scalar|Storage|Stream"
-    r"|String|Sym|Tensor|Tuple|Float|List|Dict|Type|Optional|nullptr|_t|[\[\](),])*+", re.ASCII)
+    r"(?:(?:bool|char|double|float|int|long|short|signed|unsigned|void)(?:\s|(?!\w)))+|(?:c10|at|std)::[\w:<> ,]++"
+    r"|__torch__[\w.]*+|(?:Any|Bool|Capsule|Complex|Device|Double|Enum|Future|Generator|Generic|Int|None|Object|Quantizer|Scalar|Storage"
+    r"|Stream|String|Sym|Tensor|Tuple|Float|List|Dict|Type|Optional|nullptr|_t|[\[\](),])*+", re.ASCII)
 """Names of types as PyTorch writes them: of C++, of its own libraries, and of TorchScript."""
 _END = b"\0"
 _SHORT = 1 << 12
