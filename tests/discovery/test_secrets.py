@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
@@ -14,7 +16,7 @@ from nsightlens.discovery import secrets
 from nsightlens.discovery.ranks import sidecar_of
 from nsightlens.discovery.secrets import struck, without_secrets, without_tokens
 from tests.discovery.planted import COMMANDS, HARMLESS, HOSTILE, SYNTAXES, TEXTS, TOKEN
-from tests.places import ROOT
+from tests.places import ROOT, sqlite_captures
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -99,3 +101,15 @@ def test_the_python_wrappers_have_the_same_words() -> None:
     block = re.sub(r"\A.*?(?=^MARK = )", "", ours, flags=re.DOTALL | re.MULTILINE)
     assert (ROOT / "wrappers/nsl_launch.py").read_text(encoding="utf-8").endswith(block), (
         "the end of wrappers/nsl_launch.py is not what follows the imports of nsightlens/discovery/secrets.py: copy it there")
+
+
+def test_no_name_of_a_real_capture_is_struck() -> None:
+    """A sample of all texts of the real nsys exports: kernels, calls, NVTX ranges, processes, files."""
+    captures = sqlite_captures()
+    if not captures:
+        pytest.skip("needs ../shared/data")
+    for path in captures[::7]:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+            base.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            texts = [text for (text,) in base.execute("SELECT DISTINCT value FROM StringIds ORDER BY length(value), value LIMIT 5000")]
+        assert [text for text in texts if struck(text) != text] == []
