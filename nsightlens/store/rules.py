@@ -9,7 +9,7 @@ from __future__ import annotations
 
 VERSIONS = {
     "names": 5,
-    "launches": 1,
+    "launches": 2,
     "attribution": 2,
     "overruns": 1,
     "matching": 3,
