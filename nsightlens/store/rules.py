@@ -15,7 +15,7 @@ VERSIONS = {
     "matching": 3,
     "nsys": 11,
     "ncu": 4,
-    "kineto": 10,
+    "kineto": 11,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

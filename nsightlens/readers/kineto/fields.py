@@ -173,7 +173,7 @@ def _memory_ops(events: list[Event], args: list[Args], are_typed: bool) -> Parse
     size, bandwidth = [a.bytes for a in args], [a.bandwidth for a in args]
     return {
         **spans, **_links(events, args, are_typed), **_on_device(events, args, are_typed),
-        "duration": times.from_bandwidths(spans["duration"], [e.dur for e in events], size, bandwidth),
+        "bandwidth_duration": times.from_bandwidths(spans["duration"], [e.dur for e in events], size, bandwidth),
         "cat": _cats(events, are_typed), "bytes": size, "kind": [a.kind for a in args],
     }
 
