@@ -213,8 +213,8 @@ def _untimely(early: Mapping[str, Early], far: Mapping[str, Int], shift: int) ->
     count, left_out = sum(len(each.rows) for each in early.values()), sum(map(len, far.values()))
     if shift:
         return (("gpu_clock_behind", "GPU work starts before the call that launched it: the clock of the GPU is behind that of "
-                 f"the host by {shift / 1000:,.3f} us or more (half of this work is early by more than that). Times are as recorded: "
-                 "delays in the queue, and what lies between host and GPU times, mean nothing.", count),)
+                 f"the host by {shift / 1000:,.3f} us or more (half of this work is early by more than that). Times are as "
+                 "recorded: delays in the queue, and what lies between host and GPU times, mean nothing.", count),)
     found: list[Warned] = []
     if left_out:
         found.append(("start_before_launch", "GPU work is recorded to start long before the call that launched it, which cannot "

@@ -47,13 +47,13 @@ class Tally:
     """Counts over some events of a trace.
 
     complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by category
-    (flows) or name. replaced: bytes that are no UTF-8. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
-    repeats the correlation id. samples: values of counters. odd_stacks: stacks of operators that are left out. begun: events of ph B that a table would take as a complete
-    one. pids: of CPU-side
-    rows. cpu_pids: those labelled CPU. ended: the last event was the marker that Kineto writes last; None where there was no
-    event. tracks: (device, pid) of kernels, which are one number in what Kineto writes. labels: the text before the number in
-    pids that are text, where Kineto writes numbers. callers: such pids of API calls. appended: events of
-    another trace behind the end of this one.
+    (flows) or name. begun: events of ph B that a table would take as complete ones. replaced: bytes that are no UTF-8. appended:
+    events of another trace behind the end of this one. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
+    repeats the correlation id. samples: values of counters. odd_stacks: stacks of operators that are left out. odd_values: values
+    in the place of numbers that are none, or not as Kineto writes them. pids: of CPU-side rows. cpu_pids: those labelled CPU.
+    ended: the last event was the marker that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels,
+    which are one number in what Kineto writes. labels: the text before the number in pids that are text, where Kineto writes
+    numbers. callers: such pids of API calls.
     """
 
     complete: int = 0
@@ -73,6 +73,7 @@ class Tally:
     samples: int = 0
     odd_stacks: int = 0
     begun: int = 0
+    odd_values: int = 0
     pids: dict[int, None] = field(default_factory=dict)
     cpu_pids: dict[int, None] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Tally:
         self.unstored = _bounded(self.unstored + later.unstored)
         self.passed = _bounded(self.passed + later.passed)
         for name in ("complete", "impossible", "untimed", "own_ids", "borrowed_ids", "gpu_rows", "operators", "samples",
-                     "odd_stacks", "begun"):
+                     "odd_stacks", "begun", "odd_values"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("malformed", "replaced", "lost", "too_long", "appended"):
             getattr(self, name).add(getattr(later, name))

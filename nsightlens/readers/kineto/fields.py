@@ -52,9 +52,10 @@ class Fields:
         return found
 
     def _note_labels(self, table: str, rows: list[Event]) -> None:
-        """Note the labels of pids such as "[TP00] 4711" or "trace-1"; two of them, or two that call the GPU, are two processes."""
+        """Note the labels of pids such as "[TP00] 4711", and pids like "trace-1" of API calls: two are of two processes."""
         for pid in {row.pid for row in rows if isinstance(row.pid, str)}:
-            if len(self.tally.labels | self.tally.callers) < _MAX_TRACKS and (label := pid.rstrip("0123456789").strip()) not in ("", "-"):
+            label = pid.rstrip("0123456789").strip()
+            if label not in ("", "-") and len(self.tally.labels) + len(self.tally.callers) < _MAX_TRACKS:
                 self.tally.labels.add(label)
                 if table == "api_calls":
                     self.tally.callers.add(pid)

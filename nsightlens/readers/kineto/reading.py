@@ -65,6 +65,8 @@ class Reading:
         begun, opening = find_opening(self._path, self._source, envelope.HEADER_LIMIT)
         begin = begun[opening.at :]
         clock = envelope.clock(begin)
+        if begin.lstrip().startswith(b","):
+            self._tally.malformed.note(opening.at, "commas too many")
         if opening.empty:
             self._closed = True
             tail_at, tail = opening.at, begin + self._source.read(_TAIL_BYTES)

@@ -149,6 +149,10 @@ class Trace:
         if tally.untimed:
             yield diagnostic("warning", "missing_time", "Unreadable starts and durations of events are NULL.",
                              tally.untimed)
+        if tally.odd_values:
+            yield diagnostic("warning", "odd_values", "Values in the place of numbers are no integers as Kineto writes them "
+                             "(fractions, exponents, texts, more than 63 bits): kept where they are whole numbers, else NULL.",
+                             tally.odd_values)
         if tally.odd_stacks:
             yield diagnostic("warning", "odd_stacks", "Operator stacks are left out that have no frame, or more than "
                              f"{categories.MOST_FRAMES:,} frames or {categories.LONGEST_STACK:,} characters.", tally.odd_stacks)
