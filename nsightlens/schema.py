@@ -20,6 +20,7 @@ Log of SCHEMA_VERSION
 10  tables range_projections and thread_states
 11  table process_groups
 12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
+13  memory_ops: bandwidth_duration_ns, and duration_ns is as written
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -241,6 +242,8 @@ MEMORY_OPS = Table(
         *_DEVICE,
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
+        _c("bandwidth_duration_ns", INT64, "reader", "Duration that follows from the printed bandwidth, where the tool cut "
+           "duration_ns to whole us (Kineto before torch 2.4); else NULL.", "ns"),
         _c("kind", TEXT, "reader", "memcpy, memset, migration (unified memory) or decompression (of a batch in memory)."),
         _c("direction", TEXT, "reader", "HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH, AtoA, AtoD, DtoA; NULL for memset and "
            "decompression."),
@@ -256,8 +259,8 @@ MEMORY_OPS = Table(
         *_WHY,
     ),
     "memory_op_id",
-    ("memory_op_id", "start_ns", "duration_ns", "bytes", "address", "correlation_id", "launch_id", "queue_delay_ns",
-     "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "frame_id"),
+    ("memory_op_id", "start_ns", "duration_ns", "bandwidth_duration_ns", "bytes", "address", "correlation_id", "launch_id",
+     "queue_delay_ns", "external_id", "graph_node_id", "step", "op_range_id", "range_id", "step_id", "frame_id"),
 )
 
 GRAPH_EXECUTIONS = Table(

@@ -35,11 +35,11 @@ def ns(us: Any) -> int:
     return int(whole) * 1000 + int(fraction.ljust(3, "0"))
 
 
-def lasting(event: dict[str, Any]) -> int:
-    """Return the duration in ns: that of the printed bandwidth where the one of a copy or set was cut to whole us."""
+def finer(event: dict[str, Any]) -> int | None:
+    """Return the duration in ns that the printed bandwidth of a copy or set tells, where the written one was cut to whole us."""
     bandwidth = event.get("args", {}).get("memory bandwidth (GB/s)")
     if not isinstance(event["dur"], int) or bandwidth is None:
-        return ns(event["dur"])
+        return None
     found: int = round(event["args"]["bytes"] / float(bandwidth))
     assert found // 1000 == event["dur"], "Kineto cuts the ns that it has divided the bytes by"
     return found
@@ -55,13 +55,13 @@ def union(intervals: Iterable[tuple[int, int]]) -> int:
 
 
 def exact_intervals(path: Path) -> dict[str, int]:
-    """Return the figures that oracle/exact_intervals_ns.json holds for the printed durations, with those of `lasting`."""
+    """Return the figures that oracle/exact_intervals_ns.json holds, counted again."""
     spans: dict[str, list[tuple[int, int]]] = {"compute": [], "communication": [], "memory": []}
     for event in plain(path):
         if event.get("ph") == "X" and event.get("cat") in (*KERNELS, *MEMORY):
             kernel = "communication" if COMMUNICATION.match(event["name"]) else "compute"
             start = ns(event["ts"])
-            spans["memory" if event["cat"] in MEMORY else kernel].append((start, start + lasting(event)))
+            spans["memory" if event["cat"] in MEMORY else kernel].append((start, start + ns(event["dur"])))
     kernels = spans["compute"] + spans["communication"]
     everything = kernels + spans["memory"]
     span = max(end for _, end in everything) - min(start for start, _ in everything)

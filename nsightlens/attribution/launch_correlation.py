@@ -5,14 +5,14 @@ Everything works on narrow integer arrays of one profile, in O(n log n), and in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, stretches
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, split, stretches
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 _KEY_BITS = 44
@@ -20,16 +20,19 @@ _TABLE_PER_CALL = 4
 """Entries, 4 bytes each, that a table by correlation id may have per call."""
 _TABLE_ANYWAY = 1 << 18
 """Entries that it may have besides."""
+_NESTED_NS = 2_000
+"""By how much a call inside another may seem to begin after its end, where times are cut to whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The API calls of a profile: process, correlation id, start and duration, in the order of their rows."""
+    """The API calls of a profile: process, correlation id, start, duration and External id, in the order of their rows."""
 
     process: npt.NDArray[Any]
     correlation: LongColumn
     start: LongColumn
     duration: LongColumn
+    external_id: LongColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,23 @@ class Launched:
 
 
 def link(
-    process: npt.NDArray[Any], correlation: LongColumn, calls: Calls, work_start: LongColumn, folder: SpillFolder,
+    process: npt.NDArray[Any], correlation: LongColumn, calls: Calls, work_start: LongColumn, external_id: LongColumn,
+    folder: SpillFolder,
 ) -> Launched:
     """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
 
-    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken. What is long is spilled
-    to the folder.
+    Where a runtime call and the driver call inside it share an id, the outer (earlier) one is taken; of several calls one after
+    the other, that with the External id of the work, else the last that began before the work. What is long is spilled to the
+    folder.
     """
     found, starts, delays = ColumnBuilder(folder, np.int32), ColumnBuilder(folder), ColumnBuilder(folder)
     directory = (_directory(calls) or _sorted_directory(calls, correlation)) if len(process) and len(calls.process) else None
+    again = _used_again(calls, directory) if directory else {}
     for some in stretches(len(process)):
         size = some.stop - some.start
         call = directory(process[some], correlation[some]) if directory else np.full(size, -1, dtype=np.int32)
+        if again:
+            _choose(call, again, work_start[some], external_id[some])
         linked = np.flatnonzero(call >= 0)
         found.add(call)
         call = call[linked]
@@ -75,6 +83,42 @@ def used_by_several(owner: npt.NDArray[Any], ids: npt.NDArray[Any]) -> Mask:
     order = np.lexsort((owner, ids))
     again = (ids[order][1:] == ids[order][:-1]) & (owner[order][1:] != owner[order][:-1])
     return np.isin(ids, ids[order][1:][again])
+
+
+_Calls = tuple[Int, Int, Int]
+"""Calls with one id, one after the other: start, External id and row of each."""
+
+
+def _used_again(calls: Calls, directory: Directory) -> dict[int, _Calls]:
+    """Return the calls that share process and correlation id with an earlier one, none inside another, by row of the first."""
+    firsts, others = [], []
+    for some in stretches(len(calls.process)):
+        first = directory(calls.process[some], calls.correlation[some])
+        row = np.arange(some.start, some.stop)
+        at = np.flatnonzero((first >= 0) & (first != row))
+        firsts.append(first[at].astype(np.int64))
+        others.append(row[at])
+    first, row = np.concatenate(firsts), np.concatenate(others)
+    end = values_at(calls.start, first) + np.maximum(values_at(calls.duration, first), 0) + _NESTED_NS
+    at = np.flatnonzero((values_at(calls.start, first) != MISSING) & (values_at(calls.start, row) > end))
+    found = {}
+    for of, rows in split(row[at], first[at]):
+        rows = np.append(rows, of)
+        start, external_id = values_at(calls.start, rows), values_at(calls.external_id, rows)
+        order = np.argsort(start, kind="stable")
+        found[of] = start[order], external_id[order], rows[order]
+    return found
+
+
+def _choose(call: Places, again: Mapping[int, _Calls], work_start: Int, external_id: Int) -> None:
+    """Put in the place of each first call with an id that others have, too, the one that launched the work."""
+    for place in np.flatnonzero(np.isin(call, list(again))).tolist():
+        start, ids, rows = again[int(call[place])]
+        alike = np.flatnonzero((ids == external_id[place]) & (ids != MISSING))
+        begun = np.flatnonzero(start <= work_start[place])
+        own = alike if len(alike) else begun[-1:]
+        if len(own):
+            call[place] = rows[own[-1]]
 
 
 Directory = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Places]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Int, Places, integers
 from nsightlens.columns.derived import NameCodes, configuration
-from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, whole
+from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 _PER_ROW = {
     "kernels": ("correlation_id", "start_ns", "duration_ns", "graph_node_id", "ncu_id", "external_id"),
-    "memory_ops": ("correlation_id", "start_ns", "external_id"),
-    "api_calls": ("correlation_id", "start_ns", "duration_ns"),
+    "memory_ops": ("correlation_id", "start_ns", "duration_ns", "external_id"),
+    "graph_executions": ("start_ns", "duration_ns"),
+    "api_calls": ("correlation_id", "start_ns", "duration_ns", "external_id"),
     "synchronizations": ("correlation_id",),
     "cuda_events": ("correlation_id",),
     "host_functions": ("correlation_id",),
@@ -102,7 +104,7 @@ class GatheredColumns:
     """The gathered columns of a profile. Each is taken once: it belongs to the stage that needs it, and goes with it."""
 
     def __init__(
-        self, columns: dict[tuple[str, str], ColumnBuilder], window_rows: Sequence[Mapping[str, int]],
+        self, columns: Mapping[tuple[str, str], ColumnBuilder], window_rows: Sequence[Counter[str]],
         gpu_spans: Sequence[tuple[int, int] | None], kernel_ns: int | None, names: Sequence[tuple[str | None, str | None]],
     ) -> None:
         """gpu_spans: earliest start and latest end of each window's GPU work, on its own clock.
@@ -112,7 +114,7 @@ class GatheredColumns:
         self.gpu_spans = gpu_spans
         self.kernel_ns = kernel_ns
         self.names = names
-        self._columns = columns
+        self._columns: dict[tuple[str, str], ColumnBuilder | LongColumn] = dict(columns)
         self._window_rows = window_rows
 
     def rows(self, table: str) -> int:
@@ -129,8 +131,27 @@ class GatheredColumns:
 
     def take_long(self, table: str, column: str) -> LongColumn:
         """Return a column over all windows, on disk where it is long."""
-        found = self._columns.pop((table, column), None)
-        return found.column() if found else np.empty(0, dtype=_TYPES.get(column, np.int64))
+        found = self.look(table, column)
+        self._columns.pop((table, column), None)
+        return found
+
+    def look(self, table: str, column: str) -> LongColumn:
+        """Return a column that is taken later."""
+        found = self._columns.get((table, column))
+        if isinstance(found, ColumnBuilder):
+            found = self._columns[table, column] = found.column()
+        return np.empty(0, dtype=_TYPES.get(column, np.int64)) if found is None else found
+
+    def drop(self, table: str, rows: Int, folder: SpillFolder) -> None:
+        """Forget rows (in order) of `table`: their templates stay. Nothing may have been taken of it."""
+        if table == "kernels" and self.kernel_ns is not None:
+            lost = values_at(self.look(table, "duration_ns"), rows)
+            self.kernel_ns -= int(lost[lost != MISSING].sum())
+        for name in (*_PER_ROW[table], "template"):
+            self._columns[table, name] = folder.spill(np.delete(whole(self.look(table, name)), rows))
+        firsts = [self.first_row(table, window) for window in range(len(self._window_rows) + 1)]
+        for window, (first, end) in enumerate(pairwise(firsts)):
+            self._window_rows[window][table] -= int(np.count_nonzero((rows >= first) & (rows < end)))
 
     def per_window(self, table: str, values: Sequence[int]) -> Int:
         """Return, per row of `table`, the value of its window."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -70,10 +70,13 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     named = named_kernels(recorded)
     numbers = launch_numbers(recorded, identified, work, named)
     late = outlasting(recorded, identified, work)
-    links, kernels, memory_ops = work.links, work.attributed.get("kernels"), work.attributed.get("memory_ops")
+    identified = replace(identified, gpu_spans=work.gpu_spans, warnings=(*identified.warnings, *work.warnings))
+    links, times = work.links, work.times
+    kernels, memory_ops = work.attributed.get("kernels"), work.attributed.get("memory_ops")
     del work
-    yield from _templated(identified, recorded, "kernels", [numbers, links["kernels"], kernels, late], kernels, named)
-    yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], memory_ops], memory_ops)
+    derived = [numbers, links["kernels"], times["kernels"], kernels, late]
+    yield from _templated(identified, recorded, "kernels", derived, kernels, named)
+    yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], times["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
     for name in ("os_calls", "page_faults", "device_samples", "cpu_samples", "thread_states", "mpi_calls"):
         yield from _templated(identified, recorded, name, [])

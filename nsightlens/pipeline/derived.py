@@ -11,18 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.attribution import attribute, launch_correlation, overruns
+from nsightlens.attribution import attribute, causality, launch_correlation, overruns
 from nsightlens.attribution.attribute import CallSearch, PlacedWork
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
+from nsightlens.attribution.causality import Early
 from nsightlens.attribution.launch_correlation import Calls, Launched
 from nsightlens.attribution.overruns import Launches, Overruns
 from nsightlens.attribution.stacks import Frames
-from nsightlens.columns.arrays import MISSING, Places, lookup, nullable, numbered, stretches
+from nsightlens.columns.arrays import MISSING, Int, Places, lookup, nullable, numbered, stretches
 from nsightlens.columns.derived import KernelNames, kernel_names
-from nsightlens.columns.gathered import GatheredColumns
+from nsightlens.columns.gathered import GPU_WORK
 from nsightlens.columns.spilled import LongColumn, SpillFolder, whole
 from nsightlens.names import kernel_names as names
-from nsightlens.pipeline.identified import Identified
+from nsightlens.pipeline.identified import Identified, Warned
 from nsightlens.pipeline.recorded import Recorded
 
 
@@ -67,13 +68,33 @@ class CallLinks:
 
 
 @dataclass(frozen=True, slots=True)
+class SoundTimes:
+    """The times of one table of GPU work but those that cannot be. rows: whose start cannot be, in order."""
+
+    rows: Int
+
+    def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return start_ns and queue_delay_ns of some rows."""
+        first, stop = np.searchsorted(self.rows, [rows.start, rows.stop])
+        if first == stop:
+            return {}
+        mask = np.zeros(rows.stop - rows.start, dtype=np.bool_)
+        mask[self.rows[first:stop] - rows.start] = True
+        return {name: pc.if_else(pa.array(mask), None, known[name]) for name in ("start_ns", "queue_delay_ns")}
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedWork:
     """Stage 2: kernels and memory operations with their launches, and what is attributed to them, by table.
 
-    process, correlation, start: of each kernel. time: its launch time.
+    process, correlation, start: of each kernel. time: its launch time. times: by table. warnings: (code, message, count) of
+    launches and work that do not fit. gpu_spans: as those of `Identified`, without times that cannot be.
     """
 
     links: Mapping[str, LaunchLinks]
+    times: Mapping[str, SoundTimes]
+    warnings: tuple[Warned, ...]
+    gpu_spans: tuple[tuple[int, int], ...]
     attributed: Mapping[str, WorkRanges]
     template: LongColumn
     process: npt.NDArray[Any]
@@ -116,12 +137,13 @@ class LaunchNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Per row of a table: template, process number, correlation id and start, on the profile's origin."""
+    """Per row of a table: template, process number, correlation id, start on the profile's origin, and External id."""
 
     template: LongColumn
     process: npt.NDArray[Any]
     correlation: LongColumn
     start: LongColumn
+    external_id: LongColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +177,7 @@ def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
         # its GPU work does not tell whose it is: an id that calls of several processes have leads to none of them
         ids = whole(correlation)
         correlation = np.where(launch_correlation.used_by_several(work.process, ids), 0, ids)
-    calls = Calls(work.process, correlation, work.start, columns.take_long("api_calls", "duration_ns"))
+    calls = Calls(work.process, correlation, work.start, columns.take_long("api_calls", "duration_ns"), work.external_id)
     if found is None:
         return RecordedCalls(calls)
     search, ranges, allocations = found
@@ -167,17 +189,56 @@ def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
 
 def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> LinkedWork:
     """Return kernels and memory operations linked to their calls, and what lies around these attributed to them."""
-    columns, base, folder = recorded.columns, identified.base, recorded.folder
-    memory_ops = _work(recorded, identified, "memory_ops")
-    links = {"memory_ops": _linked(memory_ops, calls.calls, folder)}
-    works = _placed("memory_ops", memory_ops, links["memory_ops"], calls, columns, folder)
-    kernels = _work(recorded, identified, "kernels")
-    links["kernels"] = _linked(kernels, calls.calls, folder)
-    works |= _placed("kernels", kernels, links["kernels"], calls, columns, folder)
-    attributed = attribute.work_ranges(calls.search, works, recorded.templates["ranges"], base, folder) if calls.search else {}
-    time = launch_correlation.launch_time(kernels.process, kernels.correlation, kernels.start, links["kernels"])
+    base, folder = identified.base, recorded.folder
+    works = {table: _work(recorded, identified, table) for table in ("memory_ops", "kernels")}
+    links = {table: _linked(work, calls.calls, folder) for table, work in works.items()}
+    early = {table: causality.early(works[table].start, links[table].start) for table in works}
+    shift = causality.common_shift(list(early.values()))
+    far = {table: causality.far(each) if not shift else each.rows[:0] for table, each in early.items()}
+    starts = {table: causality.without(works[table].start, rows, folder) for table, rows in far.items()}
+    spans = _spans_without(recorded, identified, starts) if any(map(len, far.values())) else identified.gpu_spans
+    placed: dict[str, PlacedWork] = {}
+    for table, work in works.items():
+        placed |= _placed(table, work, links[table], calls, folder)
+    attributed = attribute.work_ranges(calls.search, placed, recorded.templates["ranges"], base, folder) if calls.search else {}
+    kernels, start = works["kernels"], starts["kernels"]
+    time = launch_correlation.launch_time(kernels.process, kernels.correlation, start, links["kernels"])
     stored = {table: LaunchLinks(base, each.call, each.queue_delay) for table, each in links.items()}
-    return LinkedWork(stored, attributed, kernels.template, kernels.process, kernels.correlation, kernels.start, time)
+    return LinkedWork(stored, {table: SoundTimes(rows) for table, rows in far.items()}, _untimely(early, far, shift), spans,
+                      attributed, kernels.template, kernels.process, kernels.correlation, start, time)
+
+
+def _untimely(early: Mapping[str, Early], far: Mapping[str, Int], shift: int) -> tuple[Warned, ...]:
+    """Return what is to be said of work that starts before its own launch call."""
+    count, left_out = sum(len(each.rows) for each in early.values()), sum(map(len, far.values()))
+    if shift:
+        return (("gpu_clock_behind", "GPU work starts before the call that launched it: the clock of the GPU is behind that of "
+                 f"the host by {shift / 1000:,.3f} us or more (half of this work is early by more than that). Times are as "
+                 "recorded: delays in the queue, and what lies between host and GPU times, mean nothing.", count),)
+    found: list[Warned] = []
+    if left_out:
+        found.append(("start_before_launch", "GPU work is recorded to start long before the call that launched it, which cannot "
+                      "be: its start is NULL, and it is in no span.", left_out))
+    if count > left_out:
+        found.append(("start_before_launch", "GPU work starts up to 1 ms before the call that launched it: the clocks of GPU and "
+                      "host differ. Times are as recorded.", count - left_out))
+    return tuple(found)
+
+
+def _spans_without(recorded: Recorded, identified: Identified, starts: Mapping[str, LongColumn]) -> tuple[tuple[int, int], ...]:
+    """Return first start and last end of GPU work of each window, with these starts."""
+    columns, spans = recorded.columns, []
+    for window, shift in enumerate(identified.shifts):
+        ends: list[int] = []
+        for table in GPU_WORK:
+            rows = slice(columns.first_row(table, window), columns.first_row(table, window + 1))
+            start = whole(starts[table])[rows] if table in starts else whole(columns.look(table, "start_ns"))[rows] + shift
+            duration = whole(columns.look(table, "duration_ns"))[rows]
+            known = start != MISSING
+            ends += [*start[known].tolist(), *(start[known] + np.maximum(duration[known], 0)).tolist()]
+        if ends:
+            spans.append((min(ends), max(ends)))
+    return tuple(spans)
 
 
 def linked_to_calls(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> dict[str, CallLinks]:
@@ -187,22 +248,22 @@ def linked_to_calls(recorded: Recorded, identified: Identified, calls: RecordedC
         process = _process_of_rows(identified.process_of[table], columns.take_long(table, "template"))
         unknown = np.broadcast_to(MISSING, len(process))  # when it began says nothing of its call
         correlation = columns.take_long(table, "correlation_id")
-        linked = launch_correlation.link(process, correlation, calls.calls, unknown, recorded.folder)
+        linked = launch_correlation.link(process, correlation, calls.calls, unknown, unknown, recorded.folder)
         found[table] = CallLinks(identified.base, linked.call)
     return found
 
 
 def _linked(work: _Work, calls: Calls, folder: SpillFolder) -> Launched:
-    return launch_correlation.link(work.process, work.correlation, calls, work.start, folder)
+    return launch_correlation.link(work.process, work.correlation, calls, work.start, work.external_id, folder)
 
 
 def _placed(
-    table: str, work: _Work, links: Launched, calls: RecordedCalls, columns: GatheredColumns, folder: SpillFolder,
+    table: str, work: _Work, links: Launched, calls: RecordedCalls, folder: SpillFolder,
 ) -> dict[str, PlacedWork]:
     """Return where the work of a table was launched from, under its name; nothing in a profile without ranges."""
     if calls.search is None or calls.call_ranges is None:
         return {}
-    external_id = columns.take(table, "external_id")
+    external_id = whole(work.external_id)
     return {table: attribute.place_work(calls.search, calls.call_ranges, table, work.template, external_id, links, folder)}
 
 
@@ -252,7 +313,7 @@ def _work(recorded: Recorded, identified: Identified, table: str) -> _Work:
         shifted[shifted != MISSING] += columns.per_window(table, identified.shifts)[shifted != MISSING]
         start = recorded.folder.spill(shifted)
     process = _process_of_rows(identified.process_of[table], template)
-    return _Work(template, process, columns.take_long(table, "correlation_id"), start)
+    return _Work(template, process, columns.take_long(table, "correlation_id"), start, columns.take_long(table, "external_id"))
 
 
 def _process_of_rows(owner: npt.NDArray[Any], template: LongColumn) -> npt.NDArray[Any]:

@@ -19,6 +19,8 @@ from nsightlens.pipeline import processes
 from nsightlens.pipeline.processes import Process, Row
 from nsightlens.pipeline.recorded import Profile, Recorded, Window
 
+Warned = tuple[str, str, int]
+"""Code, message and count of a warning."""
 _ID_BITS = 32
 _NO_DEVICE = 0xFFFFFFFF
 
@@ -41,7 +43,7 @@ class Identified:
     local_processes: tuple[Int, ...]
     process_of: Mapping[str, Int]
     devices: Mapping[tuple[int, int], Row]
-    warnings: tuple[tuple[str, str], ...]
+    warnings: tuple[Warned, ...]
 
     def stamp(self, rows: int, window: int) -> dict[str, pa.Array]:
         """Return the columns that tell the tool, the profile and the window of some rows."""
@@ -94,7 +96,8 @@ def identify(recorded: Recorded) -> Identified:
     working = {number for name in GPU_WORK for number in np.flatnonzero(np.bincount(process_of[name])).tolist()}
     ranked, warnings = processes.resolve_ranks(found, working, profile.sidecar, profile.rank_hint)
     devices = processes.identify_devices(ranked, [w.small["devices"] for w in windows], places)
-    return Identified(profile, id_base(profile.profile_id), windows, shifts, spans, ranked, local, process_of, devices, warnings)
+    warned = tuple((code, message, 1) for code, message in warnings)
+    return Identified(profile, id_base(profile.profile_id), windows, shifts, spans, ranked, local, process_of, devices, warned)
 
 
 def _shifts(windows: Sequence[Window]) -> tuple[int, ...]:

@@ -16,7 +16,8 @@ from nsightlens.columns.spilled import SpillFolder
 from nsightlens.columns.spool import Spool, Spooled, gathered
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.discovery.remote import on_disk
-from nsightlens.readers.batches import Batch, conform
+from nsightlens.pipeline.repeated_rows import remove_repeats
+from nsightlens.readers.batches import Batch, conform, diagnostic
 from nsightlens.readers.formats import READERS
 from nsightlens.schema import READ, TABLES, TEMPLATE, Table
 
@@ -39,7 +40,7 @@ class Profile:
 class Window:
     """What one window left: spooled rows per table, and the rows of its small tables."""
 
-    spooled: Mapping[str, Spooled]
+    spooled: dict[str, Spooled]
     small: Mapping[str, list[dict[str, Any]]]
 
 
@@ -77,7 +78,17 @@ def read(profile: Profile, folder: Path, *, jobs: int) -> Recorded:
         with on_disk(paths, reader.NEEDS_FILES) as here:
             windows.append(_window(reader.read(here, jobs=jobs), folder, index, columns, builders))
     templates = {name: builder.finish() for name, builder in builders.items()}
-    return Recorded(profile, tuple(windows), columns.finish(), templates, spill)
+    gathered_columns = columns.finish()
+    removed = remove_repeats([window.spooled for window in windows], gathered_columns, templates, folder)
+    for window, count in zip(windows, removed, strict=True):
+        if count:
+            window.small["diagnostics"].extend(_repeats(count).to_pylist())
+    return Recorded(profile, tuple(windows), gathered_columns, templates, spill)
+
+
+def _repeats(count: int) -> pa.RecordBatch:
+    return diagnostic("warning", "repeated_events", "Records of GPU work that the file holds more than once, equal in every "
+                      "field: each is counted once.", count)[1]
 
 
 def _window(

@@ -59,8 +59,8 @@ def _profile(identified: Identified, recorded: Recorded) -> Row:
 def _diagnostics(identified: Identified) -> list[Row]:
     profile = identified.profile
     rows: list[Row] = []
-    for code, message in identified.warnings:
-        rows.extend(diagnostic("warning", code, message)[1].to_pylist())
+    for code, message, count in identified.warnings:
+        rows.extend(diagnostic("warning", code, message, count)[1].to_pylist())
     for window, paths in zip(identified.windows, profile.windows, strict=True):
         rows.extend({"path": path_text(paths[0]), **row} for row in window.small["diagnostics"])
     return [{"path": path_text(profile.windows[0][0]), **row} for row in rows]

@@ -1967,8 +1967,8 @@ class Asking:
             direction: HtoD, DtoH, DtoD, ...; NULL for memset.
             operations: Copies or sets.
             bytes: Bytes that they moved or set.
-            total_ns: Sum of their durations.
-            active_ns: Time in which at least one with known bytes ran.
+            total_ns: Sum of their durations, as written.
+            active_ns: Time in which at least one with known bytes ran, by its finer duration (memory_ops).
             bandwidth_bytes_per_s: Bytes over active_ns; NULL where none has bytes and a duration.
             peak_bytes_per_s: Highest sum of the bandwidths of what ran at once.
             points: Changes of that sum, those to 0 left out.
@@ -2161,7 +2161,7 @@ class Asking:
             max_ns: Longest duration.
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single operation.
             total_bytes: Bytes moved or set.
-            bytes_per_s: Bytes divided by time, over the operations whose bytes and duration are both known.
+            bytes_per_s: Bytes divided by time (the finer duration where there is one), where both are known.
         """
 
     @overload

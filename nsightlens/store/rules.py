@@ -9,13 +9,13 @@ from __future__ import annotations
 
 VERSIONS = {
     "names": 5,
-    "launches": 1,
+    "launches": 2,
     "attribution": 2,
     "overruns": 1,
     "matching": 3,
     "nsys": 11,
     "ncu": 4,
-    "kineto": 10,
+    "kineto": 11,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

@@ -21,13 +21,15 @@ from nsightlens.columns.spilled import SpilledColumn, SpillFolder
 Int = np.int64
 
 
-def link(process: Any, correlation: Any, calls: Calls, start: Any) -> Any:
+def link(process: Any, correlation: Any, calls: Calls, start: Any, external_id: Any = None) -> Any:
     """Return the launching calls; each column is put on disk in parts, and read from there."""
+    external_id = np.full(len(process), MISSING) if external_id is None else external_id
     with tempfile.TemporaryDirectory() as folder:
         spill = SpillFolder(Path(folder))
-        onto = [_spilled(spill, column) for column in (calls.correlation, calls.start, calls.duration, correlation, start)]
-        found = launch_correlation.link(process, onto[3], Calls(calls.process, *onto[:3]), onto[4], spill)
-        in_memory = launch_correlation.link(process, correlation, calls, start, spill)
+        recorded = (calls.correlation, calls.start, calls.duration, calls.external_id, correlation, start, external_id)
+        onto = [_spilled(spill, column) for column in recorded]
+        found = launch_correlation.link(process, onto[4], Calls(calls.process, *onto[:4]), *onto[5:], spill)
+        in_memory = launch_correlation.link(process, correlation, calls, start, external_id, spill)
         for name in ("call", "start", "queue_delay"):
             assert getattr(found, name).tolist() == getattr(in_memory, name).tolist()
         return found
@@ -49,12 +51,17 @@ def ordered(process: Any, correlation: Any, start: Any, ncu_id: Any, links: Laun
     return number_launches(process, launch_order(process, time, correlation, start, ncu_id), like)
 
 
+def without_ids(process: Any, correlation: Any, start: Any, duration: Any) -> Calls:
+    """Return calls that have no External id."""
+    return Calls(process, correlation, start, duration, np.full(len(process), MISSING))
+
+
 def _ints(*values: int | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array([MISSING if v is None else v for v in values], dtype=np.int64)
 
 
 def test_link_needs_process_and_correlation() -> None:
-    calls = Calls(_ints(0, 1, 0), _ints(5, 5, 6), _ints(100, 200, 300), _ints(10, 10, None))
+    calls = without_ids(_ints(0, 1, 0), _ints(5, 5, 6), _ints(100, 200, 300), _ints(10, 10, None))
     found = link(_ints(0, 1, 1, 0, 0, 0), _ints(5, 5, 6, 0, None, 6), calls, _ints(150, None, 1, 1, 1, 400))
     assert found.call.tolist() == [0, 1, -1, -1, -1, 2]
     assert found.start.tolist() == [100, 200, MISSING, MISSING, MISSING, 300]
@@ -62,18 +69,31 @@ def test_link_needs_process_and_correlation() -> None:
 
 
 def test_the_outer_of_two_calls_with_one_id_is_taken() -> None:
-    calls = Calls(_ints(0, 0), _ints(5, 5), _ints(120, 100), _ints(10, 40))
+    calls = without_ids(_ints(0, 0), _ints(5, 5), _ints(120, 100), _ints(10, 40))
     assert link(_ints(0), _ints(5), calls, _ints(150)).call.tolist() == [1]
+
+
+def test_of_calls_with_one_id_the_last_before_the_work_launched_it() -> None:
+    calls = without_ids(_ints(0, 0, 1), _ints(5, 5, 5), _ints(100_000, 500_000, 1), _ints(4000, 4000, 1))
+    found = link(_ints(0, 0, 0, 0), _ints(5, 5, 5, 5), calls, _ints(200_000, 600_000, 500_000, 50_000))
+    assert found.call.tolist() == [0, 1, 1, 0], "that before all of them is left with the first"
+    assert found.queue_delay.tolist() == [96_000, 96_000, -4000, -54_000]
+
+
+def test_of_calls_with_one_id_that_with_the_external_id_of_the_work_launched_it() -> None:
+    calls = Calls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 3))
+    found = link(_ints(0, 0, 0), _ints(5, 5, 5), calls, _ints(700_000, 800_000, 900_000), _ints(2, 3, 9))
+    assert found.call.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("huge", [(1 << 60) + 1, -7])
 def test_correlation_ids_out_of_range_still_link(huge: int) -> None:
-    calls = Calls(_ints(0, 3), _ints(huge, 8), _ints(1, 2), _ints(2, 2))
+    calls = without_ids(_ints(0, 3), _ints(huge, 8), _ints(1, 2), _ints(2, 2))
     assert link(_ints(0, 3, 0), _ints(huge, 8, 8), calls, _ints(9, 9, 9)).call.tolist() == [0, 1, -1]
 
 
 def test_launch_order_is_not_start_order() -> None:
-    calls = Calls(_ints(0, 0, 0), _ints(1, 2, 3), _ints(10, 20, 30), _ints(1, 1, 1))
+    calls = without_ids(_ints(0, 0, 0), _ints(1, 2, 3), _ints(10, 20, 30), _ints(1, 1, 1))
     process, correlation, start = _ints(0, 0, 0, 0), _ints(3, 1, 2, 1), _ints(40, 90, 50, 80)
     links = link(process, correlation, calls, start)
     order = ordered(process, correlation, start, _ints(None, None, None, None), links, _ints(0, 0, 1, 0))
@@ -81,7 +101,7 @@ def test_launch_order_is_not_start_order() -> None:
 
 
 def test_a_kernel_without_its_call_is_placed_by_its_correlation_id() -> None:
-    calls = Calls(_ints(0, 0), _ints(10, 30), _ints(100, 300), _ints(1, 1))
+    calls = without_ids(_ints(0, 0), _ints(10, 30), _ints(100, 300), _ints(1, 1))
     process, correlation = _ints(0, 0, 0, 0), _ints(30, 20, 10, 5)
     start = _ints(310, 305, 110, 1)
     links = link(process, correlation, calls, start)
@@ -93,7 +113,7 @@ def test_a_kernel_without_its_call_is_placed_by_its_correlation_id() -> None:
 def test_ncu_rows_are_ordered_by_their_id() -> None:
     empty = _ints()
     process, none = _ints(0, 0, 1), _ints(None, None, None)
-    links = link(process, none, Calls(empty, empty, empty, empty), none)
+    links = link(process, none, without_ids(empty, empty, empty, empty), none)
     order = ordered(process, none, none, _ints(7, 2, 0), links, _ints(0, 0, 0))
     assert order.launch_index.tolist() == [1, 0, 0]
     assert order.place.tolist() == [1, 0, 2]
@@ -102,7 +122,7 @@ def test_ncu_rows_are_ordered_by_their_id() -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 50), st.integers(0, 3)), max_size=60))
 def test_order_agrees_with_plain_python(rows: list[tuple[int, int, int, int]]) -> None:
     """Oracle: sort the same rows with Python's tuples."""
-    calls = Calls(_ints(*[p for p in range(3) for _ in range(9)]), _ints(*[c for _ in range(3) for c in range(1, 10)]),
+    calls = without_ids(_ints(*[p for p in range(3) for _ in range(9)]), _ints(*[c for _ in range(3) for c in range(1, 10)]),
                   _ints(*[(c * 37) % 11 for _ in range(3) for c in range(1, 10)]), _ints(*[0] * 27))
     process, correlation, start = (_ints(*column) for column in (list(zip(*rows, strict=True)) or [()] * 4)[:3])
     kinds = [row[3] for row in rows]
@@ -139,7 +159,7 @@ def test_calls_are_found_whatever_their_ids(numbers: Sequence[int], processes: i
         work = [(source.randrange(processes + 1), source.choice([*list(numbers)[:50], 0, MISSING, 1, 2, 99])) for _ in range(40)]
         process, correlation = (np.array(values, dtype=np.int64) for values in zip(*work, strict=True))
         one, number, start = (np.array(values, dtype=np.int64) for values in zip(*calls, strict=True))
-        found = link(process.astype(np.int32), correlation, Calls(one.astype(np.int32), number, start, start), correlation)
+        found = link(process.astype(np.int32), correlation, without_ids(one.astype(np.int32), number, start, start), correlation)
         assert found.call.tolist() == _expected_calls(process.tolist(), correlation.tolist(), calls)
 
 

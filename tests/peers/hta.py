@@ -3,7 +3,6 @@
 Rules read from its source, each a function here:
 - rounded: where a file writes starts with decimals, a start is raised to the next whole us and an end lowered to one, so that
   an event loses up to 2 us and one shorter than that gets a length of 0 or -1; HTA_DISABLE_NS_ROUNDING keeps doubles.
-- cut: where a file writes whole us, a copy lasts as long as is written, not as long as its bandwidth tells.
 - raw: everything with a `stream` argument is GPU work: cuda_sync records, and operators that carry that argument.
 - without_last_step: where a job has several ProfilerSteps, host events from the last one's start on are dropped, and GPU
   events whose correlation no kept host event has.
@@ -115,7 +114,6 @@ def _read(store: Store, path: Path, rounding: bool) -> Trace:
         f"SELECT start_ns + ?, duration_ns, name, -1, kind FROM ranges {where}",
         [origin - file.base_ns, str(path)] * 2).to_pandas()
     host = host[host["dur"].notna()]
-    gpu = gpu if file.has_decimals else cut(gpu)
     change = rounded if file.has_decimals and rounding else in_doubles
     printed = [file.bandwidths.get((key, ts / 1000), math.nan) for key, ts in zip(gpu["correlation"], gpu["ts"], strict=True)]
     gpu, host = change(gpu).assign(printed=printed), change(host)
@@ -129,11 +127,6 @@ def _read(store: Store, path: Path, rounding: bool) -> Trace:
         taken = set(zip(added["ts"][unlike], added["name"][unlike], strict=True))
         host = host[[key not in taken for key in zip(host["ts"], host["name"], strict=True)]].copy()
     return Trace(gpu, host, math.ceil(file.first_us) if change is rounded and not math.isnan(file.first_us) else file.first_us)
-
-
-def cut(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the events (ns) with durations cut to whole us, as the file has them: those of copies are finer in our rows."""
-    return events.assign(dur=events["dur"] // 1000 * 1000)
 
 
 def in_doubles(events: pd.DataFrame) -> pd.DataFrame:

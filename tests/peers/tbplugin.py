@@ -47,7 +47,6 @@ Connection = duckdb.DuckDBPyConnection
 def as_the_plugin_reads(con: Connection, mode: str) -> float:
     """Change the rows of a catalog with one profile. mode: asis or gitmap (cuda_runtime mapped). Returns units per us."""
     generation = _one(con, "SELECT regexp_extract(format, 'G[0-9]') FROM profiles")
-    cut_copies(con, generation)
     units = double_us(con, generation)
     steps_of_both_tracks(con)
     runtime_by_category(con, mode, generation)
@@ -60,12 +59,6 @@ def as_the_plugin_reads(con: Connection, mode: str) -> float:
     operators_by_old_names(con)
     step_of_the_operators(con)
     return units
-
-
-def cut_copies(con: Connection, generation: str) -> None:
-    """Give copies and sets of traces in whole us the durations that are written, cut to a us, not those of their bandwidths."""
-    if generation in ("G1", "G2", "G3"):
-        con.execute("UPDATE memory_ops SET duration_ns = duration_ns // 1000 * 1000")
 
 
 def double_us(con: Connection, generation: str) -> float:

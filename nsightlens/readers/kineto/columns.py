@@ -82,6 +82,7 @@ class Builder:
             "source_memory": values.mapped(name, categories.source_memory),
             "destination_memory": values.mapped(name, categories.destination_memory),
             "bytes": values.integers(parsed["bytes"]),
+            "bandwidth_duration_ns": times.column(parsed["bandwidth_duration"]),
             "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
         }
 

@@ -47,11 +47,13 @@ class Tally:
     """Counts over some events of a trace.
 
     complete: events with ph X. unstored: those by category that no table takes. passed: events with another ph, by category
-    (flows) or name. replaced: bytes that are no UTF-8. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
-    repeats the correlation id. samples: values of counters. odd_stacks: stacks of operators that are left out. pids: of CPU-side
-    rows. cpu_pids: those labelled CPU. ended: the last event was the marker that Kineto writes last; None where there was no
-    event. tracks: (device, pid) of kernels, which are one number in what Kineto writes. labels: the text before the number in
-    pids that are text, where Kineto writes numbers.
+    (flows) or name. begun: events of ph B that a table would take as complete ones. replaced: bytes that are no UTF-8. appended:
+    events of another trace behind the end of this one. own_ids, borrowed_ids: GPU work and calls whose External id is a link, or
+    repeats the correlation id. samples: values of counters. odd_stacks: stacks of operators that are left out. odd_values: values
+    in the place of numbers that are none, or not as Kineto writes them. pids: of CPU-side rows. cpu_pids: those labelled CPU.
+    ended: the last event was the marker that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels,
+    which are one number in what Kineto writes. labels: the text before the number in pids that are text, where Kineto writes
+    numbers. callers: such pids of API calls.
     """
 
     complete: int = 0
@@ -61,6 +63,7 @@ class Tally:
     replaced: Places = field(default_factory=Places)
     lost: Places = field(default_factory=Places)
     too_long: Places = field(default_factory=Places)
+    appended: Places = field(default_factory=Places)
     impossible: int = 0
     untimed: int = 0
     own_ids: int = 0
@@ -69,12 +72,15 @@ class Tally:
     operators: int = 0
     samples: int = 0
     odd_stacks: int = 0
+    begun: int = 0
+    odd_values: int = 0
     pids: dict[int, None] = field(default_factory=dict)
     cpu_pids: dict[int, None] = field(default_factory=dict)
     process_names: dict[int, str] = field(default_factory=dict)
     devices: set[int] = field(default_factory=set)
     tracks: set[tuple[int, int]] = field(default_factory=set)
     labels: set[str] = field(default_factory=set)
+    callers: set[str] = field(default_factory=set)
     marks: set[str] = field(default_factory=set)
     ended: bool | None = None
 
@@ -83,11 +89,11 @@ class Tally:
         self.unstored = _bounded(self.unstored + later.unstored)
         self.passed = _bounded(self.passed + later.passed)
         for name in ("complete", "impossible", "untimed", "own_ids", "borrowed_ids", "gpu_rows", "operators", "samples",
-                     "odd_stacks"):
+                     "odd_stacks", "begun", "odd_values"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
-        for name in ("malformed", "replaced", "lost", "too_long"):
+        for name in ("malformed", "replaced", "lost", "too_long", "appended"):
             getattr(self, name).add(getattr(later, name))
-        for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "marks"):
+        for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "callers", "marks"):
             getattr(self, name).update(getattr(later, name))
         self.ended = self.ended if later.ended is None else later.ended
 

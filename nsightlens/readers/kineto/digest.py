@@ -17,6 +17,7 @@ from nsightlens.readers.kineto.repair import BACKSLASH, BARE_WORD, NO_VALUE
 from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
 from nsightlens.readers.kineto.stream import Frame, slice_end
 from nsightlens.readers.kineto.times import InexactTime
+from nsightlens.readers.kineto.values import Odd
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 # In a well-formed string a quote has a backslash before it, so this can only match behind a key.
@@ -59,14 +60,18 @@ def decoder(exact: bool) -> Decoder:
 
 
 def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
+    Odd.taken()
     fields = None if last else _in_slices(framed, reader)
     found = Found([], len(framed) - 2)
     if fields is None:
         found, tally = _found(framed, at, last, reader)
+        Odd.taken()  # of slices that are read again
         fields = Fields(tally)
         fields.take(found.events)
     fields.tally.replaced.note_invalid(framed[1 : 1 + found.used], at)
-    return Digest(columns.batches(fields, origin_ns), fields.tally, found.used, found.closed, found.cut)
+    batches = columns.batches(fields, origin_ns)
+    fields.tally.odd_values = Odd.taken()
+    return Digest(batches, fields.tally, found.used, found.closed, found.cut)
 
 
 def _in_slices(framed: memoryview, reader: Decoder) -> Fields | None:

@@ -24,7 +24,7 @@ _VALUE_LIMIT = 1 << 24
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*(?:(\[)|null)')
 _OFFSET = re.compile(r"\(byte (\d+)\)")
 _EPOCH_US = range(10**15, 41 * 10**14)  # years 2001 to 2099
-_TIME = re.compile(rb'"ts"\s*:\s*(\d+)(\.\d+)?')
+_TIME = re.compile(rb'"ts"\s*:\s*"?(\d+)(\.\d+)?')
 _TELLING = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id|traceName|'
                       rb'record_shapes|with_stack|profile_memory|with_flops|with_modules)"\s*:')
 

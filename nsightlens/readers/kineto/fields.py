@@ -23,7 +23,6 @@ from nsightlens.readers.kineto.times import UNKNOWN, Ns
 Mask = npt.NDArray[np.bool_]
 Parsed = dict[str, Any]
 _MAX_PID = 1 << 31
-_ENOUGH_LABELS = 2
 _MAX_TRACKS = 1 << 10
 
 
@@ -40,7 +39,7 @@ class Fields:
             if rows:
                 are_typed = isinstance(events[0], fast_structs.Known)
                 if not are_typed and table != "device_samples":
-                    self._note_labels(rows)
+                    self._note_labels(table, rows)
                 without = fast_structs.NO_ARGS[table] if are_typed else _NO_ARGS
                 args = [row.args or without for row in rows]
                 self._slices.setdefault(table, []).append(_TABLES[table](rows, args, are_typed))
@@ -52,11 +51,14 @@ class Fields:
         self._note_processes(found)
         return found
 
-    def _note_labels(self, rows: list[Event]) -> None:
-        """Note the labels of pids such as "[TP00] 4711"; a trace needs two of them to be one of several processes."""
+    def _note_labels(self, table: str, rows: list[Event]) -> None:
+        """Note the labels of pids such as "[TP00] 4711", and pids like "trace-1" of API calls: two are of two processes."""
         for pid in {row.pid for row in rows if isinstance(row.pid, str)}:
-            if len(self.tally.labels) < _ENOUGH_LABELS and (label := pid.rstrip("0123456789").strip()) not in ("", "-"):
+            label = pid.rstrip("0123456789").strip()
+            if label not in ("", "-") and len(self.tally.labels) + len(self.tally.callers) < _MAX_TRACKS:
                 self.tally.labels.add(label)
+                if table == "api_calls":
+                    self.tally.callers.add(pid)
 
     def _note_processes(self, tables: dict[str, Parsed]) -> None:
         """Note the pids of CPU-side rows, first the one that calls the GPU's API most; GPU rows carry the device there."""
@@ -173,7 +175,7 @@ def _memory_ops(events: list[Event], args: list[Args], are_typed: bool) -> Parse
     size, bandwidth = [a.bytes for a in args], [a.bandwidth for a in args]
     return {
         **spans, **_links(events, args, are_typed), **_on_device(events, args, are_typed),
-        "duration": times.from_bandwidths(spans["duration"], [e.dur for e in events], size, bandwidth),
+        "bandwidth_duration": times.from_bandwidths(spans["duration"], [e.dur for e in events], size, bandwidth),
         "cat": _cats(events, are_typed), "bytes": size, "kind": [a.kind for a in args],
     }
 

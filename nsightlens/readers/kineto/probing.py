@@ -25,7 +25,7 @@ from nsightlens.readers.kineto.times import InexactTime
 from nsightlens.readers.reader import HEAD_BYTES, Origin, Probe, ProcessHint
 
 _HEADER_LIMIT = 1 << 24
-_TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*(-?[0-9.]+)')
+_TIME = re.compile(rb'"(?:ts|dur)"\s*:\s*"?(-?[0-9.]+)')
 _TIMES = 64
 _LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\{\s*"[^"]*"\s*:)')
 
@@ -61,8 +61,8 @@ def _probe(path: Path, source: Source) -> Probe:
     known = tally.marks or any(envelope.is_kineto(text) for text in (opening.header, end))
     if not known and (tally.complete or tally.passed or tally.samples):
         raise unsupported.refusal(path, begun)
-    if len(tally.labels) > 1:
-        raise unsupported.merged(path, tally.labels)
+    if len(tally.labels) > 1 or len(tally.callers) > 1:
+        raise unsupported.merged(path, tally.labels if len(tally.labels) > 1 else tally.callers)
     name = generation(header, clock, tally.marks, begin[: 1 << 16])
     pid = next(iter(tally.pids or tally.cpu_pids), None)
     host = header.host or host_in_name(path, pid)

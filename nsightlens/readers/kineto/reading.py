@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -26,6 +27,8 @@ PARALLEL_BYTES = 1 << 25
 _GZIP_RATIO = 8  # of traces, at the least
 _MAX_HELPERS = 4  # 100 MB each; more of them would wait for this process
 _TAIL_BYTES = 1 << 26
+_ANOTHER = re.compile(rb'"traceEvents"\s*:\s*\[')
+_PHASE = re.compile(rb'"ph"\s*:')
 
 
 def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening]:
@@ -62,6 +65,8 @@ class Reading:
         begun, opening = find_opening(self._path, self._source, envelope.HEADER_LIMIT)
         begin = begun[opening.at :]
         clock = envelope.clock(begin)
+        if begin.lstrip().startswith(b","):
+            self._tally.malformed.note(opening.at, "commas too many")
         if opening.empty:
             self._closed = True
             tail_at, tail = opening.at, begin + self._source.read(_TAIL_BYTES)
@@ -72,8 +77,8 @@ class Reading:
         known = self._tally.marks or envelope.is_kineto(opening.header) or envelope.is_kineto(tail)
         if not known and (self._tally.complete or self._tally.passed or self._tally.samples):
             raise unsupported.refusal(self._path, begun)
-        if len(self._tally.labels) > 1:
-            raise unsupported.merged(self._path, self._tally.labels)
+        if len(self._tally.labels) > 1 or len(self._tally.callers) > 1:
+            raise unsupported.merged(self._path, self._tally.labels if len(self._tally.labels) > 1 else self._tally.callers)
         whole = Trace(self._path, header, clock, self._tally, self._closed, self._cut_at, self._source.problems,
                       begin[: 1 << 16])
         yield from whole.batches()
@@ -171,6 +176,8 @@ class Reading:
             return Header()
         self._tally.replaced.note_invalid(tail, at)
         text = tail.strip()
+        if another := len(_PHASE.findall(tail)) if _ANOTHER.search(tail) else 0:
+            self._tally.appended.note(at, count=another)
         if opening.bare_list:
             if text:
                 self._tally.malformed.note(at + tail.index(text), "bytes after the end")

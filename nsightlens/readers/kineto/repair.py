@@ -28,6 +28,9 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _BARE_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*)"')
 _AFTER_KEY = re.compile(r"[ \t\r\n]*:")
 _AFTER_MEMBER = re.compile(r'[ \t\r\n]*(?:,[ \t\r\n]*"(?:[^"\\\n]|\\.)*+"[ \t\r\n]*:|,?[ \t\r\n]*\}[ \t\r\n]*(?:[,}\]]|$))')
+# What follows a text of the event itself, which has few keys: a text with quotes and commas in it ends only there.
+_AFTER_FIELD = re.compile(r'[ \t\r\n]*(?:,[ \t\r\n]*"(?:ph|cat|name|pid|tid|ts|dur|args|id|s|bp)"[ \t\r\n]*:'
+                          r'|,?[ \t\r\n]*\}[ \t\r\n]*$)')
 _AFTER_ITEM = re.compile(r'[ \t\r\n]*(?:,[ \t\r\n]*["\[{\-\dtfnN]|,?[ \t\r\n]*\])')
 # Where a string holds one of these, its end was missed and it has swallowed members of its event.
 _SWALLOWED = re.compile(r'(?<!\\)"(?:ph|cat|name|pid|tid|ts|dur|args)"\s*:')
@@ -61,7 +64,7 @@ class Repairer:
         if opening == "[":
             return self._container("]", depth)
         if opening == '"':
-            return self._string(_AFTER_MEMBER)
+            return self._string(_AFTER_MEMBER, _AFTER_FIELD if depth == 1 else None)
         return self._scalar()
 
     def _skip_to(self, start: int) -> None:
@@ -124,24 +127,29 @@ class Repairer:
         self.at += len(whole)
         return whole if whole in ("true", "false", "null") else "null"
 
-    def _string(self, after: re.Pattern[str]) -> str:
+    def _string(self, after: re.Pattern[str], rather: re.Pattern[str] | None = None) -> str:
+        """Return the string at the position, which ends where `after` matches, or `rather`, if that is anywhere."""
         plain = _PLAIN_STRING.match(self._text, self.at)
         if plain and after.match(self._text, plain.end()):
             self.at = plain.end()
             return plain[0]
         start = self.at
-        content = self._text[start + 1 : self._closing_quote(start, after)]
+        content = self._content(start, rather) if rather else None
+        if content is None or _SWALLOWED.search(content):
+            content = self._content(start, after)
+        if content is None:
+            raise Incomplete(f"the string at {start} does not end")
         self.at = start + len(content) + 2
         return self._escaped(content, start)
 
-    def _closing_quote(self, start: int, after: re.Pattern[str]) -> int:
-        """Return where the string ends: at a quote that what must follow a string follows, an unescaped one if there is."""
+    def _content(self, start: int, after: re.Pattern[str]) -> str | None:
+        """Return the string up to a quote that what must follow a string follows, an unescaped one if there is."""
         for escaped in (False, True):
             quote = start
             while (quote := self._text.find('"', quote + 1)) >= 0:
                 if self._is_escaped(quote, start) == escaped and after.match(self._text, quote + 1):
-                    return quote
-        raise Incomplete(f"the string at {start} does not end")
+                    return self._text[start + 1 : quote]
+        return None
 
     def _is_escaped(self, quote: int, start: int) -> bool:
         first = quote

@@ -122,6 +122,9 @@ class Trace:
         if tally.lost.count:
             yield diagnostic("warning", "events_lost", "Events are damaged beyond repair and missing from all tables.",
                              tally.lost.count, tally.lost.first)
+        if tally.appended.count:
+            yield diagnostic("warning", "second_trace", "Behind its end the file holds another trace, whose events are not read: "
+                             "split the file, and ingest each.", tally.appended.count, tally.appended.first)
         if tally.too_long.count:
             yield diagnostic("warning", OVER_BUDGET, f"Events of more than {budget.BUDGET.longest >> 20} MiB are missing from "
                              "all tables: no profiler writes such texts. The file is damaged: copy it again, or record again.",
@@ -137,12 +140,19 @@ class Trace:
                              "it was taken as the device of the events.")
         if not (tally.complete or tally.passed or tally.samples) and "[memory]" not in tally.marks and self.cut_at is None:
             yield diagnostic("warning", "no_events", "The trace has no events: the profiler ran, but recorded nothing.")
+        if tally.begun:
+            yield diagnostic("warning", "begin_end_events", "Events are written as a begin and an end, which no version of the "
+                             "PyTorch profiler does: they are not read. Ingest the trace as the profiler wrote it.", tally.begun)
         if tally.impossible:
             yield diagnostic("warning", "impossible_duration", "Durations below 0 or above 100 days are NULL; the events are "
                              "kept.", tally.impossible)
         if tally.untimed:
             yield diagnostic("warning", "missing_time", "Unreadable starts and durations of events are NULL.",
                              tally.untimed)
+        if tally.odd_values:
+            yield diagnostic("warning", "odd_values", "Values in the place of numbers are no integers as Kineto writes them "
+                             "(fractions, exponents, texts, more than 63 bits): kept where they are whole numbers, else NULL.",
+                             tally.odd_values)
         if tally.odd_stacks:
             yield diagnostic("warning", "odd_stacks", "Operator stacks are left out that have no frame, or more than "
                              f"{categories.MOST_FRAMES:,} frames or {categories.LONGEST_STACK:,} characters.", tally.odd_stacks)

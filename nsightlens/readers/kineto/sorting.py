@@ -93,6 +93,7 @@ def _allocations(others: list[Event], tally: Tally) -> list[Event]:
             tally.unstored[event.cat or "no category"] += 1
         else:
             tally.passed[categories.PHASES.get(event.ph or "", "others")] += 1
+            tally.begun += event.ph == "B" and event.cat in categories.TABLE_OF
             if event.ph == "M" and event.args:
                 _note_label(event, event.args, tally)
     return found

@@ -91,14 +91,15 @@ def are_whole(values: list[Any]) -> npt.NDArray[np.bool_]:
 
 
 def from_bandwidths(durations: Ns, printed: list[Any], sizes: list[Any], bandwidths: list[Any]) -> Ns:
-    """Return the durations (ns) of copies and sets, those that were cut to whole us as their bandwidths tell them.
+    """Return the durations (ns) that the bandwidths of copies and sets tell, where the written ones were cut to whole us; else
+    UNKNOWN.
 
     Kineto computes a bandwidth (GB/s: bytes per ns) from the ns that it then cuts. printed: the durations as written (us). A
     bandwidth that is not of the bytes and of a whole number of ns less than 1 us beside that duration says nothing.
     """
+    found = np.full(len(durations), UNKNOWN)
     if not any(bandwidths):
-        return durations
-    found = durations.copy()
+        return found
     for row in np.flatnonzero(are_whole(printed) & (durations != UNKNOWN)).tolist():
         size, bandwidth = sizes[row], bandwidths[row]
         if not (_is_positive(size) and _is_positive(bandwidth)):

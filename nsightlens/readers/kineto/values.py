@@ -34,6 +34,26 @@ _SHORT = 1 << 12
 _REMEMBERED = 1 << 12
 
 
+class Odd:
+    """What stands in the place of numbers and is none, or is no integer as Kineto writes one: how many since the last `taken`.
+
+    Columns are made in many places; each process makes those of one chunk after the other.
+    """
+
+    _count = 0
+
+    @classmethod
+    def note(cls, count: int) -> None:
+        """Count so many more."""
+        cls._count += count
+
+    @classmethod
+    def taken(cls) -> int:
+        """Return how many, and begin again at 0."""
+        count, cls._count = cls._count, 0
+        return count
+
+
 def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
     """Return an integer column (int64 by default); whole floats and decimal strings count as integers."""
     type_ = type_ or pa.int64()
@@ -45,7 +65,10 @@ def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Arra
         pass
     low, high = -(1 << (type_.bit_width - 1)), (1 << (type_.bit_width - 1)) - 1
     whole = [integer(value) for value in values]
-    return pa.array([v if v is not None and low <= v <= high else None for v in whole], type_)
+    fitting = [number if number is not None and low <= number <= high else None for number in whole]
+    Odd.note(sum(value is not None and (number is None or isinstance(value, float))
+                 for value, number in zip(values, fitting, strict=True)))
+    return pa.array(fitting, type_)
 
 
 def numbers(values: Sequence[Any], are_integers: bool) -> Ns:
@@ -74,7 +97,14 @@ def floats(values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values, pa.float64())
     except _REFUSED:
-        return pa.array([_float(value) for value in values], pa.float64())
+        found = [_float(value) for value in values]
+        Odd.note(sum(number is None and not _is_infinite(value) for value, number in zip(values, found, strict=True)))
+        return pa.array(found, pa.float64())
+
+
+def _is_infinite(value: Any) -> bool:
+    """Return whether the value is absent, or one that Kineto writes where it divided by zero."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value)) or value in ("inf", "-inf", "nan", "N/A")
 
 
 def _float(value: Any) -> float | None:
@@ -116,6 +146,10 @@ def triples(raws: Sequence[msgspec.Raw | None]) -> tuple[pa.Array, pa.Array, pa.
     """Return three int32 columns; NULL for what is not a list of three whole numbers."""
     column = _distinct(raws)
     found = [_triple(raw) for raw in column.dictionary.to_pylist()]
+    odd = [raw not in (b"", b"null" + _END, _END) and None in triple
+           for raw, triple in zip(column.dictionary.to_pylist(), found, strict=True)]
+    if any(odd):
+        Odd.note(int(np.count_nonzero(np.array(odd)[column.indices.to_numpy()])))
     x, y, z = (pa.array(numbers, pa.int32()).take(column.indices) for numbers in zip(*found, strict=True))
     return x, y, z
 

@@ -9,6 +9,7 @@ it no number.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from nsightlens.readers.batches import batch_of
 from nsightlens.readers.nsys.report import number, text
 from nsightlens.readers.nsys.source import Source
+from nsightlens.schema import DEVICES
 
 _GPU_COLUMNS = (
     "id", "cuDevice", "name", "uuid", "busLocation", "computeMajor", "computeMinor", "smCount", "totalMemory", "memoryBandwidth",
@@ -31,11 +33,12 @@ Row = Mapping[str, object]
 class Devices:
     """The devices of the report. `fresh` gives the rows of those not yielded yet."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, tally: Counter[str]) -> None:
         gpus = [dict(zip(_GPU_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_GPU", _GPU_COLUMNS)]
         self._gpus = [gpu for gpu in gpus if _is_nvidia(gpu)]
         self._cuda = [dict(zip(_CUDA_COLUMNS, row, strict=True)) for row in source.rows("TARGET_INFO_CUDA_DEVICE", _CUDA_COLUMNS)]
         self._seen: dict[tuple[int, int], Row | None] = {}
+        self._tally = tally
         self.assumed = 0
         self.unknown = 0
 
@@ -44,7 +47,20 @@ class Devices:
         process, device = (batch.column(name).cast(pa.int64()) for name in ("process_index", "device"))
         pairs = pc.add(pc.shift_left(process, 32), pc.add(device, 1 << 31)).unique().drop_null().to_pylist()
         new = [pair for value in pairs if (pair := (value >> 32, (value & 0xFFFFFFFF) - (1 << 31))) not in self._seen]
-        return batch_of("devices", [self._row(process, device, pids[process]) for process, device in new]) if new else None
+        rows = [self._fitting(self._row(process, device, pids[process])) for process, device in new]
+        return batch_of("devices", rows) if rows else None
+
+    def _fitting(self, row: Row) -> dict[str, object]:
+        """Return a row without the numbers that are too large for their column, which are counted."""
+        fitting = dict(row)
+        for name, value in row.items():
+            type_ = DEVICES.reader_schema.field(name).type
+            if isinstance(value, int) and pa.types.is_floating(type_):
+                fitting[name] = float(value)
+            elif isinstance(value, int) and not 0 <= value < 1 << (type_.bit_width - 1):
+                fitting[name] = None
+                self._tally["out_of_range"] += 1
+        return fitting
 
     def place_of(self, gpu_id: int, pids: list[int | None]) -> tuple[int, int | None]:
         """Return a process that used the GPU with this `id`, and its ordinal there.

@@ -58,7 +58,6 @@ class Reading:
         self.labels = nvtx.labels(source)
         self.evidence = gather(source, self.labels.threads)
         self.processes = Processes(source, self.report, self.evidence)
-        self.devices = Devices(source)
         self.kernel_names = {name: Names(source.strings) for name in ("name", "mangled_name")}
         self.api_names = Names(source.strings, gpu.without_version)
         self.os_names = Names(source.strings)
@@ -67,6 +66,7 @@ class Reading:
         self.overhead_names = Names(source.strings)
         self.rows: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
+        self.devices = Devices(source, self.tally)
         self.launches: gpu.Launches = Counter()
         self.payloads = Payloads(source, self.tally, jobs)
         self._jobs = jobs

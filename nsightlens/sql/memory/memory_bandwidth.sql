@@ -19,8 +19,8 @@
 -- @column direction              HtoD, DtoH, DtoD, ...; NULL for memset.
 -- @column operations             Copies or sets.
 -- @column bytes                  Bytes that they moved or set.
--- @column total_ns               Sum of their durations.
--- @column active_ns              Time in which at least one with known bytes ran.
+-- @column total_ns               Sum of their durations, as written.
+-- @column active_ns              Time in which at least one with known bytes ran, by its finer duration (memory_ops).
 -- @column bandwidth_bytes_per_s  Bytes over active_ns; NULL where none has bytes and a duration.
 -- @column peak_bytes_per_s       Highest sum of the bandwidths of what ran at once.
 -- @column points                 Changes of that sum, those to 0 left out.
@@ -33,7 +33,8 @@
 CREATE VIEW memory_bandwidth AS
 WITH operations AS (
     SELECT run, tool, profile_id, process_id, device_id, kind, direction, count(*) AS operations, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
-        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(bytes) FILTER (duration_ns > 0 AND start_ns IS NOT NULL) AS moved
+        TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(bytes) FILTER (coalesce(bandwidth_duration_ns, duration_ns) > 0
+            AND start_ns IS NOT NULL) AS moved
     FROM memory_ops
     WHERE tool <> 'ncu'
     GROUP BY ALL

@@ -5,7 +5,7 @@
 -- @alias get_memory_bw_time_series
 -- @needs memory_ops
 -- @requires memory_ops
--- @assumes An operation moves its bytes evenly over its duration.
+-- @assumes An operation moves its bytes evenly over its duration (bandwidth_duration_ns of memory_ops, where it has one).
 -- @assumes Only copies, sets, migrations and decompressions are known: what kernels read and write is in no series.
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
@@ -20,14 +20,18 @@
 -- @column running                Operations that run from at_ns on.
 -- @column bandwidth_bytes_per_s  Their bandwidth.
 CREATE VIEW memory_bandwidth_series AS
-WITH edges AS (
+WITH moves AS (
+    SELECT * REPLACE (coalesce(bandwidth_duration_ns, duration_ns) AS duration_ns)
+    FROM memory_ops
+    WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND bytes IS NOT NULL
+), edges AS (
     SELECT run, tool, profile_id, window_index, process_id, device_id, kind, direction, start_ns AS at_ns,
         1 AS change, bytes::HUGEINT * 1000000000000000000 // duration_ns AS rate  -- 1e-9 bytes/s: sums end at 0
-    FROM memory_ops WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0 AND bytes IS NOT NULL
+    FROM moves WHERE duration_ns > 0
     UNION ALL
     SELECT run, tool, profile_id, window_index, process_id, device_id, kind, direction, start_ns + duration_ns,
         -1, -(bytes::HUGEINT * 1000000000000000000 // duration_ns)
-    FROM memory_ops WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0 AND bytes IS NOT NULL
+    FROM moves WHERE duration_ns > 0
 ), instants AS (
     SELECT run, tool, profile_id, window_index, process_id, device_id, kind, direction, at_ns, sum(change) AS change,
         sum(rate) AS rate

@@ -21,7 +21,7 @@
 -- @column max_ns              Longest duration.
 -- @column stddev_ns           Sample standard deviation (n - 1), to one decimal; 0 for a single operation.
 -- @column total_bytes         Bytes moved or set.
--- @column bytes_per_s         Bytes divided by time, over the operations whose bytes and duration are both known.
+-- @column bytes_per_s         Bytes divided by time (the finer duration where there is one), where both are known.
 CREATE VIEW memory_op_summary AS
 WITH grouped AS (
     SELECT
@@ -36,7 +36,7 @@ WITH grouped AS (
         stddev_samp(duration_ns) AS deviation,
         TRY_CAST(sum(bytes) AS BIGINT) AS total_bytes,
         1e9 * sum(bytes) FILTER (duration_ns IS NOT NULL)
-            / nullif(sum(duration_ns) FILTER (bytes IS NOT NULL), 0) AS bytes_per_s
+            / nullif(sum(coalesce(bandwidth_duration_ns, duration_ns)) FILTER (bytes IS NOT NULL), 0) AS bytes_per_s
     FROM memory_ops
     GROUP BY run, tool, kind, direction, source_memory, destination_memory
 )
