@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 class NsightlensError(Exception):
     """Something could not be done; the message says what and what to do next.
 
-    text: the message, in which commands of ours are values: each reader gets them as they are for that reader.
+    In the message commands of ours are values: each reader gets them as they are for that reader (`told`).
     """
 
     exit_code = 1
 
-    def __init__(self, text: Text = "") -> None:
-        super().__init__(text)
-        self.text = text
+    def __init__(self, message: Text = "") -> None:
+        super().__init__(message)
+
+    @property
+    def text(self) -> Text:
+        """Return the message with its commands as values."""
+        message: Text = self.args[0]
+        return message
 
     def __str__(self) -> str:
         """Return the message with its commands as command lines."""
@@ -143,12 +148,11 @@ class StoreError(NsightlensError):
 
     def __init__(self, message: Text, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
         super().__init__((*parts(message), ". ", Verbatim(what_to_do)) if what_to_do else message)
-        self.message = message
         self.path = None if path is None else str(path)
         self.what_to_do = what_to_do
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[Text, str | None, str | None]]:
-        return type(self), (self.message, self.path, self.what_to_do)
+        return type(self), (parts(self.text)[:-2] if self.what_to_do else self.text, self.path, self.what_to_do)
 
 
 def no_store(path: str | PathLike[str]) -> StoreError:
@@ -201,9 +205,16 @@ class OldRulesWarning(UserWarning):
         self.profiles = profiles
         self.what_to_do = _command("refresh", store=path)
         are = "profile is" if profiles == 1 else "profiles are"
-        self.text: Text = (f"{profiles} {are} older than the rules of this version; to read what they changed again: ",
-                           Verbatim(self.what_to_do))
-        super().__init__(written(self.text))
+        super().__init__(f"{profiles} {are} older than the rules of this version; to read what they changed again: ",
+                         Verbatim(self.what_to_do))
+
+    @property
+    def text(self) -> Text:
+        """Return the message."""
+        return self.args
+
+    def __str__(self) -> str:
+        return written(self.text)
 
     def __reduce__(self) -> tuple[type[OldRulesWarning], tuple[str, int]]:
         return type(self), (self.path, self.profiles)

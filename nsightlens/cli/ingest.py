@@ -156,11 +156,11 @@ def refusals(report: Report) -> list[Text]:
 
 def refusals_of(store: Store) -> list[Text]:
     """Return a line per reason why files of a store were refused."""
-    return _few([_refused(row["paths"], "", row["reason"]) for row in store.sql(_REFUSED).to_pylist()])
+    return _few([_refused(row["paths"], row["reason"]) for row in store.sql(_REFUSED).to_pylist()])
 
 
-def _refused(paths: list[str], why: str, remedy: str) -> Text:
-    return f"  refused  {_some([Path(path).name for path in paths])}: {why}", Verbatim(remedy)
+def _refused(paths: list[str], why: str, *remedy: str) -> Text:
+    return f"  refused  {_some([Path(path).name for path in paths])}: {why}", *map(Verbatim, remedy)
 
 
 def _few(lines: list[Text]) -> list[Text]:

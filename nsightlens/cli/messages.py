@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from nsightlens.terminal.text import Part, Text
 
-_OF_NO_STORE = ("doctor", "wrappers", "export-reports", "scan", "views", "completion", "help", "cache")
-"""Commands without --store."""
+_OF_NO_STORE = ("doctor", "wrappers", "export-reports", "scan", "completion", "help", "cache", "open", "reconcile", "views")
+"""Commands without --store, and the one that lists the same views for every store."""
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
 """The modules that every command may import, and the packages that hold them."""
