@@ -105,11 +105,10 @@ def _warn_of(report: IngestReport, store: Store) -> None:
     import warnings
 
     from nsightlens.store.checks import POOLED
-    from nsightlens.views.python_calls import python_calls
 
     for code, reason in report.warnings(store.sql):
         again = ". nl.remove(store, run=NAME) takes a run out again" if code in POOLED else ""
-        warnings.warn(IngestWarning(str(report.store), code, python_calls(reason) + again), stacklevel=4)
+        warnings.warn(IngestWarning(str(report.store), code, reason + again), stacklevel=4)
 
 
 @gated
@@ -143,8 +142,8 @@ def open(
     elif holds_captures(place):
         from nsightlens.terminal.command import Command
 
-        raise UsageError(f"{place} holds captures and is not a store: {Command('ingest', (place,)).shell()} reads them into one; "
-                         f"in Python, nl.open({str(place)!r}, ingest=True)", subject="store", value=str(place))
+        raise UsageError((f"{place} holds captures and is not a store: ", Command("ingest", (place,)), " reads them into one; "
+                          f"in Python, nl.open({str(place)!r}, ingest=True)"), subject="store", value=str(place))
     opened = Store(place, folder.locate(views))
     older = len(opened.older_than_the_rules())
     if older:
@@ -209,13 +208,14 @@ def findings(store: Store, **parameters: object) -> pa.Table:
     """
     import pyarrow as pa
 
-    from nsightlens.terminal.command import Command
-    from nsightlens.views.finding_cards import with_run
-    from nsightlens.views.html_table import in_python
+    from nsightlens.views.finding import command_of
 
-    table = store.view("findings", **parameters)
-    more = pa.array([row["more"] for row in with_run(table.to_pylist(), store.values_of("run"), Command.python)], pa.string())
-    return in_python(table.set_column(table.column_names.index("more"), "more", more))
+    table, runs = store.view("findings", **parameters), store.values_of("run")
+    commands = [command_of(row, runs) for row in table.to_pylist()]
+    more = pa.array([command.python() for command in commands], pa.string())
+    fields = pa.array([command.fields for command in commands], table.schema.field("command").type)
+    named = table.set_column(table.column_names.index("more"), "more", more)
+    return named.set_column(table.column_names.index("command"), "command", fields)
 
 
 @overload
@@ -253,7 +253,7 @@ def compare(
     """
     from nsightlens.pages import from_python
     from nsightlens.store.comparison import of_runs
-    from nsightlens.views.python_calls import python_calls
+    from nsightlens.terminal.command import Command
 
     of_ranks = {"run": run, "rank": rank, "step": step, "family": family}
     of_two = {"base": base, "other": other, "by": by, "per": per, **judging}
@@ -268,7 +268,7 @@ def compare(
         asked = judging if tool is None else {"time": tool, **judging}
         return of_runs(store, base, other, by=by, per=per or "run", **asked)
     except UsageError as exc:
-        raise UsageError(python_calls(str(exc)), subject=exc.subject, value=exc.value, choices=exc.choices,
+        raise UsageError(exc.told(Command.python), subject=exc.subject, value=exc.value, choices=exc.choices,
                          view=exc.view) from None
 
 

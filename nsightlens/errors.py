@@ -5,14 +5,41 @@ What a caller may need of a message stands in attributes as well: docs/python.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from nsightlens.terminal.text import Verbatim, parts, written
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.command import Command
+    from nsightlens.terminal.text import Text
 
 
 class NsightlensError(Exception):
-    """Something could not be done; the message says what and what to do next."""
+    """Something could not be done; the message says what and what to do next.
+
+    In the message commands of ours are values: each reader gets them as they are for that reader (`told`).
+    """
 
     exit_code = 1
+
+    def __init__(self, message: Text = "") -> None:
+        super().__init__(message)
+
+    @property
+    def text(self) -> Text:
+        """Return the message with its commands as values."""
+        message: Text = self.args[0]
+        return message
+
+    def __str__(self) -> str:
+        """Return the message with its commands as command lines."""
+        return written(self.text)
+
+    def told(self, command: Callable[[Command], str]) -> str:
+        """Return the message. command: how its reader gives a command."""
+        return written(self.text, command)
 
 
 class UsageError(NsightlensError):
@@ -24,7 +51,7 @@ class UsageError(NsightlensError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, subject: str | None = None, value: object = None, choices: Sequence[object] = (),
+    def __init__(self, message: Text, *, subject: str | None = None, value: object = None, choices: Sequence[object] = (),
                  view: str | None = None) -> None:
         super().__init__(message)
         self.subject = subject
@@ -48,7 +75,7 @@ class ReadError(NsightlensError):
     """
 
     def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable") -> None:
-        super().__init__(f"{path}: {reason}. {what_to_do}")
+        super().__init__((f"{path}: {reason}. ", Verbatim(what_to_do)))
         self.path = str(path)
         self.reason = reason
         self.what_to_do = what_to_do
@@ -107,7 +134,7 @@ class MissingExtraError(NsightlensError):
         self.package = package
         self.extra = extra
         self.what_to_do = _shell("pip", "install", f"nsightlens[{extra}]")
-        super().__init__(f"{package} is not installed: {self.what_to_do}")
+        super().__init__((f"{package} is not installed: ", Verbatim(self.what_to_do)))
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)
@@ -116,17 +143,16 @@ class MissingExtraError(NsightlensError):
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do.
 
-    path: the store. what_to_do: the next step, where it is a command or a sentence of its own, else None.
+    message: what is wrong. path: the store. what_to_do: the next step, where it is a command or a sentence of its own, else None.
     """
 
-    def __init__(self, message: str, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
-        super().__init__(f"{message}. {what_to_do}" if what_to_do else message)
+    def __init__(self, message: Text, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
+        super().__init__((*parts(message), ". ", Verbatim(what_to_do)) if what_to_do else message)
         self.path = None if path is None else str(path)
         self.what_to_do = what_to_do
 
-    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None, str | None]]:
-        message = str(self).removesuffix(f". {self.what_to_do}") if self.what_to_do else str(self)
-        return type(self), (message, self.path, self.what_to_do)
+    def __reduce__(self) -> tuple[type[StoreError], tuple[Text, str | None, str | None]]:
+        return type(self), (parts(self.text)[:-2] if self.what_to_do else self.text, self.path, self.what_to_do)
 
 
 def no_store(path: str | PathLike[str]) -> StoreError:
@@ -178,8 +204,17 @@ class OldRulesWarning(UserWarning):
         self.path = path
         self.profiles = profiles
         self.what_to_do = _command("refresh", store=path)
-        super().__init__(f"{profiles} {'profile is' if profiles == 1 else 'profiles are'} older than the rules of this version; "
-                         f"to read what they changed again: {self.what_to_do}")
+        are = "profile is" if profiles == 1 else "profiles are"
+        super().__init__(f"{profiles} {are} older than the rules of this version; to read what they changed again: ",
+                         Verbatim(self.what_to_do))
+
+    @property
+    def text(self) -> Text:
+        """Return the message."""
+        return self.args
+
+    def __str__(self) -> str:
+        return written(self.text)
 
     def __reduce__(self) -> tuple[type[OldRulesWarning], tuple[str, int]]:
         return type(self), (self.path, self.profiles)

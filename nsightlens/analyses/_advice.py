@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration
 
 
@@ -20,7 +21,7 @@ class Advice:
     limit_pct: float
     why: str
     against: str
-    more: str
+    command: Command
     what: str = ""
     of_host: bool = False
     confidence: str = "high"
@@ -31,83 +32,83 @@ ADVICE = {
         5, "Its host is slower, it has more work, or something else runs beside it: compare its idle time and work with those "
         "of the other ranks before you touch the communication.",
         "Ranks that are late together hide each other, and a profiler may slow one host more than others.",
-        "nsightlens compare ranks", of_host=True),
+        Command("compare ranks"), of_host=True),
     "slow_link": Advice(
         2, "Its ranks, or the links between them, are slower than those of comparable groups. Check which nodes, switches and "
         "adapters they share (NCCL_DEBUG=INFO lists what each channel uses), and run nccl-tests on them alone.",
         "A group that spans more nodes than its peers is naturally slower, and other traffic may share its links.",
-        "nsightlens show communicator_summary"),
+        Command("show", ("communicator_summary",))),
     "pipeline": Advice(
         10, "Even if balanced, p stages with m micro-batches idle for (p - 1) / (m + p - 1) of a step. Use more micro-batches "
         "or an interleaved or zero-bubble schedule, and move layers away from the stage that waits least.",
         "The time includes the transfers themselves, and waiting for stages with late data-parallel or tensor-parallel peers.",
-        "nsightlens show pipeline_bubbles"),
+        Command("show", ("pipeline_bubbles",))),
     "communication": Advice(
         10, "Collectives and transfers run while nothing else does: overlap them with computation, or send less, in fewer, "
         "larger messages.", "The time includes waits for late ranks where collectives could not be matched.",
-        "nsightlens show comm_compute_overlap"),
+        Command("show", ("comm_compute_overlap",))),
     "copies": Advice(
         10, "Keep the data on the GPU, copy less, or overlap copies with kernels: asynchronously, from pinned "
         "memory, on another stream.",
         "If every step needs new data, copies can only be hidden, and only while kernels run.",
-        "nsightlens show memory_op_summary"),
+        Command("show", ("memory_op_summary",))),
     "data_loader": Advice(
         5, "Input is not ready in time: try more DataLoader workers (num_workers), pinned memory or prefetching.",
-        "More workers help only until CPU cores or storage are saturated.", "nsightlens show step_breakdown", of_host=True),
+        "More workers help only until CPU cores or storage are saturated.", Command("show", ("step_breakdown",)), of_host=True),
     "api_call": Advice(
         10, "The GPU has nothing to do until the call returns: call it less often, or earlier.",
         "The profiler slows each call.",
-        "nsightlens show cuda_api_summary", of_host=True),
+        Command("show", ("cuda_api_summary",)), of_host=True),
     "host": Advice(
         20, "Work reaches the GPU too slowly: find out what the host does meanwhile, launch fewer and larger kernels "
         "(fusion, CUDA or HIP graphs), and let the host run ahead of the GPU.",
         "If no steps are marked, the start and end of the program count, too.",
-        "nsightlens show idle_causes", of_host=True),
+        Command("show", ("idle_causes",)), of_host=True),
     "tiny_kernels": Advice(
         10, "The host launches kernels more slowly than the GPU runs them: capture the repeating part as a CUDA or HIP "
         "graph, fuse it (torch.compile), or give each kernel more work.", "Without a profiler, launches may be fast enough.",
-        "nsightlens show launch_statistics", of_host=True),
+        Command("show", ("launch_statistics",)), of_host=True),
     "fusion": Advice(
         15, "Each kernel may read from memory what the one before it wrote: fuse them (torch.compile, a fused operator).",
         "A kernel need not read what the one before it wrote. The share counts all but the longest of each chain.",
-        "nsightlens show kernel_view", confidence="low"),
+        Command("show", ("kernel_view",)), confidence="low"),
     "tensor_cores": Advice(
         10, "Run them on tensor (matrix) cores: TF32 (torch.set_float32_matmul_precision('high')), mixed precision (AMP), "
         "sizes that are multiples of 8.", "Lower precision may cost accuracy, memory-bound kernels gain less, and the use of "
-        "tensor cores is inferred from the kernel's name.", "nsightlens show kernel_view", confidence="medium"),
+        "tensor cores is inferred from the kernel's name.", Command("show", ("kernel_view",)), confidence="medium"),
     "headroom": Advice(
-        5, "The kernel is far below what the GPU can do: find out what limits it (nsightlens plan-ncu, then roofline), and try "
+        5, "The kernel is far below what the GPU can do: find out what limits it (the commands plan-ncu and roofline), and try "
         "another algorithm, layout or library, or more work per launch.",
         "Caches, launch latency and small grids keep kernels from their roof; the gain is an upper bound.",
-        "nsightlens show headroom", confidence="medium"),
+        Command("show", ("headroom",)), confidence="medium"),
     "warm_up": Advice(
         5, "Compilation, autotuning, allocation and cold caches slow the first steps: let the profiler wait "
         "(schedule(wait, warmup)), or leave these steps out.", "In a longer run their share is smaller.",
-        "nsightlens show step_breakdown"),
+        Command("show", ("step_breakdown",))),
     "clock": Advice(
         2, "Nearly all of its kernels are slower: check clocks, temperature and power caps (nvidia-smi -q -d CLOCK,PERFORMANCE), "
         "and what else runs on that GPU.", "Different input means different work, and memory has its own clock.",
-        "nsightlens show device_sample_summary", confidence="medium"),
+        Command("show", ("device_sample_summary",)), confidence="medium"),
     "profiler": Advice(
         5, "Host and idle time include its overhead: quote step times from a run without a profiler, and record less (no stacks, "
-        "shapes, sampling).", "Overhead costs no time in threads that nothing waits for.", "nsightlens show profiler_share"),
+        "shapes, sampling).", "Overhead costs no time in threads that nothing waits for.", Command("show", ("profiler_share",))),
     "capture": Advice(
         0, "Neither shares of time nor the absence of work is certain: capture again, or read shares as lower bounds.",
-        "What was captured may still be representative.", "nsightlens show diagnostic_summary"),
+        "What was captured may still be representative.", Command("show", ("diagnostic_summary",))),
     "nothing": Advice(
         0, "This covers only what was recorded; headroom shows what kernels below their roof could gain.",
-        "Losses below the limits may add up.", "nsightlens show headroom"),
+        "Losses below the limits may add up.", Command("show", ("headroom",))),
 }
 _PLUGINS = "(the TensorBoard plugin's rule)"
 PLUGIN = {
     "memory": Advice(
         0, "", "It hurts only if it limits the batch or model size, or makes the allocator free and allocate again.",
-        "nsightlens show memory_peak", what=f"the GPU's memory is nearly full {_PLUGINS}"),
+        Command("show", ("memory_peak",)), what=f"the GPU's memory is nearly full {_PLUGINS}"),
     "ddp_without_nccl": Advice(
-        0, "", "Where ranks have no GPUs of their own, NCCL does not run.", "nsightlens show distributed_overview",
+        0, "", "Where ranks have no GPUs of their own, NCCL does not run.", Command("show", ("distributed_overview",)),
         what=f"DistributedDataParallel without NCCL {_PLUGINS}"),
     "data_parallel": Advice(
-        0, "", "It needs a process per GPU.", "nsightlens show gpu_summary", what=f"DataParallel on several GPUs {_PLUGINS}"),
+        0, "", "It needs a process per GPU.", Command("show", ("gpu_summary",)), what=f"DataParallel on several GPUs {_PLUGINS}"),
 }
 """Rules of the plugin that none of ours knows better."""
 _ONCE = "If the call is made once, at the start, a longer run hides it."
@@ -133,12 +134,12 @@ _CALLS = (
 )
 
 
-def of_call(name: str) -> dict[str, str]:
+def of_call(name: str) -> dict[str, Any]:
     """Return what calls of a function come from and what can be done (why), what speaks against it, and what shows more."""
     general = ADVICE["api_call"]
-    more = "nsightlens show idle_causes" if "Synchronize" in name else general.more
-    return next(({"why": why, "against": against or general.against, "more": more} for parts, against, why in _CALLS
-                 if any(part in name for part in parts)), {"why": general.why, "against": general.against, "more": more})
+    command = Command("show", ("idle_causes",)) if "Synchronize" in name else general.command
+    return next(({"why": why, "against": against or general.against, "command": command} for parts, against, why in _CALLS
+                 if any(part in name for part in parts)), {"why": general.why, "against": general.against, "command": command})
 
 
 def of_launches(row: Mapping[str, Any] | None, idle_ns: int) -> tuple[str, dict[str, str]]:

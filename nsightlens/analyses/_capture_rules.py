@@ -9,6 +9,7 @@ from statistics import median
 from nsightlens.analyses import Ask
 from nsightlens.analyses._advice import ADVICE
 from nsightlens.analyses._finding import Key, Process, Row, fired, key, of_run, span
+from nsightlens.terminal.command import Command
 
 _FEWEST_STEPS = 4
 _LONGER = 1.5
@@ -129,13 +130,15 @@ def _profiler(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
         process = known.get((row["profile_id"], row["process_id"]))
         if process is not None:
             held = Process(process.row, row["span_ns"], {})
-            yield from fired(held, "profiler", f"{row['tool']} itself held up threads of the process", row["profiler_ns"])
+            what = f"{row['tool']} itself held up threads of the process"
+            yield from (found | {"subject": row["tool"]} for found in fired(held, "profiler", what, row["profiler_ns"]))
     runs = {process.run for process in processes}
     for row in ask(_SLOWED, []).to_pylist():
         run, more = (row["run"], row["tool"]), row["tool_ns"] - row["other_ns"]
         if run in runs and 100 * more > ADVICE["profiler"].limit_pct * row["tool_ns"]:
             what = f"a step takes {row['ratio']:.2f} times as long under {row['tool']} as without a profiler ({row['part']})"
-            yield of_run(run, "profiler", "all", what, more, row["tool_ns"]) | {"more": "nsightlens show profiler_overhead"}
+            yield of_run(run, "profiler", "all", what, more, row["tool_ns"]) | {
+                "command": Command("show", ("profiler_overhead",))}
 
 
 def _capture(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:

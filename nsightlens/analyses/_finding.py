@@ -13,13 +13,14 @@ from nsightlens.analyses._advice import ADVICE
 
 SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rule", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()),
-    ("process_id", pa.string()), ("window_index", pa.int32()), ("who", pa.string()), ("what", pa.string()), ("why", pa.string()),
+    ("process_id", pa.string()), ("window_index", pa.int32()), ("who", pa.string()), ("subject", pa.string()),
+    ("what", pa.string()), ("evidence", pa.string()), ("why", pa.string()),
     ("total_ns", pa.int64()), ("of_ns", pa.int64()), ("share_pct", pa.float64()), ("limit_pct", pa.float64()),
-    ("confidence", pa.string()), ("against", pa.string()), ("more", pa.string()),
+    ("confidence", pa.string()), ("against", pa.string()), ("more", pa.string()), ("command", pa.list_(pa.string())),
 ])
 Key = tuple[str, str | None, int | None]
 Row = dict[str, Any]
-NOBODY: Row = dict.fromkeys(("rank", "profile_id", "process_id", "window_index"))
+NOBODY: Row = dict.fromkeys(("rank", "profile_id", "process_id", "window_index", "subject", "evidence"))
 _SURE = ("low", "medium", "high")
 
 
@@ -74,7 +75,7 @@ def row_of(process: Process, rule: str, what: str) -> Row:
     return NOBODY | {
         "run": row["run"], "tool": row["tool"], "rule": rule, "rank": row["rank"], "who": who(row), "what": what,
         "why": advice.why, "total_ns": None, "of_ns": None, "share_pct": None, "limit_pct": advice.limit_pct or None,
-        "confidence": confidence(rule, row["tool"]), "more": advice.more, "against": against(process, rule, advice.against),
+        "confidence": confidence(rule, row["tool"]), "command": advice.command, "against": against(process, rule, advice.against),
     }
 
 
@@ -84,7 +85,12 @@ def of_run(run: tuple[str, str], rule: str, named: str, what: str, total: int | 
     return NOBODY | {
         "run": run[0], "tool": run[1], "rule": rule, "who": named, "what": what, "why": advice.why, "total_ns": total,
         "of_ns": of, "share_pct": pct(total, of) if total is not None and of else None, "limit_pct": advice.limit_pct or None,
-        "confidence": confidence(rule, run[1]), "against": advice.against, "more": advice.more}
+        "confidence": confidence(rule, run[1]), "against": advice.against, "command": advice.command}
+
+
+def told(row: Row) -> Row:
+    """Return a finding with its command as a table holds it: the line for people, and its fields for programs."""
+    return row | {"more": row["command"].shell(), "command": row["command"].fields}
 
 
 def confidence(rule: str, tool: str | None) -> str:

@@ -56,7 +56,7 @@ def slow_links(communicators: Iterable[Row], processes: Iterable[Process], group
                     f"as that of the {first['peers']} other groups of its size"
                     + (f", or waits for {missing} of its ranks that were not captured" if missing else ""))
             who = f"{groups.name(first)} (ranks {first['members']})"
-            yield of_run((run, tool), "slow_link", who, what, total, lengths[run, tool])
+            yield of_run((run, tool), "slow_link", who, what, total, lengths[run, tool]) | {"subject": who}
 
 
 def pipelines(ask: Ask, processes: Sequence[Process]) -> tuple[list[Row], Mapping[Key, int]]:

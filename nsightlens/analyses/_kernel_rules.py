@@ -218,4 +218,4 @@ def _headroom(ask: Ask, processes: Sequence[Process]) -> Iterator[Row]:
             what = (f"the kernel {name} runs at {of_roof:.0f} % of its {row['bound_by']} roof ({row['launches']:,} launches, "
                     f"{span(known)}; work from {row['work_source']})")
             for found in fired(of[0], "headroom", what, row["max_gain_ns"]):
-                yield found | ({} if row["work_source"] == "counters" else {"confidence": "low"})
+                yield found | {"subject": row["item"]} | ({} if row["work_source"] == "counters" else {"confidence": "low"})

@@ -39,7 +39,9 @@ which no rule fires has one row, nothing. A process without recorded GPU work ha
 @column process_id    OS process, as above.
 @column window_index  Capture window of the process, as above.
 @column who           The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a whole.
+@column subject       What it is about beside a process: the function, kernel, process group or profiler; NULL elsewhere.
 @column what          What was seen.
+@column evidence      Of a straggler: how it is late, as part of what; NULL elsewhere.
 @column why           The likely cause, and what can be done.
 @column total_ns      How long; NULL where the rule is not about time.
 @column of_ns         The whole for share_pct: the steps or the capture of the process, or of all ranks.
@@ -48,6 +50,7 @@ which no rule fires has one row, nothing. A process without recorded GPU work ha
 @column confidence    high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool adds to it.
 @column against       What speaks against it.
 @column more          The command that shows more.
+@column command       The same for programs: its name, then its words, then its options as --name=value.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ import pyarrow as pa
 from nsightlens.analyses import Ask, _capture_rules, _group_rules, _kernel_rules, communicator_summary, straggler
 from nsightlens.analyses._advice import PLUGIN, of_call, of_launches
 from nsightlens.analyses._finding import (
+    NOBODY,
     SCHEMA,
     Key,
     Process,
@@ -74,6 +78,7 @@ from nsightlens.analyses._finding import (
     of_run,
     pct,
     span,
+    told,
     who,
 )
 from nsightlens.analyses._group_rules import Groups
@@ -167,7 +172,7 @@ def analyse(ask: Ask) -> pa.Table:
     rows.sort(key=lambda row: (
         row["run"], row["tool"], row["rule"] in _LAST, row["rule"] not in _FIRST, -(row["share_pct"] or 0), row["rule"],
         row["rank"] is None, row["rank"] or 0, row["process_id"] or "", row["window_index"] or 0, row["who"], row["what"]))
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist([told(row) for row in rows], schema=SCHEMA)
 
 
 def _nothing(run: tuple[str, str], processes: Sequence[Process], is_doubtful: bool) -> Row:
@@ -210,9 +215,9 @@ def _late(row: Row, length: int, group: str, cause: str) -> Row:
             f"{span(row['caused_delay_ns'])} earlier in total without it")
     later = row["propagated_wait_ns"]
     on = f"; {span(later)} of that wait is knock-on delay in later collectives" if later else ""
-    what = f"the other ranks wait for it: {last}{cause}{on}"
-    return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", what, row["others_wait_ns"], length) | {
-        "rank": row["rank"]}
+    evidence = f"{last}{cause}{on}"
+    return of_run((row["run"], row["tool"]), "straggler", f"rank {row['rank']}", f"the other ranks wait for it: {evidence}",
+                  row["others_wait_ns"], length) | {"rank": row["rank"], "evidence": evidence}
 
 
 def _groups(matched: Sequence[Compared], named: Groups) -> dict[tuple[str, str, int], str]:
@@ -263,7 +268,7 @@ def _communication(
         for found in fired(process, "communication", "communication not hidden by other work"
                            + (f", waiting for {left_out} left out" if left_out else ""), max(exposed - sum(waits.values()), 0)):
             more = "idle_by_range" if calls_only else "distributed_overview" if waits["stragglers"] else ""
-            yield found | ({"more": Command("show", (more,)).shell()} if more else {})
+            yield found | ({"command": Command("show", (more,))} if more else {})
 
 
 def _copies(ask: Ask, processes: list[Process]) -> Iterator[Row]:
@@ -323,9 +328,9 @@ def _host(ask: Ask, processes: list[Process], few: list[Process]) -> Iterator[Ro
         most = max(rest, key=lambda name: rest[name])
         figures, advice = of_launches(launches.get(process.key), left)
         within = ranges.get(process.key, "")
-        more = "nsightlens show idle_by_range alike=true" if within else _operators(process) if most == "operators" else ""
+        shown = {"command": Command("show", ("idle_by_range", "alike=true")) if within else _operators(process)}
         for found in fired(process, "host", f"the GPU idles while the host is in {_split(rest)}{figures}{within}", left):
-            yield found | advice | ({"more": more} if more else {})
+            yield found | advice | (shown if within or most == "operators" else {})
 
 
 def _split(rest: Mapping[str, int]) -> str:
@@ -363,10 +368,10 @@ def _ranges(ask: Ask, processes: Sequence[Process]) -> dict[Key, str]:
     return {process.key: said[process.key[:2]] for process in processes if process.key[:2] in said}
 
 
-def _operators(process: Process) -> str:
+def _operators(process: Process) -> Command:
     """Return the command that shows in which operators the host was, the longest first."""
     of_rank = () if process.row["rank"] is None else (("--rank", str(process.row["rank"])),)
-    return Command("show", ("critical_path", *of_rank, ("--sort", "-duration_ns"))).shell()
+    return Command("show", ("critical_path", *of_rank, ("--sort", "-duration_ns")))
 
 
 def _call(process: Process, row: Row, idle: int, kinds: str, before: int) -> Iterator[Row]:
@@ -377,15 +382,16 @@ def _call(process: Process, row: Row, idle: int, kinds: str, before: int) -> Ite
     first = f"; {span(before)} before the first work on the GPU" if 2 * before > idle else ""
     what = f"the GPU idles during {row['name']} ({counted} {span(row['longest_ns'])}{first}){awaited}"
     for found in fired(process, "api_call", what, idle):
-        told = of_call(row["name"])
-        yield found | told | {"against": against(process, "api_call", told["against"])}
+        texts = of_call(row["name"])
+        yield found | texts | {"subject": row["name"], "against": against(process, "api_call", texts["against"])}
 
 
 def _of_plugin(ask: Ask) -> Iterator[Row]:
     for row in ask(_OF_PLUGIN, []).to_pylist():
         advice = PLUGIN[row["rule"]]
-        yield {name: row[name] for name in ("run", "tool", "rule", "rank", "profile_id", "process_id", "window_index")} | {
+        its = {name: row[name] for name in ("run", "tool", "rule", "rank", "profile_id", "process_id", "window_index")}
+        yield NOBODY | its | {
             "who": row["subject"] or who(row), "what": advice.what, "why": row["advice"], "total_ns": None, "of_ns": None,
             "share_pct": row["value_pct"], "limit_pct": advice.limit_pct or row["limit_pct"], "confidence": advice.confidence,
-            "against": advice.against, "more": advice.more,
+            "against": advice.against, "command": advice.command,
         }

@@ -68,6 +68,7 @@ import pyarrow as pa
 from nsightlens.analyses import Ask
 from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.statistics.changes import Change, Recording, judged
+from nsightlens.terminal.command import Command
 
 BLOCKS = 10
 ITEMS = {
@@ -224,9 +225,11 @@ def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
     for run in (base, other):
         if run is None or run not in there:
             what = "name two runs (base, other)" if run is None else f"no run {run} with kernels on a timeline"
-            add = "" if len(there) > 1 else (
-                ". To add one: nsightlens ingest CAPTURE --run NAME; to compare the ranks of a run: nsightlens compare ranks")
-            raise UsageError(f"{what}; the store has {', '.join(there) or 'none, as a recording without a GPU has none'}{add}",
+            add = () if len(there) > 1 else (
+                ". To add one: ", Command("ingest", ("CAPTURE", ("--run", "NAME"))), "; to compare the ranks of a run: ",
+                Command("compare ranks"))
+            runs = ", ".join(there) or "none, as a recording without a GPU has none"
+            raise UsageError((f"{what}; the store has {runs}", *add),
                              subject="run", value=run, choices=there)
     if base == other:
         raise UsageError(f"base and other are both {base}")

@@ -19,7 +19,7 @@ from nsightlens import __version__
 from nsightlens.cli import messages
 from nsightlens.cli.interrupts import interruptible
 from nsightlens.cli.target import Target
-from nsightlens.errors import InternalError, NsightlensError, UsageError
+from nsightlens.errors import InternalError, NsightlensError, OldRulesWarning, UsageError
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.quoting import shell_line
 
@@ -228,7 +228,7 @@ def _say_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning as one line."""
-    messages.warn(str(message))
+    messages.warn(message.text if isinstance(message, OldRulesWarning) else str(message))
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, object]:

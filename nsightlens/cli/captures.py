@@ -13,6 +13,7 @@ from nsightlens.errors import NsightlensError, UsageError
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
+    from nsightlens.terminal.text import Text
 
 
 def opened(captures: Sequence[Path], store: Path | None, views: Path | None, stack: ExitStack) -> Store:
@@ -44,7 +45,7 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
     return stack.enter_context(nl.open(Path(folder) / "store", views=views))
 
 
-def _nothing(text: str, refused: Sequence[str]) -> NsightlensError:
+def _nothing(text: str, refused: Sequence[Text]) -> NsightlensError:
     """Say why files were refused, and return the error where there is nothing to show."""
     from nsightlens.cli.messages import complain
 

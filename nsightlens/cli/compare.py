@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli import complete
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint, say
+from nsightlens.cli.messages import of_store, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
-from nsightlens.cli.progress import steps, with_steps
+from nsightlens.cli.progress import steps
+from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
@@ -50,9 +52,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     """
     import nsightlens as nl
     from nsightlens.pages import ranks_page
-    from nsightlens.pages.asked import Page, Row
-    from nsightlens.pages.behind import ask_first, tables_behind
-    from nsightlens.pages.page import heading
+    from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
@@ -61,31 +62,26 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         confirm(opened, asked)
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
-        answers: dict[tuple[object, ...], list[Row]] = {}
-        pages = {run: Page(opened, run, asked, answers) for run in runs}
-        if not (form or output):
-            with steps("comparing") as begin:
-                ask_first(pages.values(), ranks_page.sections, begin)
-        runs = [run for run, page in pages.items() if ranks_page.sections(page)]
-        if not runs:
+        whole = Noting(opened, "", asked)
+        pages = {run: replace(whole, run=run) for run in runs}
+        with steps("comparing") as begin:
+            made = dict(zip(pages, composed(pages.values(), ranks_page.parts, begin), strict=True))
+        there = {run: parts for run, parts in made.items() if parts}
+        if not there:
             raise ranks_page.too_few(overview, asked)
         if form or output:
-            emit_page(with_steps("comparing", lambda begin: ranks_page.verdicts_first(
-                          tables_behind(opened, runs, asked, ranks_page.sections, begin).tables)),
+            emit_page(lambda: ranks_page.verdicts_first(whole.tables),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide)
             return
-        for run in runs:
-            heading(f"Ranks of {run}")
-            for section in ranks_page.sections(pages[run]):
-                section(pages[run])
-        echo(hint("\nMore: nsightlens show straggler, rank_skew, communicator_summary, collective_match, rank_clock or "
-                  "rank_balance"), err=True)
+        echo("\n".join(Renderer(of_store).drawn(ranks_page.sections(there))), styled=True)
+        say(("\nMore: ", Command("show", ("straggler",)), ", rank_skew, communicator_summary, collective_match, rank_clock or "
+             "rank_balance"))
 
 
 @command.command("runs")
-@click.argument("base", required=False, shell_complete=of_store("run"))
-@click.argument("other", required=False, shell_complete=of_store("run"))
+@click.argument("base", required=False, shell_complete=complete.of_store("run"))
+@click.argument("other", required=False, shell_complete=complete.of_store("run"))
 @click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
                                          "[default: kernel; for the waterfall, family].")
 @click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
@@ -120,6 +116,7 @@ def runs(
     """
     import nsightlens as nl
     from nsightlens.pages import runs_page
+    from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
     from nsightlens.store.comparison import of_runs
 
@@ -152,4 +149,5 @@ def runs(
             say(f"{compared.other} against {compared.base}")
         recordings = opened.view("recordings", only_run=[compared.base, compared.other]).to_pylist()
         families = differences("family").to_pylist() if by is None and not compared.unrelated else []
-    runs_page.page(compared, recordings, families, by, judging["threshold_pct"])
+    page = runs_page.sections(compared, recordings, families, by, judging["threshold_pct"])
+    echo("\n".join(Renderer(of_store).drawn(page)), styled=True)

@@ -108,7 +108,7 @@ def _check(name: str, views: Mapping[str, View], key: str, value: object) -> Non
         mine = under_another_name(view, column)
         meant = f"; did you mean only_{mine}?" if mine else ";"
         having = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it"
-        raise UsageError(f"{name} has no column {column}{meant} {having}: {Command('show', (others[0],)).shell()}",
+        raise UsageError((f"{name} has no column {column}{meant} {having}: ", Command("show", (others[0],))),
                          subject="column", value=column, choices=[column for column, _ in view.columns], view=name)
 
 

@@ -118,10 +118,10 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         if name not in names:
             near = ([other for other in names if name in other][:_NEAR]
                     or get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3))
-            search = Command("views", (("--search", name),)).shell()
-            others = f"there are {', '.join(_TOPICS)}, the commands and the views ({search})"
-            meant = f"did you mean {' or '.join(near)}? ({search})"
-            raise UsageError(f"there is no topic {name}; {meant if near else others}")
+            others = f"there are {', '.join(_TOPICS)}, the commands and the views"
+            meant = f"did you mean {' or '.join(near)}?"
+            search = Command("views", (("--search", name),))
+            raise UsageError((f"there is no topic {name}; {meant if near else others} (", search, ")"))
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
 

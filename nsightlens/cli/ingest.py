@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.messages import complain, fitted, hint, is_quiet
+from nsightlens.cli.messages import complain, fitted, is_quiet, printable_text
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
 from nsightlens.terminal.colour import painted
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
-from nsightlens.terminal.printable import LAYOUT, printable
+from nsightlens.terminal.text import Verbatim, parts
 from nsightlens.views.figures import counted, spans
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nsightlens.pipeline.executors import Kind
     from nsightlens.pipeline.ingest import Report
     from nsightlens.store.store import Store
+    from nsightlens.terminal.text import Text
 
 _MOST = 12
 _FEW = 3
@@ -73,7 +74,7 @@ def command(
     if not quiet:
         _summarise(report)
     for error in report.refused if quiet else ():
-        complain(f"nsightlens: {error}")
+        complain(("nsightlens: ", *parts(error.text)))
     if quiet and failed and not report.refused:
         complain(f"nsightlens: {NO_CAPTURES}")
     if failed:
@@ -109,7 +110,7 @@ def _summarise(report: Report) -> None:
         say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return
     named = None if report.store == locate(None) else report.store
-    say(f"store: {report.store}   next: {Command('summary').shell(named)}")
+    say((f"store: {report.store}   next: ", Verbatim(Command("summary").shell(named))))
 
 
 def _copied(report: Report) -> list[str]:
@@ -139,7 +140,7 @@ def broken(report: Report) -> list[str]:
     return lines
 
 
-def refusals(report: Report) -> list[str]:
+def refusals(report: Report) -> list[Text]:
     """Return a line per reason, with the files that it holds for and one command for all of them."""
     from nsightlens.discovery import lost
 
@@ -149,23 +150,24 @@ def refusals(report: Report) -> list[str]:
         reason = lost.in_common(error.reason) if error.code == lost.CODE else error.reason
         by_reason.setdefault((reason, kind), []).append(error)
     return _few([_refused([error.path for error in errors],
-                          f"{errors[0].reason if len(errors) == 1 else reason}. {_remedy(errors)}")
+                          f"{errors[0].reason if len(errors) == 1 else reason}. ", _remedy(errors))
                  for (reason, _), errors in by_reason.items()])
 
 
-def refusals_of(store: Store) -> list[str]:
+def refusals_of(store: Store) -> list[Text]:
     """Return a line per reason why files of a store were refused."""
     return _few([_refused(row["paths"], row["reason"]) for row in store.sql(_REFUSED).to_pylist()])
 
 
-def _refused(paths: list[str], why: str) -> str:
-    return f"  refused  {_some([Path(path).name for path in paths])}: {why}"
+def _refused(paths: list[str], why: str, *remedy: str) -> Text:
+    return f"  refused  {_some([Path(path).name for path in paths])}: {why}", *map(Verbatim, remedy)
 
 
-def _few(lines: list[str]) -> list[str]:
+def _few(lines: list[Text]) -> list[Text]:
     """Return the first lines of refusals, and what shows the others."""
     if len(lines) > _MOST:
-        lines[_MOST:] = [f"  … and {len(lines) - _MOST} other reasons: nsightlens sql \"FROM files WHERE outcome = 'refused'\""]
+        every = Command("sql", ("FROM files WHERE outcome = 'refused'",))
+        lines[_MOST:] = [(f"  … and {len(lines) - _MOST} other reasons: ", every)]
     return lines
 
 
@@ -219,9 +221,9 @@ def contents(store: Store, runs: set[str]) -> None:
         files = [Path(path).name for path in note["paths"] or ()]
         where = f" ({_some(files)})" if files else ""
         others = f" (and {counted(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
-        say(f"  {note['severity']:<8} {note['code']}{where}: {note['messages'][0]}{others}", note["severity"])
+        say(f"{note['code']}{where}: {note['messages'][0]}{others}", note["severity"])
     if notes:
-        say("  all: nsightlens show diagnostic_summary")
+        say(("  all: ", Command("show", ("diagnostic_summary",))))
 
 
 def _ranks(row: dict[str, Any] | None) -> str:
@@ -243,6 +245,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
-def say(text: str, severity: str = "") -> None:
-    shown = fitted(printable(hint(text), LAYOUT), sys.stderr)
-    echo(shown.replace(severity, painted("severity", severity, severity), 1) if severity else shown, err=True, styled=True)
+def say(text: Text, severity: str = "") -> None:
+    """Print a message of an ingest. severity: the word before it, which has a colour."""
+    before = f"  {painted('severity', severity, severity.ljust(8))} " if severity else ""
+    echo(fitted((before, *printable_text(text)), sys.stderr), err=True, styled=True)

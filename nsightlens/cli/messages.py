@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import sys
 import textwrap
 import time
@@ -19,20 +18,20 @@ import click
 
 from nsightlens import __version__
 from nsightlens.errors import NsightlensError
-from nsightlens.pages.hints import Reader, read_by
 from nsightlens.terminal.colour import asked
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import LAYOUT, printable
-from nsightlens.terminal.quoting import before_command, quoted, shell_line
+from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.text import parts, written
 
 if TYPE_CHECKING:
     import logging
 
-_COMMANDS = re.compile(r"\bnsightlens (?:summary|report|show|sql|plot|roofline|refresh|ingest|compact|remove|hta|plan-ncu|"
-                       r"compare (?:ranks|runs)|export (?:perfetto|flamegraph))\b(?=[^\S\n])"
-                       r"(?!(?:(?!\bnsightlens )[^\n])* --store\b)")
-"""Commands that take --store and have none."""
+    from nsightlens.terminal.text import Part, Text
+
+_OF_NO_STORE = ("doctor", "wrappers", "export-reports", "scan", "completion", "help", "cache", "open", "reconcile", "views")
+"""Commands without --store, and the one that lists the same views for every store."""
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
            "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
 """The modules that every command may import, and the packages that hold them."""
@@ -51,61 +50,58 @@ class _State:
 def begin() -> None:
     """Forget what an earlier command of this process set."""
     _State.store, _State.stderr, _State.debug = None, None, False
-    read_by(Reader())
 
 
 def remember_store(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Keep the --store that was given, for the hints (the callback of that option)."""
     _State.store = None if value is None else str(value)
-    read_by(Reader(hint, of_store))
     return value
 
 
 def of_store(command: Command) -> str:
-    """Return a command line that names the store, where one was given by --store."""
-    return command.shell(_State.store)
+    """Return a command line that names the store, where one was given by --store and the command takes it."""
+    return command.shell(None if command.name in _OF_NO_STORE else _State.store)
 
 
-def hint(text: str) -> str:
-    """Return a text whose nsightlens commands name the store, where one was given by --store."""
-    if _State.store is None:
-        return text
-    option = f" --store {quoted(_State.store)}"
-    return _COMMANDS.sub(lambda found: found[0] + option, f"{text} ")[:-1]
-
-
-def complain(text: str, *, styled: bool = False) -> None:
+def complain(text: Text, *, styled: bool = False) -> None:
     """Print an error, --quiet or not. styled: as for `echo`."""
     stream = _State.stderr or sys.stderr
     echo(fitted(text, stream), stream=stream, styled=styled)
 
 
-def say(text: str, *, styled: bool = False) -> None:
+def say(text: Text, *, styled: bool = False) -> None:
     """Print a message beside the data. styled: as for `echo`."""
     echo(fitted(text, sys.stderr), err=True, styled=styled)
 
 
-def warn(text: str) -> None:
+def warn(text: Text) -> None:
     """Print a warning as one line."""
-    say(f"nsightlens: {click.style('warning:', fg='yellow')} {printable(hint(text), LAYOUT)}", styled=True)
+    say((f"nsightlens: {click.style('warning:', fg='yellow')} ", *printable_text(text)), styled=True)
 
 
-def fitted(text: str, stream: TextIO) -> str:
+def printable_text(text: Text) -> tuple[Part, ...]:
+    """Return a text whose words cannot steer a terminal."""
+    return tuple(type(part)(printable(part, LAYOUT)) if isinstance(part, str) else part for part in parts(text))
+
+
+def fitted(text: Text, stream: TextIO) -> str:
     """Return a message without secrets; on a terminal broken between words to COLUMNS, else to its width, and from its first
     command on left to the terminal, so that what is copied is whole."""
-    text = _without_secrets(text)
+    pieces = parts(text)
+    begins = next((place for place, part in enumerate(pieces) if type(part) is not str), len(pieces))
+    words, command = (_without_secrets(written(some, of_store)) for some in (pieces[:begins], pieces[begins:]))
     if not stream.isatty():
-        return text
+        return words + command
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else os.get_terminal_size(stream.fileno()).columns
-    lines, begins = [], before_command(text)
-    for line in text[:begins].split("\n"):
+    lines = []
+    for line in words.splitlines() or [""]:
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         lines += textwrap.wrap(line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False,
                                break_on_hyphens=False) or [""]
-    command = text[begins:]
-    fits = len(lines[-1]) + 1 + len(command.partition("\n")[0]) <= width
-    return "\n".join(lines) + (f"{' ' if fits else f'{chr(10)}  '}{command}" if lines[-1] and command else command)
+    fits = len(lines[-1]) + 1 + len((command.splitlines() or [""])[0]) <= width
+    between = "" if not command or not lines[-1] else "\n  " if not fits else " " if words[-1:].isspace() else ""
+    return "\n".join(lines) + between + command
 
 
 def _without_secrets(text: str) -> str:
@@ -213,7 +209,8 @@ def explain(error: BaseException) -> None:
     """Print an error raised on purpose; with --debug, how it came about as well."""
     if _State.debug:
         complain("".join(traceback.format_exception(error)).rstrip())
-    complain(f"{click.style('nsightlens:', fg='red')} {printable(hint(str(error)), LAYOUT)}", styled=True)
+    text = error.text if isinstance(error, NsightlensError) else str(error)
+    complain((f"{click.style('nsightlens:', fg='red')} ", *printable_text(text)), styled=True)
 
 
 def broken_installation(error: ImportError) -> NsightlensError | None:

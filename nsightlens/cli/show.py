@@ -13,7 +13,7 @@ from nsightlens.cli.arranging import arranged, named, order, sort_option
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint, say
+from nsightlens.cli.messages import say
 from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 from nsightlens.pages.tables import ids_last
@@ -67,11 +67,11 @@ def command(
 
     with nl.open(store, views=views) as opened:
         if view in TABLES and view not in opened.views:
-            raise UsageError(f"{view} is a table, not a view: {Command('sql', (f'FROM {view} LIMIT 10',)).shell()}")
+            raise UsageError((f"{view} is a table, not a view: ", Command("sql", (f"FROM {view} LIMIT 10",))))
         if view not in opened.views and Path(view).exists():
             kind = "a folder" if Path(view).is_dir() else "a file"
-            raise UsageError(f"{view} is {kind}, not a view: read it with {Command('ingest', (Path(view),)).shell()}, then "
-                             "nsightlens show top_kernels (nsightlens views lists the views)",
+            raise UsageError((f"{view} is {kind}, not a view: read it with ", Command("ingest", (Path(view),)), ", then ",
+                              Command("show", ("top_kernels",)), " (", Command("views"), " lists the views)"),
                              subject="view", value=view)
         found, given = registry.named(view, opened.views)
         view = found.name
@@ -89,18 +89,18 @@ def command(
         sums = () if columns else found.whole_sums
         rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
                             notes=lambda: [*filter(None, [shown.said]),
-                                           *(map(hint, found.notes(len(shown.ranks))) if shown.any_rows else ())])
+                                           *(found.notes(len(shown.ranks)) if shown.any_rows else ())])
         if not rows and limit != 0:
             for line in why_empty(opened, found, asked):
-                say(hint(line))
+                say(line)
 
 
 def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError:
     """Return what to say to --kernel, which `roofline` has: how a view's rows are chosen by kernel."""
     column = next((name for name in _KERNEL if name in columns), None)
     by_name = Command("show", (view, f"only_{column}=*{kernel}*"))
-    return UsageError("show has no --kernel" + (f"; ask for rows by name: {by_name.shell()}" if column else
-                                                f", and {view} no column with names of kernels"))
+    return UsageError(("show has no --kernel; ask for rows by name: ", by_name) if column else
+                      f"show has no --kernel, and {view} no column with names of kernels")
 
 
 class _First:

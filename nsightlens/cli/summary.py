@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import hint, say
+from nsightlens.cli.messages import of_store, say
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
-from nsightlens.cli.progress import steps, with_steps
+from nsightlens.cli.progress import steps
 from nsightlens.terminal.command import Command
+from nsightlens.terminal.output import echo
+from nsightlens.terminal.text import joined
 
-_MORE = ("nsightlens views", "nsightlens show NAME")
-_OF_TIMELINES = (
-    "nsightlens show headroom (gains of faster kernels)",
-    "nsightlens plot step_breakdown --output steps.png",
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsightlens.pages.section import Absent, Section
+    from nsightlens.terminal.text import Text
+
+_MORE: tuple[Text, ...] = ((Command("views"),), (Command("show", ("NAME",)),))
+_OF_TIMELINES: tuple[Text, ...] = (
+    (Command("show", ("headroom",)), " (gains of faster kernels)"),
+    (Command("plot", ("step_breakdown", ("--output", "steps.png"))),),
 )
 
 
@@ -45,10 +55,10 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     nsightlens summary --format json
     """
     from nsightlens.cli.captures import opened as opened_store
-    from nsightlens.pages.asked import Page
-    from nsightlens.pages.behind import ask_first, tables_behind
+    from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.page import Renderer
     from nsightlens.pages.sections import ordered
-    from nsightlens.pages.summary import MOST, put_pages
+    from nsightlens.pages.summary import MOST, pages_drawn
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
@@ -58,25 +68,30 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         confirm(opened, asked)
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
-        if form or output:
-            emit_page(with_steps("summing up", lambda begin: tables_behind(opened, runs, asked, ordered, begin).tables),
-                      lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output, wide=wide)
+        whole = Noting(opened, "", asked)
+        is_data = bool(form or output)
+
+        def parts() -> list[list[Sequence[Section | Absent]]]:
+            with steps("summing up") as begin:
+                return composed([replace(whole, run=run) for run in (runs if is_data else runs[:MOST])], ordered, begin)
+
+        def tables() -> Mapping[str, pa.Table]:
+            parts()
+            return whole.tables
+
+        if is_data:
+            emit_page(tables, lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output,
+                      wide=wide)
             return
-        answers: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-        if not asked:
-            answers["profile_overview",] = overview.to_pylist()
-        pages = [Page(opened, run, asked, answers) for run in runs[:MOST]]
-        with steps("summing up") as begin:
-            ask_first(pages, ordered, begin)
-        put_pages(pages, runs, "--run NAME")
-        say(f"More: {_more(captures, set(overview['tool'].to_pylist()))}")
+        echo(pages_drawn(Renderer(of_store), parts(), runs, "--run NAME"), styled=True)
+        say(_more(captures, set(overview["tool"].to_pylist())))
 
 
-def _more(captures: tuple[Path, ...], tools: set[str]) -> str:
+def _more(captures: tuple[Path, ...], tools: set[str]) -> Text:
     """Return the commands that show more of captures by these tools; of files, a store has to be made first."""
     from nsightlens.pages.asked import TIMELINE
 
-    commands = hint("; ".join([*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)]))
+    commands = joined("; ", [*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)])
     if not captures:
-        return commands
-    return f"first {Command('ingest', captures).shell()}, as these commands need a store; then {commands}"
+        return ("More: ", *commands)
+    return ("More: first ", Command("ingest", captures), ", as these commands need a store; then ", *commands)

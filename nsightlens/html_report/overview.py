@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, duration, number, share, spans
-from nsightlens.views.finding_cards import Card, cards, verdict, with_run
+from nsightlens.views.finding import Finding, findings_of, verdict_of
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
@@ -24,7 +25,7 @@ class Tile:
     name: str
     text: str
     note: str
-    command: str
+    command: Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Overview:
     is_simulated: bool
     verdict: tuple[str, ...]
     tiles: tuple[Tile, ...]
-    cards: tuple[Card, ...]
+    findings: tuple[Finding, ...]
     captured: tuple[Row, ...]
     diagnostics: tuple[Row, ...]
 
@@ -44,10 +45,10 @@ def overview(run: str, answers: Rows) -> Overview:
     """Return what the page says of a run, from the rows of views by name."""
     mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
     profiles = mine["profile_overview"]
-    found = cards(with_run(mine["findings"], {row["run"] for row in answers["profile_overview"]}))
+    found = findings_of(mine["findings"], {row["run"] for row in answers["profile_overview"]})
     return Overview(
-        run, any(row["simulated"] for row in profiles), tuple(verdict(found)), tuple(_tiles(mine)),
-        tuple(card for card in found if card.rule != _NOTHING), tuple(_captured(profiles)),
+        run, any(row["simulated"] for row in profiles), tuple(verdict_of(found)), tuple(_tiles(mine)),
+        tuple(finding for finding in found if finding.cause != _NOTHING), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
 
 
@@ -62,22 +63,22 @@ def _tiles(mine: Rows) -> list[Tile]:
     tiles = []
     if steps:
         tiles.append(Tile("Step", _range([row["step_ns"] for row in steps], duration),
-                          f"shortest to longest of {len(steps)}, {steps[0]['tool']}", "nsightlens show step_breakdown"))
+                          f"shortest to longest of {len(steps)}, {steps[0]['tool']}", Command("show", ("step_breakdown",))))
     if used := best(mine["gpu_summary"]):
         covered = "first step's start to last step's end" if steps else "the whole capture"
         tiles.append(Tile("GPU busy", _range([row["busy_pct"] for row in used], share),
                           f"{covered} ({_range([row['span_ns'] for row in used], duration)}), {_of(used)}",
-                          "nsightlens show gpu_summary"))
+                          Command("show", ("gpu_summary",))))
     if any(row["communication_ns"] for row in busy):
         tiles.append(Tile("Exposed communication", _range([row["exposed_communication_ns"] for row in busy], duration),
-                          _of(busy), "nsightlens show busy_time"))
+                          _of(busy), Command("show", ("busy_time",))))
     if busy:
         tiles.append(Tile("GPU idle", _range([row["idle_ns"] for row in busy], duration),
                           f"first to last GPU work ({_range([row['span_ns'] for row in busy], duration)}), {_of(busy)}",
-                          "nsightlens show busy_time"))
+                          Command("show", ("busy_time",))))
     kernels = sum(row["kernels"] or 0 for row in mine["profile_overview"] if row["tool"] == "ncu")
     if not tiles and kernels:
-        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", "nsightlens show ncu_by_config"))
+        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", Command("show", ("ncu_by_config",))))
     return tiles
 
 

@@ -15,6 +15,7 @@ from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
 from nsightlens.public_calls import gated
+from nsightlens.terminal.text import written
 from nsightlens.views.registry import unknown
 from nsightlens.views.run_sentences import sentences, verdict
 
@@ -81,7 +82,8 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
     said = [text for row in contents.answers.get(STEP_DIFFERENCE, ())
-            for text in (*verdict(row, (), (str(base), runs[0]), "step", _THRESHOLD_PCT), *sentences(row, _THRESHOLD_PCT))]
+            for text in (*verdict(row, (), (str(base), runs[0]), "step", _THRESHOLD_PCT),
+                         *map(written, sentences(row, _THRESHOLD_PCT)))]
     facts: dict[str, Any] = contents.facts() | {
         "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]

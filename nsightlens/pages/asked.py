@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nsightlens.pages.section import Absent, Section
     from nsightlens.store.store import Store
 
 Row = dict[str, Any]
@@ -30,8 +31,6 @@ class Page:
     run: str
     filters: dict[str, list[object]]
     answers: dict[tuple[object, ...], list[Row]] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    """What was not recorded: sections that are not there, and what they would need."""
 
     def ask(self, view: str, **parameters: object) -> list[Row]:
         """Return the rows of a view for this run, under those filters that it has a column for."""
@@ -62,8 +61,8 @@ class Page:
         return ", ".join([*filter(None, texts), *(f"all {_PLURALS[name]}" for name in self.filters if name not in columns)])
 
 
-Section = Callable[[Page], None]
-"""What prints a part of a page."""
+Part = Callable[[Page], Sequence["Section | Absent"]]
+"""What makes a part of a page: a section, or several; none, where nothing is to be said."""
 
 
 def best(rows: Iterable[Row], order: Sequence[str]) -> tuple[str, list[Row]]:

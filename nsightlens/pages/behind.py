@@ -1,19 +1,17 @@
-"""The tables behind a page: what its sections ask, for programs instead of people."""
+"""The parts of pages, each composed once, and the tables behind them: what programs get instead of people."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
-from nsightlens.pages.asked import Page, Row, Section
-from nsightlens.pages.page import kept
+from nsightlens.pages.asked import Page, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.store.store import Store
-
+_Made = TypeVar("_Made")
 OnStep = Callable[[int, int, str], None]
 """Takes a step that begins: how many are done, how many there are, and its name."""
 
@@ -33,24 +31,18 @@ class Noting(Page):
         return Page.ask(self, view, **parameters)
 
 
-def tables_behind(
-    store: Store, runs: Iterable[str], filters: dict[str, list[object]], sections: Callable[[Page], Iterable[Section]],
-    on_step: OnStep | None = None,
-) -> Noting:
-    """Return a page with the `tables` (view -> its rows) that the sections of these runs ask whole, in the order of the page.
-
-    sections: those of a page. on_step: called before each section.
-    """
-    page = Noting(store, "", filters)
-    ask_first([replace(page, run=run) for run in runs], sections, on_step)
-    return page
-
-
-def ask_first(pages: Iterable[Page], sections: Callable[[Page], Iterable[Section]], on_step: OnStep | None = None) -> None:
-    """Let the pages ask what their sections ask, printing nothing. on_step: called before each section."""
-    with kept():
-        parts = [(replace(page, missing=[]), section) for page in pages for section in sections(page)]
-        for done, (page, section) in enumerate(parts):
+def composed(
+    pages: Iterable[Page], parts: Callable[[Page], Iterable[Callable[[Page], _Made]]], on_step: OnStep | None = None,
+) -> list[list[_Made]]:
+    """Return what the parts of each page give. parts: those of a page. on_step: called before each of them."""
+    asked = [(page, list(parts(page))) for page in pages]
+    count, done = sum(len(those) for _, those in asked), 0
+    pages_made: list[list[_Made]] = []
+    for page, those in asked:
+        pages_made.append([])
+        for part in those:
             if on_step:
-                on_step(done, len(parts), section.__name__.replace("_", " "))
-            section(page)
+                on_step(done, count, part.__name__.replace("_", " "))
+            pages_made[-1].append(part(page))
+            done += 1
+    return pages_made

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.pages import page
 from nsightlens.pages.asked import TIMELINE, Page, Row
-from nsightlens.pages.page import grid, heading, lines
+from nsightlens.pages.section import NAME, Line, Section, listed, more
 from nsightlens.pages.tables import Column
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number, share
 
 _FEW = 8
@@ -38,24 +38,24 @@ def limits(rows: list[Row]) -> list[str]:
     return [f"{counted(len(rows), 'kernel')} took {duration(whole)} under ncu, limited by: {', '.join(parts)}."]
 
 
-def speed_of_light(asked: Page) -> None:
-    """Print how much of the SMs and the memory system each kernel used at most, and what holds it back."""
+def speed_of_light(asked: Page) -> list[Section]:
+    """Return how much of the SMs and the memory system each kernel used at most, and what holds it back."""
     rows = measured(asked)
     if not rows:
-        return
-    heading("Speed of light", asked.note("speed_of_light", "ncu, % of the peak, under replay"))
+        return []
     shown = rows[:_FEW]
     names = [row["name"] for row in shown]
-    grid([
-        Column("kernel", names, 9, True, True, shortest=page.NAME, kernels=names),
+    columns = (
+        Column("kernel", names, 9, True, True, shortest=NAME, kernels=names),
         Column("launches", [number(row["launches"]) for row in shown], 1),
         Column("time", [duration(row["total_ns"]) for row in shown], 6),
         Column("limited by", [row["limited_by"] or MISSING for row in shown], 8, text=True),
         *(Column(head, [share(row[column]) for row in shown], weight) for head, column, weight in (
             ("SMs", "sm_pct", 7), ("memory", "memory_pct", 7), ("DRAM", "dram_pct", 4), ("occupancy", "occupancy_pct", 3))
           if any(row[column] is not None for row in shown)),
-    ])
-    page.more(len(rows) - len(shown), "speed_of_light")
+    )
     there = {row["limited_by"] for row in shown}
-    lines(said for limit, said in _SAID.items() if limit in there)
-    lines(["FLOP/s and bytes: nsightlens roofline"])
+    meant = listed(said for limit, said in _SAID.items() if limit in there)
+    left_out, work = more(len(rows) - len(shown), "speed_of_light"), Line(("FLOP/s and bytes: ", Command("roofline")))
+    return [Section("Speed of light", asked.note("speed_of_light", "ncu, % of the peak, under replay"), columns,
+                    (*left_out, *meant, work))]

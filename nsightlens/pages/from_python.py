@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 from nsightlens.errors import NsightlensError
-from nsightlens.pages import hints, page, ranks_page
-from nsightlens.pages.asked import Page, Section
-from nsightlens.pages.behind import tables_behind
+from nsightlens.pages import ranks_page
+from nsightlens.pages.behind import Noting, composed
+from nsightlens.pages.page import Renderer
 from nsightlens.pages.sections import ordered
-from nsightlens.pages.summary import MOST, put_pages
+from nsightlens.pages.summary import MOST, pages_drawn
 from nsightlens.store import filter_values
 from nsightlens.terminal.command import Command
-from nsightlens.views.python_calls import python_calls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,7 @@ class Pages(dict[str, "pa.Table"]):
 
     def __init__(self, tables: dict[str, pa.Table], runs: Sequence[str], text: str) -> None:
         super().__init__(tables)
-        self.runs, self.text = tuple(runs), text
+        self.runs, self.text = tuple(runs), click.unstyle(text).strip("\n")
 
     def __repr__(self) -> str:
         """Return the pages."""
@@ -45,25 +47,25 @@ def summary(store: Store, filters: dict[str, object]) -> Pages:
     runs = _runs(store, asked)
     if not runs:
         raise NsightlensError(f"{store.path}: no capture was read into this store")
-    return _pages(store, runs, asked, ordered, lambda pages: put_pages(pages[:MOST], runs, 'nl.summary(store, run="NAME")'))
+    page = Noting(store, "", asked)
+    made = composed([replace(page, run=run) for run in runs], ordered)
+    return Pages(page.tables, runs, pages_drawn(_renderer(), made[:MOST], runs, 'nl.summary(store, run="NAME")'))
 
 
 def ranks(store: Store, filters: dict[str, object]) -> Pages:
     """Return what `nsightlens compare ranks` prints and the tables behind it. filters: as for `summary`."""
     asked = _asked(store, filters)
-    there = _runs(store, asked, ranks_page.TOOLS)
-    runs = [run for run in there if ranks_page.sections(Page(store, run, asked))]
-    if not runs:
+    page = Noting(store, "", asked)
+    runs = _runs(store, asked, ranks_page.TOOLS)
+    made = {run: parts for run in runs if (parts := composed([replace(page, run=run)], ranks_page.parts)[0])}
+    if not made:
         rows = [row for row in store.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
         raise NsightlensError(f'{ranks_page.too_few(rows, asked)}. Two runs: nl.compare(store, "base", "other")')
+    return Pages(page.tables, list(made), "\n".join(_renderer().drawn(ranks_page.sections(made))))
 
-    def put(pages: Iterable[Page]) -> None:
-        for one in pages:
-            page.heading(f"Ranks of {one.run}")
-            for section in ranks_page.sections(one):
-                section(one)
 
-    return _pages(store, runs, asked, ranks_page.sections, put)
+def _renderer() -> Renderer:
+    return Renderer(Command.python)
 
 
 def _asked(store: Store, filters: dict[str, object]) -> dict[str, list[object]]:
@@ -78,13 +80,3 @@ def _runs(store: Store, asked: dict[str, list[object]], tools: Sequence[str] = (
     rows = store.view("profile_overview").to_pylist()
     found = dict.fromkeys(row["run"] for row in rows if not tools or row["tool"] in tools)
     return [run for run in found if "run" not in asked or run in asked["run"]]
-
-
-def _pages(
-    store: Store, runs: Sequence[str], asked: dict[str, list[object]], sections: Callable[[Page], Iterable[Section]],
-    put: Callable[[list[Page]], None],
-) -> Pages:
-    behind = tables_behind(store, runs, asked, sections)
-    with hints.for_reader(hints.Reader(python_calls, Command.python)), page.kept() as lines:
-        put([Page(store, run, asked, behind.answers) for run in runs])
-    return Pages(behind.tables, runs, "\n".join(lines).strip("\n"))

@@ -1,59 +1,32 @@
-"""What a page for people is made of: headings, tables whose columns give way, and bars."""
+"""Sections as text that fits a terminal: headings, tables whose columns give way, bars and lines."""
 
 from __future__ import annotations
 
-import math
 import re
-import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import click
 
-from nsightlens.pages.hints import hint, shown
+from nsightlens.pages.section import PARAGRAPH, Bars, Line, Section
 from nsightlens.pages.tables import Column, output_width
 from nsightlens.terminal.colour import painted
 from nsightlens.terminal.command import Command
-from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
-from nsightlens.views.figures import MISSING, number, share
+from nsightlens.terminal.text import written
+from nsightlens.views.figures import MISSING
 
-_Row = TypeVar("_Row")
-NOT_RECORDED = "not recorded"
-NAME = 34
-"""Characters of a name that people still recognise: before it is cut further, figures go."""
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
+
 _GAP = "  "
 _INDENT = "  "
 _NARROWEST, _WIDEST = 40, 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_LEVELS = "▁▂▃▄▅▆▇█"
-_BINS = 16
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|[KMGT]i?B(?:/s)?|[GT]FLOP/s)(?!\w))")
-_KEPT: ContextVar[list[str] | None] = ContextVar("kept", default=None)
-
-
-def put(text: str = "") -> None:
-    """Print lines of a page, or keep them (`kept`)."""
-    held = _KEPT.get()
-    if held is None:
-        echo(text, styled=True)
-    else:
-        held.append(click.unstyle(text))
-
-
-@contextmanager
-def kept() -> Iterator[list[str]]:
-    """Keep what the block puts, without colours, instead of printing it."""
-    held: list[str] = []
-    before = _KEPT.set(held)
-    try:
-        yield held
-    finally:
-        _KEPT.reset(before)
 
 
 def page_width() -> int:
@@ -61,68 +34,93 @@ def page_width() -> int:
     return max(_NARROWEST, min(output_width(), _WIDEST))
 
 
-def known_sum(values: Iterable[int | None]) -> int | None:
-    """Return the sum of the values that are known; None where none is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Writes sections as text with styles. width: columns of the page. command: how its reader gives a command."""
+
+    command: Callable[[Command], str] = Command.shell
+    width: int = field(default_factory=page_width)
+
+    def drawn(self, sections: Iterable[Section]) -> list[str]:
+        """Return the lines of sections, an empty one before each that has a title."""
+        return [line for section in sections for line in chain(
+            self._heading(section), self._grid(section.columns), *map(self._line, section.lines))]
+
+    def ruled(self, title: str) -> str:
+        """Return the line that a page of its own begins with."""
+        return click.style(f"{printable(title)} ".ljust(self.width, "═"), bold=True)
+
+    def _heading(self, section: Section) -> Iterator[str]:
+        """Yield the title, with a note behind it, or below it where the line is full."""
+        if not section.title:
+            return
+        title, note = click.style(printable(section.title), bold=True), self._written(section.note)
+        yield ""
+        if note and len(note) > self.width - len(section.title) - 3:
+            yield title
+            yield click.style("\n".join(_wrapped(note, self.width)), dim=True)
+        else:
+            yield title + click.style(f" · {note}" if note else "", dim=True)
+
+    def _line(self, line: Line) -> Iterator[str]:
+        if line.mark == PARAGRAPH:
+            yield "\n".join(_wrapped(self._written(line.text), self.width))
+            return
+        first, *others = _wrapped(self._written(line.text), self.width - len(_INDENT) - len(line.mark) - 1) or [""]
+        yield f"{_INDENT}{line.mark} {first}"
+        yield from (f"{_INDENT}{' ' * len(line.mark)} {other}" for other in others)
+
+    def _written(self, text: Text) -> str:
+        return printable(written(text, self.command))
+
+    def _grid(self, cells: Sequence[Column | Bars]) -> Iterator[str]:
+        """Yield a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
+        if not cells:
+            return
+        drawn = self._bars_drawn(cells)
+        columns = [replace(c) for c in drawn if any(cell != MISSING for cell in c.cells) or c.weight > 2]
+        room = self.width - len(_INDENT)
+        while len(columns) > 1 and sum(c.least() for c in columns) + len(_GAP) * (len(columns) - 1) > room:
+            columns.remove(min(reversed(columns), key=lambda c: c.weight))
+        _widen(columns, room - len(_GAP) * (len(columns) - 1))
+        header = [c.placed(c.name) for c in columns]
+        yield click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True)
+        for row in range(len(columns[0].cells)):
+            yield (_INDENT + _GAP.join(painted(c.name, c.cells[row], c.placed(c.cells[row])) for c in columns)).rstrip()
+
+    def _bars_drawn(self, cells: Sequence[Column | Bars]) -> list[Column]:
+        """Return the columns, those of bars with their bars: signed ones take what the others leave, of half a page at most."""
+        others = [column for column in cells if isinstance(column, Column)]
+        left = self.width - len(_INDENT) - sum(column.least() + len(_GAP) for column in others)
+        return [column if isinstance(column, Column) else Column("", _drawn(column, left, self.width), column.weight, text=True)
+                for column in cells]
 
 
-def some(values: Iterable[str | None], most: int = 2) -> str:
-    """Return the distinct values, the first two by name."""
-    found = [value for value in dict.fromkeys(values) if value]
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or MISSING
+def _drawn(bars: Bars, left: int, width: int) -> list[str]:
+    """Return each bar. left: characters that the least of the other columns leaves; width: of the page."""
+    if bars.is_signed:
+        half = min(bars.most, (left - 1) // 2)
+        return [_signed_bar(pieces[0][1], half) if pieces and half >= bars.least else "" for pieces in bars.rows]
+    longest = max(bars.least, min(bars.most, width - bars.beside))
+    return [bar(pieces[0][1], longest) if len(pieces) == 1 else mixed_bar(pieces, longest) for pieces in bars.rows]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return the text in lines, not broken at hyphens, as a path in a command can be copied, nor behind a figure."""
-    return [line.replace("\0", " ") for line in textwrap.wrap(_UNIT.sub("\0", text), width, break_on_hyphens=False)]
-
-
-def unmatched(kernels: int, part_ns: int, total_ns: int, purpose: str) -> str:
-    """Return how much of the communication, of so many ns in all, could not be matched across the ranks. purpose: for what."""
-    if not kernels:
-        return "All communication kernels were matched across the ranks."
-    of_time = share(100 * part_ns / total_ns if total_ns else None)
-    return f"{number(kernels)} communication kernels, {of_time} of communication time, could not be matched {purpose}."
-
-
-def heading(text: str, note: str = "") -> None:
-    """Print the title of a section, with a note behind it, or below it where the line is full."""
-    note = hint(printable(note))
-    room = page_width() - len(text) - 3
-    put()
-    if note and len(note) > room:
-        put(click.style(printable(text), bold=True))
-        put(click.style("\n".join(_wrapped(note, page_width())), dim=True))
-    else:
-        put(click.style(printable(text), bold=True) + click.style(f" · {note}" if note else "", dim=True))
-
-
-def grid(columns: Sequence[Column]) -> None:
-    """Print a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
-    columns = [replace(c) for c in columns if any(cell != MISSING for cell in c.cells) or c.weight > 2]
-    room = page_width() - len(_INDENT)
-    while len(columns) > 1 and sum(c.least() for c in columns) + len(_GAP) * (len(columns) - 1) > room:
-        columns.remove(min(reversed(columns), key=lambda c: c.weight))
+def _widen(columns: Sequence[Column], room: int) -> None:
+    """Give columns their width and cut their cells to it: the weightiest of the flexible ones first take what is left."""
     for column in columns:
         column.width = column.least()
-    spare = room - sum(c.width for c in columns) - len(_GAP) * (len(columns) - 1)
+    spare = room - sum(c.width for c in columns)
     for column in sorted((c for c in columns if c.flexible), key=lambda c: -c.weight):
         grown = min(column.natural() - column.width, max(0, spare))
         column.width += grown
         spare -= grown
     for column in columns:
         column.fit()
-    header = [c.placed(c.name) for c in columns]
-    put(click.style((_INDENT + _GAP.join(header)).rstrip(), dim=True))
-    for row in range(len(columns[0].cells)):
-        cells = [painted(c.name, c.cells[row], c.placed(c.cells[row])) for c in columns]
-        put((_INDENT + _GAP.join(cells)).rstrip())
 
 
-def spare(columns: Sequence[Column]) -> int:
-    """Return the characters that a further column may take before one of these is cut below its least."""
-    return page_width() - len(_INDENT) - sum(c.least() + len(_GAP) for c in columns)
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines, not broken at hyphens, as a path in a command can be copied, nor behind a figure."""
+    return [line.replace("\0", " ") for line in textwrap.wrap(_UNIT.sub("\0", text), width, break_on_hyphens=False)]
 
 
 def bar(part: float, width: int) -> str:
@@ -140,46 +138,6 @@ def mixed_bar(parts: Iterable[tuple[str, float]], width: int) -> str:
     return drawn
 
 
-def outliers(rows: Sequence[_Row], figure: Callable[[_Row], float | None], most: int) -> Sequence[_Row]:
-    """Return the rows to show: all in their order, or of more than `most` those whose figure is furthest from the median."""
-    known = [value for row in rows if (value := figure(row)) is not None]
-    if len(rows) <= most or not known:
-        return rows[:most]
-    middle = statistics.median(known)
-    return sorted(rows, key=lambda row: math.inf if (value := figure(row)) is None else -abs(value - middle))[:most]
-
-
-def spread(values: Iterable[float | None], text: Callable[[float], str]) -> str:
-    """Return least, most and median of values around their histogram: '3.1 % ▁·▂█▅ 9.0 %, median 8.2 %'. A dot: none there."""
-    known = sorted(value for value in values if value is not None)
-    if not known:
-        return MISSING
-    low, high = known[0], known[-1]
-    if low == high:
-        return f"all {text(low)}"
-    counts = [0] * _BINS
-    for value in known:
-        counts[min(int((value - low) / (high - low) * _BINS), _BINS - 1)] += 1
-    drawn = "".join(_LEVELS[(count * len(_LEVELS) - 1) // max(counts)] if count else "·" for count in counts)
-    return f"{text(low)} {drawn} {text(high)}, median {text(statistics.median(known))}"
-
-
-def more(count: int, view: str, over: str = "") -> None:
-    """Say how many rows a section leaves out, how they spread, and what shows them."""
-    if count > 0:
-        lines([f"{count:,} more{': ' if over else ''}{over}: {shown(Command('show', (view,)))}"], "…")
-
-
-def paragraphs(texts: Iterable[str]) -> None:
-    """Print texts, each from the page's edge and wrapped to it."""
-    for text in texts:
-        put("\n".join(_wrapped(hint(printable(text)), page_width())))
-
-
-def lines(texts: Iterable[str], mark: str = "-") -> None:
-    """Print texts as a list, wrapped to the page."""
-    for text in texts:
-        wrapped = _wrapped(hint(printable(text)), page_width() - len(_INDENT) - len(mark) - 1) or [""]
-        put(f"{_INDENT}{mark} {wrapped[0]}")
-        for rest in wrapped[1:]:
-            put(f"{_INDENT}{' ' * len(mark)} {rest}")
+def _signed_bar(part: float, half: int) -> str:
+    """Return a bar of at most `half` characters to the left (below 0) or right of a line."""
+    return f"{'█' * round(-part * half):>{half}}│" if part < 0 else f"{'':{half}}│{bar(part, half)}"

@@ -1,15 +1,17 @@
-"""The sections of `nsightlens compare ranks`: each queries views and prints their key figures."""
+"""The sections of `nsightlens compare ranks`: each queries views and returns their key figures."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.pages.asked import Page, Row, Section, best
-from nsightlens.pages.page import NAME, grid, heading, lines, more, spread, unmatched
+from nsightlens.pages.asked import Page, Row, best
+from nsightlens.pages.section import NAME, Section, listed, more, spread, unmatched
 from nsightlens.pages.tables import Column
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, number, share, size, spans
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 TIMELINE = ("nsys", "kineto")
 RECORDS = ("nccl_inspector", "flight_recorder")
 TOOLS = (*TIMELINE, *RECORDS)
-_REMEDY = ("nsightlens scan RUN_DIR shows the ranks of a run's files, and nsightlens ingest --rank-pattern reads them from "
-           "unusual file names")
+_REMEDY = (Command("scan", ("RUN_DIR",)), " shows the ranks of a run's files, and ", Command("ingest", (("--rank-pattern",),)),
+           " reads them from unusual file names")
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
@@ -32,21 +34,21 @@ def _by_execution(rows: list[Row]) -> dict[tuple[str, str | None], list[Row]]:
     return found
 
 
-def to_trace(page: Page) -> None:
-    """Print, per tool and execution, which ranks NCCL's and PyTorch's own records say are worth a trace, and why."""
+def to_trace(page: Page) -> list[Section]:
+    """Return, per tool and execution, which ranks NCCL's and PyTorch's own records say are worth a trace, and why."""
+    sections = []
     for (tool, _), rows in _by_execution(page.ask("ranks_to_trace")).items():
         if len(rows) < 2:
             continue
-        heading("Worth a trace", f"{tool}, records of {number(len(rows))} ranks")
         worth = [row for row in rows if row["reason"] is not None]
-        if worth:
-            _worth(worth[:_TOP])
-            more(len(worth[_TOP:]), "ranks_to_trace", "")
-        lines(_why(rows, worth))
+        sections.append(Section(
+            "Worth a trace", f"{tool}, records of {number(len(rows))} ranks", _worth(worth[:_TOP]) if worth else (),
+            (*more(len(worth[_TOP:]), "ranks_to_trace"), *listed(_why(rows, worth)))))
+    return sections
 
 
-def _worth(shown: list[Row]) -> None:
-    grid([
+def _worth(shown: list[Row]) -> tuple[Column, ...]:
+    return (
         Column("rank", [_who(row) for row in shown], 9, text=True, flexible=True),
         Column("why", [row["reason"] for row in shown], 8, text=True),
         Column("last", [number(row["times_last"]) for row in shown], 7),
@@ -56,7 +58,7 @@ def _worth(shown: list[Row]) -> None:
         Column("process group", [row["communicator_name"] or row["communicator"] or "" for row in shown], 2, text=True,
                flexible=True),
         Column("traced", ["" if row["traced"] is None else "yes" if row["traced"] else "no" for row in shown], 3, text=True),
-    ])
+    )
 
 
 def _who(row: Row) -> str:
@@ -79,23 +81,24 @@ def _why(rows: list[Row], worth: list[Row]) -> list[str]:
     return said
 
 
-def waiting(page: Page) -> None:
-    """Print, per execution, how long each rank kept the others waiting in collectives, and what could not be compared."""
-    stragglers = _by_execution(page.ask("straggler"))
+def waiting(page: Page) -> list[Section]:
+    """Return, per execution, how long each rank kept the others waiting in collectives, and what could not be compared."""
+    stragglers, sections = _by_execution(page.ask("straggler")), []
     for execution, known in _by_execution(page.ask("collective_coverage")).items():
         rows = stragglers.get(execution, [])
         ranked = [row for row in rows if row["rank"] is not None]
-        heading("Stragglers", f"{execution[0]}, {max((row['collectives'] for row in ranked), default=0)} matched collectives")
-        if ranked:
-            ordered = sorted(ranked, key=lambda row: (-(row["caused_delay_ns"] or 0), row["rank"]))
-            shown = ordered if len(ordered) <= _MANY else ordered[:_TOP]
-            _delays(shown)
-            more(len(ordered) - len(shown), "straggler", f"waited itself {spread((row['wait_ns'] for row in ranked), duration)}")
-        lines([*_verdicts(rows), *_not_compared(page, execution[0], known)])
+        ordered = sorted(ranked, key=lambda row: (-(row["caused_delay_ns"] or 0), row["rank"]))
+        shown = ordered if len(ordered) <= _MANY else ordered[:_TOP]
+        waited = spread((row["wait_ns"] for row in ranked), duration)
+        sections.append(Section(
+            "Stragglers", f"{execution[0]}, {max((row['collectives'] for row in ranked), default=0)} matched collectives",
+            _delays(shown) if shown else (), (*more(len(ordered) - len(shown), "straggler", f"waited itself {waited}"),
+                                              *listed([*_verdicts(rows), *_not_compared(page, execution[0], known)]))))
+    return sections
 
 
-def _delays(shown: list[Row]) -> None:
-    grid([
+def _delays(shown: list[Row]) -> tuple[Column, ...]:
+    return (
         Column("rank", [str(row["rank"]) for row in shown], 9),
         Column("last", [number(row["times_last"]) for row in shown], 7),
         Column("delay", [duration(row["caused_delay_ns"]) for row in shown], 8),
@@ -108,7 +111,7 @@ def _delays(shown: list[Row]) -> None:
         Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),
         Column("latest arrival", [duration(row["max_arrival_ns"]) for row in shown], 2),
         Column("", [row["verdict"] for row in shown], 8, text=True),
-    ])
+    )
 
 
 def _verdicts(rows: list[Row]) -> list[str]:
@@ -154,17 +157,17 @@ def _named(ranks: list[int]) -> str:
     return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks[:_MANY]))}{' …' if len(ranks) > _MANY else ''}"
 
 
-def links(page: Page) -> None:
-    """Print the process groups whose collectives take longer than those of their peers."""
+def links(page: Page) -> list[Section]:
+    """Return the process groups whose collectives take longer than those of their peers."""
+    sections = []
     for (tool, _), rows in _by_execution(page.ask("communicator_summary")).items():
         compared = [row for row in rows if row["peers_ns"] is not None]
         slow = [row for row in compared if row["verdict"].startswith("slow")]
         if not compared:
             continue
-        heading("Process groups", f"{tool}, {number(len(compared))} compared with their peers")
+        note, shown = f"{tool}, {number(len(compared))} compared with their peers", slow[:_TOP]
         if slow:
-            shown = slow[:_TOP]
-            grid([
+            columns = (
                 Column("group", [row["group_name"] or "not named" for row in shown], 7, text=True, flexible=True),
                 Column("ranks", [row["members"] for row in shown], 8, text=True, flexible=True),
                 Column("operation", [row["collective"] for row in shown], 6, text=True),
@@ -174,14 +177,16 @@ def links(page: Page) -> None:
                 Column("peers", [duration(row["peers_ns"]) for row in shown], 9),
                 Column("longer in total", [duration(row["excess_ns"]) for row in shown], 5),
                 Column("", [row["verdict"] for row in shown], 8, text=True),
-            ])
-            more(len(slow) - len(shown), "communicator_summary", "")
+            )
+            sections.append(Section("Process groups", note, columns, more(len(slow) - len(shown), "communicator_summary")))
         else:
-            lines(["None takes longer than its peers of the same size, operation and payload."])
+            sections.append(Section("Process groups", note, lines=listed(
+                ["None takes longer than its peers of the same size, operation and payload."])))
+    return sections
 
 
-def clocks(page: Page) -> None:
-    """Print how well the ranks' clocks are known."""
+def clocks(page: Page) -> list[Section]:
+    """Return how well the ranks' clocks are known."""
     said = []
     for (tool, _), rows in _by_execution(page.ask("rank_clock")).items():
         others = [row for row in rows if row["rank"] != row["reference_rank"]]
@@ -202,39 +207,37 @@ def clocks(page: Page) -> None:
             said.append(f"{tool}: rank {', '.join(doubtful)} reports the same host as rank {reference}, but has a different "
                         "clock: "
                         "is the host name right?")
-    if said:
-        heading("Clocks")
-        lines(said)
+    return [Section("Clocks", lines=listed(said))] if said else []
 
 
-def balance(page: Page) -> None:
-    """Print the work that is most imbalanced over the ranks; communication apart, since whoever waits for others is not slow."""
+def balance(page: Page) -> list[Section]:
+    """Return the work that is most imbalanced over the ranks; communication apart, since whoever waits for others is not slow."""
     tool, rows = best(page.ask("rank_balance"), TIMELINE)
     communication = next((row for row in rows if row["item_kind"] == "family" and row["item"] == "collective"), None)
     rows = [row for row in rows if row["item_kind"] in ("family", "op") and (row["communication_pct"] or 0) < _MOSTLY_PCT]
     rows = sorted(rows, key=lambda row: (-row["imbalance_ns"], row["item"]))[:_FEW]
     if not rows and communication is None:
-        return
-    heading("Most imbalanced kernel time", f"{tool}, without communication")
-    if rows:
-        grid([
-            Column("", [row["item_kind"] for row in rows], 5, text=True),
-            Column("item", [row["item"] for row in rows], 9, text=True, flexible=True, shortest=NAME),
-            Column("slowest rank", [str(row["max_rank"]) for row in rows], 8),
-            Column("its time", [duration(row["max_ns"]) for row in rows], 7),
-            Column("median", [duration(row["median_ns"]) for row in rows], 6),
-            Column("min", [duration(row["min_ns"]) for row in rows], 4),
-            Column("variation", [share(row["cv_pct"]) for row in rows], 3),
-        ])
+        return []
+    columns = (
+        Column("", [row["item_kind"] for row in rows], 5, text=True),
+        Column("item", [row["item"] for row in rows], 9, text=True, flexible=True, shortest=NAME),
+        Column("slowest rank", [str(row["max_rank"]) for row in rows], 8),
+        Column("its time", [duration(row["max_ns"]) for row in rows], 7),
+        Column("median", [duration(row["median_ns"]) for row in rows], 6),
+        Column("min", [duration(row["min_ns"]) for row in rows], 4),
+        Column("variation", [share(row["cv_pct"]) for row in rows], 3),
+    ) if rows else ()
+    said = []
     if communication is not None:
         least, most = duration(communication["min_ns"]), duration(communication["max_ns"])
-        lines([f"Communication, including waits: {least} to {most}, the most on rank {communication['max_rank']}. "
-               "The rank with the most communication time waits for the others."])
+        said.append(f"Communication, including waits: {least} to {most}, the most on rank {communication['max_rank']}. "
+                    "The rank with the most communication time waits for the others.")
     shared = _shared(page, tool)
     if shared:
-        listed = f"{', '.join(map(str, shared[:_MANY]))}{' …' if len(shared) > _MANY else ''}"
-        lines([f"Rank {listed}: several processes claim it, and its time is the sum of theirs, here and below. If they belong to "
-               "different jobs, ingest each under its own name (--run)."])
+        ranks = f"{', '.join(map(str, shared[:_MANY]))}{' …' if len(shared) > _MANY else ''}"
+        said.append(f"Rank {ranks}: several processes claim it, and its time is the sum of theirs, here and below. If they "
+                    "belong to different jobs, ingest each under its own name (--run).")
+    return [Section("Most imbalanced kernel time", f"{tool}, without communication", columns, listed(said))]
 
 
 def _shared(page: Page, tool: str) -> list[int]:
@@ -246,8 +249,8 @@ def _shared(page: Page, tool: str) -> list[int]:
     return sorted(rank for rank, those in processes.items() if len(those) > 1)
 
 
-def kernels(page: Page) -> None:
-    """Print the top kernels over all ranks."""
+def kernels(page: Page) -> list[Section]:
+    """Return the top kernels over all ranks."""
     tool, rows = best(page.ask("kernel_by_rank"), TIMELINE)
     sums: dict[str, dict[int | None, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[str, int] = defaultdict(int)
@@ -256,15 +259,15 @@ def kernels(page: Page) -> None:
         counts[row["name"]] += row["instances"]
     total = sum(sum(by_rank.values()) for by_rank in sums.values())
     top = sorted(sums, key=lambda name: (-sum(sums[name].values()), name))[:_FEW]
-    heading("Top kernels over all ranks", tool)
-    grid([
+    columns = (
         Column("share", [share(100 * sum(sums[name].values()) / total if total else None) for name in top], 8),
         Column("time", [duration(sum(sums[name].values())) for name in top], 7),
         Column("launches", [number(counts[name]) for name in top], 5),
         Column("kernel", top, 9, text=True, flexible=True, shortest=NAME, kernels=top),
         Column("min per rank", [duration(min(sums[name].values())) for name in top], 3),
         Column("max per rank", [duration(max(sums[name].values())) for name in top], 4),
-    ])
+    )
+    return [Section("Top kernels over all ranks", tool, columns)]
 
 
 def verdicts_first(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -290,11 +293,16 @@ def too_few(overview: Iterable[Row], asked: Mapping[str, Collection[object]]) ->
     needed = "compare ranks needs at least two ranks of a run" + (f": {'; '.join(there)}" if there else "")
     if "rank" in asked and several:
         return UsageError(f"rank {spans(map(str, asked['rank']))}: {needed}", subject="rank", value=list(asked["rank"]))
-    return NsightlensError(f"{needed}. {_REMEDY}")
+    return NsightlensError((f"{needed}. ", *_REMEDY))
 
 
-def sections(page: Page) -> tuple[Section, ...]:
-    """Return the sections of a run that have something to say: none where fewer than two ranks were recorded."""
+def sections(made: Mapping[str, Sequence[Sequence[Section]]]) -> list[Section]:
+    """Return the pages of runs, each below its name. made: by run, the sections of each of its `parts`."""
+    return [section for run, those in made.items() for section in (Section(f"Ranks of {run}"), *chain(*those))]
+
+
+def parts(page: Page) -> tuple[Callable[[Page], list[Section]], ...]:
+    """Return the parts of a run that have something to say: none where fewer than two ranks were recorded."""
     traced = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in TIMELINE} - {None}
     recorded = (to_trace,) if len(page.ask("ranks_to_trace")) > 1 else ()
     return (*recorded, *((waiting, links, clocks, balance, kernels) if len(traced) > 1 else ()))

@@ -1,15 +1,15 @@
-"""The sections of `nsightlens compare runs`: each queries views and prints their key figures."""
+"""The sections of `nsightlens compare runs`: each queries views and returns their key figures."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightlens.analyses.run_waterfall import called
 from nsightlens.names.kernel_names import is_launch
 from nsightlens.pages.asked import Row
-from nsightlens.pages.hints import shown
-from nsightlens.pages.page import NAME, bar, grid, heading, lines, paragraphs, put, spare
+from nsightlens.pages.section import NAME, PARAGRAPH, Bars, Line, Section, listed
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command
 from nsightlens.views import run_sentences
@@ -18,6 +18,7 @@ from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
 
 if TYPE_CHECKING:
     from nsightlens.store.comparison import Comparison
+    from nsightlens.terminal.text import Text
 
 _CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
 _IN_ONE = {"new": "other", "vanished": "base"}
@@ -28,66 +29,73 @@ _MOST = 12
 _HALF, _SHORTEST_HALF = 8, 3
 
 
-def page(compared: Comparison, recorded: list[Row], families: list[Row], by: str | None, threshold_pct: float) -> None:
-    """Print the page of two runs. recorded: rows of the view recordings; families: those of run_difference by family, for a page
+def sections(
+    compared: Comparison, recorded: list[Row], families: list[Row], by: str | None, threshold_pct: float,
+) -> list[Section]:
+    """Return the page of two runs. recorded: rows of the view recordings; families: those of run_difference by family, for a page
     that is asked for nothing else; by: as asked for."""
     base, other = compared.base, compared.other
     rows = {name: table.to_pylist() for name, table in compared.items()}
-    if compared.first:
-        put()
-        paragraphs(compared.first)
-    comparability(rows["comparability"], base, other)
-    if rows["differences"]:
-        recordings(recorded, (base, other), rows["differences"][0]["tool"])
-    for row in rows["step"]:
-        step_time(row, threshold_pct)
-    for rank in dict.fromkeys(row["rank"] for row in rows["waterfall"]):
-        waterfall([row for row in rows["waterfall"] if row["rank"] == rank], by if by not in (None, "step") else "family")
+    steps, ranks = rows["step"], dict.fromkeys(row["rank"] for row in rows["waterfall"])
+    tool = rows["differences"][0]["tool"] if rows["differences"] else ""
+    doubts = recordings(recorded, (base, other), tool) if tool else ()
+    return [
+        *([Section(lines=listed(["", *compared.first], PARAGRAPH))] if compared.first else []),
+        comparability(rows["comparability"], base, other, doubts),
+        *(step_time(row, threshold_pct) for row in steps),
+        *(waterfall([row for row in rows["waterfall"] if row["rank"] == rank], by if by not in (None, "step") else "family")
+          for rank in ranks),
+        *_changes(compared, rows["differences"], families, by, threshold_pct),
+    ]
+
+
+def _changes(
+    compared: Comparison, items: list[Row], families: list[Row], by: str | None, threshold_pct: float,
+) -> list[Section]:
+    base, other = compared.base, compared.other
     if compared.unrelated:
-        heading("What changed", "everything, so it is not listed; the whole lists:")
-        lines(_all(kind, base, other) for kind in ([by] if by else ["kernel", "family"]))
-    elif by != "step":
-        changes(rows["differences"], by or "kernel", base, other, threshold_pct)
-        changes(families, "family", base, other, threshold_pct)
+        return [Section("What changed", "everything, so it is not listed; the whole lists:",
+                        lines=listed((_all(kind, base, other),) for kind in ([by] if by else ["kernel", "family"])))]
+    if by == "step":
+        return []
+    return [*changes(items, by or "kernel", base, other, threshold_pct), *changes(families, "family", base, other, threshold_pct)]
 
 
-def _all(item_kind: str, base: str, other: str) -> str:
+def _all(item_kind: str, base: str, other: str) -> Command:
     """Return the command that shows all differences."""
-    return shown(Command("show", ("run_difference", f"by={item_kind}", f"base={base}", f"other={other}")))
+    return Command("show", ("run_difference", f"by={item_kind}", f"base={base}", f"other={other}"))
 
 
-def comparability(rows: list[Row], base: str, other: str) -> None:
-    """Print how the two runs differ in how they were made."""
+def comparability(rows: list[Row], base: str, other: str, doubts: Sequence[Line] = ()) -> Section:
+    """Return how the two runs differ in how they were made. doubts: what is doubtful about their recordings."""
     differ = [row for row in rows if row["same"] is False]
     same = sum(row["same"] is True for row in rows)
-    heading("Comparable?", f"{same} {'property is' if same == 1 else 'properties are'} the same")
+    note = f"{same} {'property is' if same == 1 else 'properties are'} the same"
     unknown = [] if {"command", "driver_version"} & {row["property"] for row in rows} else [
         "The driver, library versions and batch size are not known: captures rarely record them, and there is no sidecar."]
     if not differ:
-        lines(["No known property differs.", *unknown])
-        return
-    grid([
+        return Section("Comparable?", note, lines=(*listed(["No known property differs.", *unknown]), *doubts))
+    columns = (
         Column("differs", [row["property"] for row in differ], 9, text=True),
         Column("tool", [row["tool"] for row in differ], 7, text=True),
         Column(base, [row["base_value"] or MISSING for row in differ], 8, text=True, flexible=True),
         Column(other, [row["other_value"] or MISSING for row in differ], 8, text=True, flexible=True),
-    ])
-    lines(unknown)
+    )
+    return Section("Comparable?", note, columns, (*listed(unknown), *doubts))
 
 
-def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> None:
-    """Print what is doubtful about the recordings that are compared."""
+def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> tuple[Line, ...]:
+    """Return what is doubtful about the recordings that are compared."""
     counts = {run: {row["recording"] for row in rows if (row["run"], row["tool"]) == (run, tool)} for run in runs}
     said = [f"{run}: {len(counts[run])} recordings, some by processes with the same pid ({row['seen_pid']}). If that "
             "is one process, they are parts of one execution, and vary less than executions do."
             for run in runs for row in rows if (row["run"], row["tool"]) == (run, tool) and row["seen_pid"] is not None]
-    lines(dict.fromkeys(said))
+    return listed(dict.fromkeys(said))
 
 
-def step_time(row: Row, threshold_pct: float) -> None:
-    """Print the change of the step time: what the recordings say of the runs, and apart from it how two recordings differ."""
-    heading("Step time", f"{row['tool']}, {_counted(row)}")
-    lines(run_sentences.sentences(row, threshold_pct))
+def step_time(row: Row, threshold_pct: float) -> Section:
+    """Return the change of the step time: what the recordings say of the runs, and apart from it how two recordings differ."""
+    return Section("Step time", f"{row['tool']}, {_counted(row)}", lines=listed(run_sentences.sentences(row, threshold_pct)))
 
 
 def _counted(row: Row) -> str:
@@ -97,14 +105,14 @@ def _counted(row: Row) -> str:
             f"{counted_both(row['base_replicates'], row['other_replicates'], kind)}{'' if kind == 'step' else ' of launches'}")
 
 
-def waterfall(rows: list[Row], item_kind: str) -> None:
-    """Print what each item adds to the change of the step time, the largest first, and the books; without steps: of shares."""
+def waterfall(rows: list[Row], item_kind: str) -> Section:
+    """Return what each item adds to the change of the step time, the largest first, and the books; without steps: of shares."""
     first = rows[0]
     stepped = first["change_ns"] is not None
     who = "" if first["rank"] is None else f" of rank {first['rank']}"
     counts = counted_both(first["base_steps"], first["other_steps"], "step" if stepped else "captured slice")
-    heading(f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}",
-            f"{first['tool']}, exclusive time, mean of {counts} of "
+    title = f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}"
+    note = (f"{first['tool']}, exclusive time, mean of {counts} of "
             f"{counted_both(first['base_ranks'], first['other_ranks'], 'process')}")
     column = "difference_ns" if stepped else "difference_pct"
     shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], _named(row))
@@ -115,17 +123,16 @@ def waterfall(rows: list[Row], item_kind: str) -> None:
     totals = first["base_total_ns"], first["other_total_ns"]
     shown.append(("sum: the step" if stepped else "sum", *totals, 100, 100, first["change_ns"] or 0, ""))
     names, base, other, base_pct, other_pct, by, verdicts = (list(cells) for cells in zip(*shown, strict=True))
-    columns = [
+    columns = (
         Column("item", names, 9, text=True, flexible=True, shortest=NAME,
                kernels=[name if is_launch(name) else None for name in names]),
         Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
         Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
         Column("difference", list(map(signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
+        _signed_bars(by[:-1]),
         Column(_TWO if alone(first) and any(verdicts) else "", verdicts, 8, text=True),
-    ]
-    columns.insert(-1, Column("", [*_signed_bars(by[:-1], min(_HALF, (spare(columns) - 1) // 2)), ""], 1, text=True))
-    grid(columns)
-    lines(_books(rows, stepped))
+    )
+    return Section(title, note, columns, listed(_books(rows, stepped)))
 
 
 def _books(rows: list[Row], stepped: bool) -> list[str]:
@@ -148,27 +155,21 @@ def _books(rows: list[Row], stepped: bool) -> list[str]:
     return said
 
 
-def _signed_bars(figures: list[float], half: int) -> list[str]:
-    """Return a bar of at most `half` characters to the left (below 0) or right of a line for each figure; none if too short."""
-    if half < _SHORTEST_HALF:
-        return [""] * len(figures)
-    parts = [figure / (max(map(abs, figures)) or 1) for figure in figures]
-    return [f"{'█' * round(-part * half):>{half}}│" if part < 0 else f"{'':{half}}│{bar(part, half)}" for part in parts]
+def _signed_bars(figures: list[float]) -> Bars:
+    """Return a bar for each figure, to the left (below 0) or right of a line, and none for their sum."""
+    longest = max(map(abs, figures), default=0) or 1
+    return Bars((*(((("█", figure / longest),)) for figure in figures), ()), 1, _SHORTEST_HALF, _HALF, 0, is_signed=True)
 
 
-def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> None:
-    """Print the items that changed, the largest difference first, and how many could not be judged."""
+def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> list[Section]:
+    """Return the items that changed, the largest difference first, and how many could not be judged."""
     if not rows:
-        return
+        return []
     of_two = alone(rows[0])
     changed = [row for row in rows if _named(row)]
-    heading(f"{'How these two recordings differ' if of_two else 'What changed'}, by {item_kind}",
-            f"{rows[0]['tool']}, mean {rows[0]['unit']}; {_counted(rows[0])}")
-    if changed:
-        _changed(changed[:_MOST], item_kind, "recordings_" if of_two else "")
-    said = []
+    said: list[Text] = []
     if len(changed) > _MOST:
-        said.append(f"{len(changed) - _MOST} more: {_all(item_kind, base_run, other_run)}")
+        said.append((f"{len(changed) - _MOST} more: ", _all(item_kind, base_run, other_run)))
     counts = Counter(row["in_recordings"] if of_two else row["verdict"] for row in rows if not _named(row))
     for verdict, text in (("no change", f"did not change by {threshold_pct:g} %"), ("undecided", "undecided"),
                           ("alike", f"without a clear difference beyond {threshold_pct:g} %"),
@@ -176,14 +177,16 @@ def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, thre
         if counts[verdict]:
             said.append(f"{counts[verdict]} {text}.")
     if of_two:
-        said.append("Whether the runs differ is undecided: one recording of each does not show how they vary."
-                    + ("" if rows[0]["unit"] == "per step" else f" {ONE_MORE}"))
-    lines(said)
+        undecided = "Whether the runs differ is undecided: one recording of each does not show how they vary."
+        said.append(undecided if rows[0]["unit"] == "per step" else (f"{undecided} ", *ONE_MORE))
+    return [Section(f"{'How these two recordings differ' if of_two else 'What changed'}, by {item_kind}",
+                    f"{rows[0]['tool']}, mean {rows[0]['unit']}; {_counted(rows[0])}",
+                    _changed(changed[:_MOST], item_kind, "recordings_" if of_two else "") if changed else (), listed(said))]
 
 
-def _changed(rows: list[Row], item_kind: str, of: str) -> None:
-    """Print a table of items; of: whose interval is shown."""
-    grid([
+def _changed(rows: list[Row], item_kind: str, of: str) -> tuple[Column, ...]:
+    """Return a table of items; of: whose interval is shown."""
+    return (
         Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True,
                shortest=NAME, kernels=[row["item"] if item_kind in ("kernel", "key") else None for row in rows]),
         Column("base", [duration(row["base_ns"]) for row in rows], 6),
@@ -192,7 +195,7 @@ def _changed(rows: list[Row], item_kind: str, of: str) -> None:
         Column("95 % interval", [interval(row, of) for row in rows], 4),
         Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in rows], 7),
         Column(_TWO if alone(rows[0]) else "", [_named(row) for row in rows], 9, text=True),
-    ])
+    )
 
 
 def _named(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""The sections of `nsightlens summary`: each queries views and prints their key figures."""
+"""The sections of `nsightlens summary`: each queries views and returns their key figures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 from nsightlens.names.process_label import process_label
-from nsightlens.pages import counter_sections, host_sections, page
-from nsightlens.pages.asked import TIMELINE, Page, Row, Section, best
-from nsightlens.pages.findings_page import sentences
-from nsightlens.pages.hints import shown
-from nsightlens.pages.page import NOT_RECORDED, grid, heading, known_sum, lines, paragraphs, some
+from nsightlens.pages import counter_sections, findings_page, host_sections
+from nsightlens.pages.asked import TIMELINE, Page, Part, Row, best
+from nsightlens.pages.section import (
+    LISTED,
+    NOT_RECORDED,
+    Absent,
+    Bars,
+    Line,
+    Section,
+    known_sum,
+    listed,
+    more,
+    outliers,
+    some,
+    spread,
+    unmatched,
+)
 from nsightlens.pages.tables import Column
-from nsightlens.views import finding_cards
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
@@ -25,21 +37,21 @@ _HELD_UP_PCT = 5
 """Share of a process's time, in %, from which on it is said that the profiler itself took it."""
 _HALF_PCT = 50
 _LIMITS = (
-    ("ncu", "What limits it: nsightlens show headroom"),
-    (None, "To measure what limits it: nsightlens plan-ncu"),
+    ("ncu", ("What limits it: ", Command("show", ("headroom",)))),
+    (None, ("To measure what limits it: ", Command("plan-ncu"))),
 )
 """Where to read what limits a kernel, by the tool that must have been run; the last one holds for any run."""
 
 
-def captured(asked: Page) -> None:
-    """Print what was recorded: a line per tool."""
+def captured(asked: Page) -> list[Section]:
+    """Return what was recorded: a row per tool."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in asked.ask("profile_overview"):
         if row["tool"] is not None:
             found[row["tool"]].append(row)
     simulated = any(row["simulated"] for rows in found.values() for row in rows)
-    heading("Captured", asked.note("profile_overview", "simulated, in part or whole: not measured on a GPU" if simulated else ""))
-    grid([
+    note = asked.note("profile_overview", "simulated, in part or whole: not measured on a GPU" if simulated else "")
+    columns = (
         Column("tool", list(found), 9, text=True),
         Column("version", [some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
                shortest=12),
@@ -54,42 +66,40 @@ def captured(asked: Page) -> None:
         Column("memory ops", [number(sum(row["memory_ops"] or 0 for row in rows)) for rows in found.values()], 2),
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
-    ])
-    lines(_held_up(asked))
-    lines(_of_counters(found, "nsightlens roofline"))
+    )
+    return [Section("Captured", note, columns, (*_held_up(asked), *_of_counters(found)))]
 
 
-def _held_up(asked: Page) -> list[str]:
+def _held_up(asked: Page) -> tuple[Line, ...]:
     """Return a line where the profiler's own time is a large part of what it captured of a process."""
     rows = [row for row in asked.ask("profiler_share") if 100 * row["profiler_ns"] > _HELD_UP_PCT * (row["span_ns"] or 0)]
     if not rows:
-        return []
+        return ()
     worst = max(rows, key=lambda row: row["profiler_ns"])
     others = f", and {counted(len(rows) - 1, 'other process')}" if len(rows) > 1 else ""
     who = f" of process {_tail(worst['process_id'])}" if others else ""
     who = who if worst["rank"] is None else f" of rank {worst['rank']}"
-    return [f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the {duration(worst['span_ns'])} "
-            f"from the first to the last API call{who}{others}: host and idle time include it "
-            "(nsightlens show profiler_share)"]
+    return (Line((f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the "
+                  f"{duration(worst['span_ns'])} from the first to the last API call{who}{others}: host and idle time include it "
+                  "(", Command("show", ("profiler_share",)), ")")),)
 
 
-def _of_counters(tools: Collection[str], command: str) -> list[str]:
+def _of_counters(tools: Collection[str]) -> tuple[Line, ...]:
     """Return the command that shows ncu's counters, over the times of the best timeline, where there are any."""
-    over = next((f" --time {tool}" for tool in TIMELINE if tool in tools), "")
-    return [f"counters of ncu: {command}{over}"] if "ncu" in tools else []
+    over = tuple(("--time", tool) for tool in TIMELINE if tool in tools)[:1]
+    return (Line(("counters of ncu: ", Command("roofline", over))),) if "ncu" in tools else ()
 
 
-def gpus(asked: Page) -> None:
-    """Print how well each GPU was used."""
+def gpus(asked: Page) -> list[Section]:
+    """Return how well each GPU was used."""
     tool, rows = best(asked.ask("gpu_summary"), TIMELINE)
     if not rows:
-        return
+        return []
     covered = "first step's start to last step's end" if _stepped(asked, tool) else "over the whole capture"
-    heading("GPUs", asked.note("gpu_summary", tool, covered))
-    shown = page.outliers(rows, lambda row: row["busy_pct"], _FEW)
+    shown = outliers(rows, lambda row: row["busy_pct"], _FEW)
     blank = all(row["sm_efficiency_pct"] is None for row in shown)
     cores = "matrix cores" if all((row["gpu"] or "").startswith("AMD") for row in shown) else "tensor cores"
-    grid([
+    columns = (
         Column("rank", _labels(shown), 9, text=True),
         Column("GPU", [row["gpu"] or NOT_RECORDED for row in shown], 8, text=True, flexible=True),
         Column("memory", [size(row["memory_bytes"]) for row in shown], 2),
@@ -99,17 +109,17 @@ def gpus(asked: Page) -> None:
         Column("SM efficiency", [share(row["sm_efficiency_pct"]) for row in shown], 4),
         Column("occupancy", [share(row["occupancy_pct"]) for row in shown], 4),
         Column(cores, [share(row["tensor_core_pct"]) for row in shown], 5),
-    ])
-    page.more(len(rows) - len(shown), "gpu_summary", f"busy {page.spread((row['busy_pct'] for row in rows), share)}")
-    if blank:
-        lines([f"SM efficiency and occupancy: {NOT_RECORDED} (only the PyTorch profiler estimates them)"])
+    )
+    left_out = more(len(rows) - len(shown), "gpu_summary", f"busy {spread((row['busy_pct'] for row in rows), share)}")
+    unknown = [f"SM efficiency and occupancy: {NOT_RECORDED} (only the PyTorch profiler estimates them)"] if blank else []
+    return [Section("GPUs", asked.note("gpu_summary", tool, covered), columns, (*left_out, *listed(unknown)))]
 
 
-def execution(asked: Page) -> None:
-    """Print where a step went, a bar per category, over all processes."""
+def execution(asked: Page) -> list[Section]:
+    """Return where a step went, a bar per category, over all processes."""
     tool, rows = best(asked.ask("execution_summary"), TIMELINE)
     if not rows:
-        return
+        return []
     steps = {tuple(row[name] for name in ("profile_id", "process_id", "window_index")): row for row in rows}
     count, length = sum(row["steps"] for row in steps.values()), sum(row["steps_ns"] for row in steps.values())
     stepped, processes = _stepped(asked, tool), len({row["process_id"] for row in rows})
@@ -118,62 +128,60 @@ def execution(asked: Page) -> None:
         over = f" of {processes} processes" if processes > 1 else ""
         of = f"{'mean of ' if count > 1 else ''}{counted(count, 'step')}{over}"
         mean = f"{of}: {duration(length / count)}{_outside_steps(asked, tool)}"
-    heading("Where a step went" if stepped else "Where the time went (no steps were recorded)",
-            asked.note("execution_summary", tool, mean))
     totals: dict[str, int] = defaultdict(int)
     for row in rows:
         totals[row["category"]] += row["total_ns"] or 0
-    width = max(10, min(60, page.page_width() - 42))
-    kept = {name: totals[name] for name in _CATEGORIES if totals[name]}
-    grid([
-        Column("", [_CATEGORIES[name] for name in kept], 9, text=True),
-        Column("per step" if stepped else "time", [duration(ns / count) for ns in kept.values()], 9),
-        Column("share", [share(100 * ns / length if length else None) for ns in kept.values()], 9),
-        Column("", [page.bar(ns / length if length else 0, width) for ns in kept.values()], 9, text=True),
-    ])
+    spent = {name: totals[name] for name in _CATEGORIES if totals[name]}
+    columns = (
+        Column("", [_CATEGORIES[name] for name in spent], 9, text=True),
+        Column("per step" if stepped else "time", [duration(ns / count) for ns in spent.values()], 9),
+        Column("share", [share(100 * ns / length if length else None) for ns in spent.values()], 9),
+        Bars(tuple((("█", ns / length if length else 0),) for ns in spent.values()), 9, least=10, most=60, beside=42),
+    )
     absent = [text for name, text in _CATEGORIES.items() if not totals[name]]
-    if absent:
-        lines([f"none: {', '.join(absent)}"])
+    title = "Where a step went" if stepped else "Where the time went (no steps were recorded)"
+    return [Section(title, asked.note("execution_summary", tool, mean), columns,
+                    listed([f"none: {', '.join(absent)}"] if absent else []))]
 
 
-def communication(asked: Page) -> None:
-    """Print how much of the communication ran while kernels computed."""
+def communication(asked: Page) -> list[Section]:
+    """Return how much of the communication ran while kernels computed."""
     tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), TIMELINE)
-    if rows:
-        figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns"}
-        shown = page.outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
-        heading("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels, first to last GPU work"))
-        grid([Column("rank", _labels(shown), 9, text=True), *(
-            Column(name, [duration(row[column]) for row in shown], 8)
-            for name, column in (figures | {"compute": "compute_ns", "idle": "idle_ns"}).items())])
-        page.more(len(rows) - len(shown), "comm_compute_overlap",
-                  f"exposed {page.spread((row['exposed_communication_ns'] for row in rows), duration)}")
+    if not rows:
+        return []
+    figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns",
+               "compute": "compute_ns", "idle": "idle_ns"}
+    shown = outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
+    columns = (Column("rank", _labels(shown), 9, text=True), *(
+        Column(name, [duration(row[column]) for row in shown], 8) for name, column in figures.items()))
+    exposed = spread((row["exposed_communication_ns"] for row in rows), duration)
+    return [Section("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels, first to last GPU work"),
+                    columns, more(len(rows) - len(shown), "comm_compute_overlap", f"exposed {exposed}"))]
 
 
-def step_times(asked: Page) -> None:
-    """Print the steps that the workload timed itself, without a profiler and under each."""
+def step_times(asked: Page) -> list[Section]:
+    """Return the steps that the workload timed itself, without a profiler and under each."""
     rows = asked.ask("step_time_summary")
     if not rows:
-        return
-    heading("Steps as the workload timed them", asked.note("step_time_summary", "recording under a profiler costs time"))
+        return []
     shown = rows[:_FEW]
-    grid([
+    columns = (
         Column("profiler", [row["profiler"] or MISSING for row in shown], 9, text=True),
         Column("rank", [_rank(row) for row in shown], 9),
         Column("segment", [row["segment_name"] or MISSING for row in shown], 8, text=True),
         Column("steps", [number(row["steps"]) for row in shown], 7),
         Column("per step", [duration(row["step_ns"]) for row in shown], 9),
         Column("issued in (median)", [duration(row["median_ns"]) for row in shown], 3),
-    ])
-    page.more(len(rows) - len(shown), "step_time_summary")
+    )
+    return [Section("Steps as the workload timed them", asked.note("step_time_summary", "recording under a profiler costs time"),
+                    columns, more(len(rows) - len(shown), "step_time_summary"))]
 
 
-def operators(asked: Page) -> None:
-    """Print the operators that took the most GPU time themselves."""
+def operators(asked: Page) -> list[Section | Absent]:
+    """Return the operators that took the most GPU time themselves."""
     tool, rows = best(asked.ask("operator_summary"), _OPERATORS)
     if not rows:
-        asked.missing.append("operators (a PyTorch-profiler trace has them, or nsys with emit_nvtx ranges)")
-        return
+        return [Absent("operators (a PyTorch-profiler trace has them, or nsys with emit_nvtx ranges)")]
     figures = ("calls", "device_self_ns", "device_total_ns", "host_self_ns")
     summed: dict[str, Row] = {}
     for row in rows:
@@ -186,31 +194,29 @@ def operators(asked: Page) -> None:
     spent = [item for item in summed.items() if item[1][key]]
     top = sorted(spent or summed.items(), key=lambda item: (-(item[1][key] or 0), item[0]))[:_FEW]
     unknown = "" if on_gpu else f"GPU time: {NOT_RECORDED}"
-    heading("Top operators", asked.note("operator_summary", tool, "summed over processes", unknown))
-    grid([
+    columns = (
         Column("operator", [name for name, _ in top], 9, text=True, flexible=True),
         Column("calls", [number(total["calls"]) for _, total in top], 4),
         Column("GPU self", [duration(total["device_self_ns"]) for _, total in top], 8),
         Column("share", [share(100 * (total[key] or 0) / everything if everything else None) for _, total in top], 7),
         Column("GPU total", [duration(total["device_total_ns"]) for _, total in top], 3),
         Column("host self", [duration(total["host_self_ns"]) for _, total in top], 5),
-    ])
+    )
+    return [Section("Top operators", asked.note("operator_summary", tool, "summed over processes", unknown), columns)]
 
 
-def kernels(asked: Page) -> None:
-    """Print the kernels that took the most time."""
+def kernels(asked: Page) -> list[Section | Absent]:
+    """Return the kernels that took the most time."""
     by_rank = "rank" in asked.filters
     view = "kernel_by_rank" if by_rank else "top_kernels"
     rows = asked.ask(view) if by_rank else asked.ask(view, how_many=_FEW)
     tool, rows = best(rows, (*TIMELINE, "ncu"))
     if not rows:
-        asked.missing.append("kernels")
-        return
+        return [Absent("kernels")]
     top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
     names = [row["name"] for row in top]
     impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
-    heading("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"))
-    grid([
+    columns = (
         *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
         Column("kernel", names, 9, True, True, shortest=34, kernels=names),
         Column("family", [row["family"] or MISSING for row in top], 3, text=True),
@@ -219,59 +225,55 @@ def kernels(asked: Page) -> None:
         *([Column("clipped", [duration(row["clipped_ns"]) for row in top], 8)] if impossible else []),
         Column("share", [share(row["time_pct"]) for row in top], 7),
         Column("median", [duration(row["median_ns"]) for row in top], 5),
-    ])
-    lines(_dominant(asked, tool, top[0]))
+    )
+    return [Section("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"), columns,
+                    _dominant(asked, tool, top[0]))]
 
 
-def _dominant(asked: Page, tool: str, first: Row) -> list[str]:
+def _dominant(asked: Page, tool: str, first: Row) -> tuple[Line, ...]:
     """Return a line where one kernel that computes has most of the kernel time: what measures its limit, or has done so."""
     if tool not in TIMELINE or (first["time_pct"] or 0) <= _HALF_PCT or first["family"] == "collective":
-        return []
+        return ()
     tools = {row["tool"] for row in asked.ask("profile_overview")}
     how = next(text for needed, text in _LIMITS if needed is None or needed in tools)
-    return [f"One kernel has {share(first['time_pct'])} of the kernel time. {how}"]
+    return (Line((f"One kernel has {share(first['time_pct'])} of the kernel time. ", *how)),)
 
 
-def memory(asked: Page) -> None:
-    """Print the peak of each GPU's memory."""
+def memory(asked: Page) -> list[Section | Absent]:
+    """Return the peak of each GPU's memory."""
     peaks = asked.ask("memory_peak")
     rows = [row for row in peaks if row["device_type"] != "cpu"]
     if not rows:
-        needs = "a PyTorch-profiler trace with profile_memory=True has it"
-        why = "of no GPU; the host: nsightlens show memory_peak" if peaks else needs
-        asked.missing.append(f"memory ({why})")
-        return
+        if peaks:
+            return [Absent(("memory (of no GPU; the host: ", Command("show", ("memory_peak",)), ")"))]
+        return [Absent("memory (a PyTorch-profiler trace with profile_memory=True has it)")]
     known = [row for row in rows if row["peak_allocated_bytes"] is not None]
     if not known:
-        asked.missing.append("memory (totals need PyTorch 1.10 or later; what was allocated and freed: nsightlens show "
-                             "memory_curve)")
-        return
-    heading("Memory peak", asked.note("memory_peak", best(known, _OPERATORS)[0]))
+        return [Absent(("memory (totals need PyTorch 1.10 or later; what was allocated and freed: ",
+                        Command("show", ("memory_curve",)), ")"))]
     shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]
-    grid([
+    columns = (
         Column("rank", _labels(shown), 9, text=True),
         Column("device", [_device(row) for row in shown], 3, text=True),
         Column("allocated", [size(row["peak_allocated_bytes"]) for row in shown], 8),
         Column("of the GPU", [share(row["peak_pct"]) for row in shown], 7),
         Column("reserved", [size(row["peak_reserved_bytes"]) for row in shown], 5),
         Column("in operator", [row["peak_op"] or MISSING for row in shown], 4, text=True, flexible=True),
-    ])
-    page.more(len(known) - len(shown), "memory_peak")
+    )
+    return [Section("Memory peak", asked.note("memory_peak", best(known, _OPERATORS)[0]), columns,
+                    more(len(known) - len(shown), "memory_peak"))]
 
 
-def ranks(asked: Page) -> None:
-    """Print the processes side by side: how each GPU's time was spent, and a bar of it."""
+def ranks(asked: Page) -> list[Section]:
+    """Return the processes side by side: how each GPU's time was spent, and a bar of it."""
     tool, rows = best(asked.ask("busy_time"), TIMELINE)
     if len(rows) < 2:
-        return
+        return []
     waited = asked.totals("distributed_overview", ("tool", "process_id"), "synchronizing_ns", "sum")
     waits = {row["process_id"]: row["synchronizing_ns"] for row in waited if row["tool"] == tool}
-    shown = page.outliers(rows, lambda row: row["idle_ns"], _MANY)
+    shown = outliers(rows, lambda row: row["idle_ns"], _MANY)
     longest = max(row["span_ns"] for row in rows) or 1
-    width = max(18, min(60, page.page_width() - 92))
-    heading("Ranks side by side, first to last GPU work", asked.note(
-        "busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle"))
-    grid([
+    columns = (
         Column("rank", _labels(shown), 9, text=True),
         Column("span", [duration(row["span_ns"]) for row in shown], 6),
         Column("busy", [share(row["busy_pct"]) for row in shown], 3),
@@ -279,81 +281,58 @@ def ranks(asked: Page) -> None:
         Column("exposed comm.", [duration(row["exposed_communication_ns"]) for row in shown], 7),
         Column("waiting", [duration(waits.get(row["process_id"])) for row in shown], 2),
         Column("idle", [duration(row["idle_ns"]) for row in shown], 7),
-        Column("", [page.mixed_bar(_parts(row, longest), width) for row in shown], 4, text=True),
-    ])
-    page.more(len(rows) - len(shown), "busy_time", f"idle {page.spread((row['idle_ns'] for row in rows), duration)}")
+        Bars(tuple(_parts(row, longest) for row in shown), 4, least=18, most=60, beside=92),
+    )
+    note = asked.note("busy_time", tool, "█ compute ▓ exposed communication ▒ other GPU work · idle")
+    left_out = more(len(rows) - len(shown), "busy_time", f"idle {spread((row['idle_ns'] for row in rows), duration)}")
+    return [Section("Ranks side by side, first to last GPU work", note, columns, (*left_out, *_not_matched(asked, tool)))]
+
+
+def _not_matched(asked: Page, tool: str) -> tuple[Line, ...]:
     calls = [row for row in asked.ask("collective_summary") if row["tool"] == tool]
-    if calls:
-        total_ns, part_ns = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
-        kernels = sum(row["calls"] - row["matched_calls"] for row in calls)
-        lines([page.unmatched(kernels, part_ns, total_ns, "to separate waiting from transfer")])
+    total_ns, part_ns = (sum(row[name] for row in calls) for name in ("latency_ns", "unmatched_ns"))
+    kernels = sum(row["calls"] - row["matched_calls"] for row in calls)
+    return listed([unmatched(kernels, part_ns, total_ns, "to separate waiting from transfer")] if calls else [])
 
 
-def _parts(row: Row, longest: int) -> list[tuple[str, float]]:
+def _parts(row: Row, longest: int) -> tuple[tuple[str, float], ...]:
     compute, exposed = row["compute_ns"], row["exposed_communication_ns"]
     parts = (("█", compute), ("▓", exposed), ("▒", row["busy_ns"] - compute - exposed), ("·", row["idle_ns"]))
-    return [(character, ns / longest) for character, ns in parts]
+    return tuple((character, ns / longest) for character, ns in parts)
 
 
-def verdict(asked: Page) -> None:
-    """Print what the run's first findings say, before anything else but that captures are cut."""
-    cut = [row["file"] for row in asked.ask("profile_overview") if row["truncated"] and row["events_lost"] != 0]
-    if cut:
-        paragraphs([f"Warning: {some(cut)} {'is' if len(cut) == 1 else 'are'} cut short, and every figure lacks what was lost "
-                    "(see Diagnostics)."])
-    paragraphs(finding_cards.verdict(finding_cards.cards(asked.ask("findings"))) + counter_sections.limits(
-        counter_sections.measured(asked)))
-
-
-def findings(asked: Page) -> None:
-    """Print what is worth a look: who, what, how much, why, what speaks against it, and the command that shows more."""
-    said = sentences(finding_cards.with_run(asked.ask("findings"), asked.store.values_of("run"), shown))
-    if said:
-        heading("What to look at first", asked.note("findings"))
-        lines(said[:_FEW])
-        page.more(len(said) - _FEW, "findings")
-
-
-def coverage(asked: Page) -> None:
-    """Print the share of GPU time that has a launch call, an operator, a step ..."""
+def coverage(asked: Page) -> list[Section]:
+    """Return the share of GPU time that has a launch call, an operator, a step ..."""
     sums: dict[str, dict[str, list[int]]] = {}
     for row in asked.ask("attribution_coverage"):
         part = sums.setdefault(row["tool"], {}).setdefault(row["attributed_to"], [0, 0])
         part[0] += row["gpu_ns"] or 0
         part[1] += row["all_gpu_ns"] or 0
     if not sums:
-        return
-    heading("Attributed", asked.note("attribution_coverage", "share of the GPU time that is attributed"))
-    grid([Column("tool", list(sums), 9, text=True), *(
+        return []
+    columns = (Column("tool", list(sums), 9, text=True), *(
         Column(name, [share(100 * parts[what][0] / parts[what][1]) if what in parts and parts[what][1] else MISSING
-                      for parts in sums.values()], 8 - place) for place, (what, name) in enumerate(_COVERED.items()))])
+                      for parts in sums.values()], 8 - place) for place, (what, name) in enumerate(_COVERED.items())))
+    return [Section("Attributed", asked.note("attribution_coverage", "share of the GPU time that is attributed"), columns)]
 
 
-def diagnostics(asked: Page) -> None:
-    """Print what was wrong, missing or guessed."""
+def diagnostics(asked: Page) -> list[Section]:
+    """Return what was wrong, missing or guessed."""
     rows = asked.ask("diagnostic_summary")
     serious = [row for row in rows if row["severity"] != "info"]
     notes = len(rows) - len(serious)
     if not rows:
-        return
-    said = f"{counted(notes, 'note')}{' more' if serious else ''}: nsightlens show diagnostic_summary" if notes else ""
-    heading("Diagnostics", said if serious else f"no errors, no warnings; {said}")
-    for row in serious[:_FEW]:
-        lines([f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['count']}×): {row['message']}"],
-              mark="!" if row["severity"] == "error" else "-")
-    page.more(len(serious) - _FEW, "diagnostic_summary")
+        return []
+    told = (f"{counted(notes, 'note')}{' more' if serious else ''}: ", Command("show", ("diagnostic_summary",))) if notes else ()
+    lines = (Line(f"{row['severity']} {row['code']} ({row['tool'] or 'no tool'}, {row['count']}×): {row['message']}",
+                  "!" if row["severity"] == "error" else LISTED) for row in serious[:_FEW])
+    return [Section("Diagnostics", told if serious else ("no errors, no warnings; ", *told), (),
+                    (*lines, *more(len(serious) - _FEW, "diagnostic_summary")))]
 
 
-def missing(asked: Page) -> None:
-    """Print which sections are not there, and what they need."""
-    if asked.missing:
-        heading("Not recorded")
-        lines(asked.missing)
-
-
-FIRST: tuple[Section, ...] = (verdict, findings, captured, gpus, execution)
-LAST: tuple[Section, ...] = (missing, coverage, diagnostics)
-SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
+FIRST: tuple[Part, ...] = (findings_page.verdict, findings_page.findings, captured, gpus, execution)
+LAST: tuple[Part, ...] = (coverage, diagnostics)
+SECTIONS: tuple[tuple[Part, tuple[str, ...]], ...] = (
     (ranks, ("straggler", "slow_link", "pipeline", "clock")),
     (communication, ("communication",)),
     (step_times, ("warm_up", "profiler")),
@@ -372,12 +351,20 @@ SECTIONS: tuple[tuple[Section, tuple[str, ...]], ...] = (
 """Sections in the middle of the page, and the rules whose findings put a section before the others."""
 
 
-def ordered(asked: Page) -> list[Section]:
+def ordered(asked: Page) -> list[Part]:
     """Return the sections of a run: those that its findings are about come first, in the order of the findings."""
     rules = list(dict.fromkeys(row["rule"] for row in asked.ask("findings")))
     place = {rule: number for number, rule in enumerate(rules)}
     of_rules = sorted(SECTIONS, key=lambda section: min((place.get(rule, len(rules)) for rule in section[1]), default=len(rules)))
     return list(chain(FIRST, (section for section, _ in of_rules), LAST))
+
+
+def with_absent(composed: Sequence[Sequence[Section | Absent]]) -> list[Section]:
+    """Return the sections that the parts of a page have, in their order, and before the last of them what is not recorded."""
+    there = [[section for section in sections if isinstance(section, Section)] for sections in composed]
+    absent = [section.text for sections in composed for section in sections if isinstance(section, Absent)]
+    unrecorded = [Section("Not recorded", lines=listed(absent))] if absent else []
+    return [*chain(*there[:-len(LAST)]), *unrecorded, *chain(*there[-len(LAST):])]
 
 
 def _gpus(rows: Sequence[Row]) -> list[str]:

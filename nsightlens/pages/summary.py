@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
 
-import click
-
-from nsightlens.pages.asked import Page
-from nsightlens.pages.page import page_width, put
-from nsightlens.pages.sections import ordered
+from nsightlens.pages.page import Renderer
+from nsightlens.pages.sections import with_absent
 from nsightlens.terminal.printable import printable
+
+if TYPE_CHECKING:
+    from nsightlens.pages.section import Absent, Section
 
 MOST = 3
 """Runs with a page each; of more, the user chooses."""
 _NAMED = 12
 
 
-def put_pages(pages: Sequence[Page], runs: Sequence[str], how_to_choose: str) -> None:
-    """Put the pages of the first runs, and the names of the others. how_to_choose: what gives the page of one."""
-    for number, page in enumerate(pages):
-        if number:
-            put()
-        put(click.style(f"{printable(str(page.run))} ".ljust(page_width(), "═"), bold=True))
-        for section in ordered(page):
-            section(page)
-    put()
-    if len(runs) > len(pages):
-        names = ", ".join(map(str, runs[len(pages):len(pages) + _NAMED]))
-        put(printable(f"{len(runs) - len(pages)} more runs; {how_to_choose} gives the page of one: {names}"))
+def pages_drawn(
+    renderer: Renderer, pages: Sequence[Sequence[Sequence[Section | Absent]]], runs: Sequence[str], how_to_choose: str,
+) -> str:
+    """Return the pages of the first runs, and the names of the others. how_to_choose: what gives the page of one."""
+    drawn = [[renderer.ruled(str(run)), *renderer.drawn(with_absent(parts)), ""] for run, parts in zip(runs, pages, strict=False)]
+    others = runs[len(pages):]
+    names = ", ".join(map(str, others[:_NAMED]))
+    rest = [printable(f"{len(others)} more runs; {how_to_choose} gives the page of one: {names}")] if others else []
+    return "\n".join([*chain(*drawn), *rest])

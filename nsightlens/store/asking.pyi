@@ -1008,7 +1008,10 @@ class Asking:
             window_index: Capture window of the process, as above.
             who: The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a
                 whole.
+            subject: What it is about beside a process: the function, kernel, process group or profiler; NULL
+                elsewhere.
             what: What was seen.
+            evidence: Of a straggler: how it is late, as part of what; NULL elsewhere.
             why: The likely cause, and what can be done.
             total_ns: How long; NULL where the rule is not about time.
             of_ns: The whole for share_pct: the steps or the capture of the process, or of all ranks.
@@ -1018,6 +1021,7 @@ class Asking:
                 adds to it.
             against: What speaks against it.
             more: The command that shows more.
+            command: The same for programs: its name, then its words, then its options as --name=value.
         """
 
     @overload

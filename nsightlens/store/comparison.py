@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.analyses import run_difference
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.text import written
 from nsightlens.views import run_sentences
-from nsightlens.views.python_calls import python_calls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,8 +36,8 @@ class Comparison(dict[str, "pa.Table"]):
         steps = tables["step"].to_pylist()
         self.first = self.unrelated or run_sentences.verdict(
             steps[0] if steps else None, tables["differences"].to_pylist(), (base, other), by, threshold_pct)
-        said = (said for row in steps for said in run_sentences.sentences(row, threshold_pct))
-        self.verdict = [*self.first, *map(python_calls, said)]
+        of_steps = [text for row in steps for text in run_sentences.sentences(row, threshold_pct)]
+        self.verdict = [*self.first, *(written(text, Command.python) for text in of_steps)]
 
     @property
     def _said(self) -> list[str]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -32,10 +32,14 @@ from nsightlens.store.fence import of_other_files, refuse_all_but_queries, singl
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.printable import printable
+from nsightlens.terminal.text import Verbatim
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
 from nsightlens.views.html_table import html_table
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
 
 _LOG = logging.getLogger(__name__)
 CATALOG = remote.CATALOG
@@ -414,11 +418,11 @@ class Store(Asking, Exclusive):
         self._connect(of_large)
 
     def _files_only(self) -> StoreError:
-        return StoreError(f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
-                          "a store only the list of files can be read (nsightlens sql 'FROM files')", self.path,
+        return StoreError((f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
+                           "a store only the list of files can be read (", Command("sql", ("FROM files",)), ")"), self.path,
                           f"To rebuild it from the captures: {Command('refresh').shell(self.path)}")
 
-    def _asked_wrongly(self, message: str) -> str | None:
+    def _asked_wrongly(self, message: str) -> Text | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
         missing = _MISSING.search(message)
         view = self.views.get(missing[1]) if missing else None
@@ -431,10 +435,9 @@ class Store(Asking, Exclusive):
             return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
         write = Command("show", (name, ("--output", f"{name}.parquet")))
         read = Command("sql", (("--allow-files",), f"FROM '{name}.parquet'"))
-        return (f"{name} is computed in Python, out of reach of SQL: {write.shell()} (in Python: store.view({name!r})), then "
-                f"{read.shell()}")
+        return (f"{name} is computed in Python, out of reach of SQL: ", write, f" (in Python: store.view({name!r})), then ", read)
 
-    def _broken_part(self, error: Exception) -> str | None:
+    def _broken_part(self, error: Exception) -> Text | None:
         """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""
         part = damage.of_part(self.path, error)
         if part is None:
@@ -447,7 +450,7 @@ class Store(Asking, Exclusive):
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
         again = Command("ingest", (*map(path_of, paths), ("--run", run))).shell(self.path)
-        return f"{part}: this part of the store is {damage.state_of(part)}. Make it again: {again}"
+        return (f"{part}: this part of the store is {damage.state_of(part)}. Make it again: ", Verbatim(again))
 
     @gated
     def allow_files(self) -> None:

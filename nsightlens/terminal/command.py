@@ -26,6 +26,17 @@ class Command:
     name: str
     arguments: tuple[Argument, ...] = ()
 
+    @classmethod
+    def of(cls, fields: Sequence[str]) -> Command:
+        """Return the command that has these `fields`."""
+        name, *arguments = fields
+        return cls(name, tuple(_option_of(field) if field.startswith("--") else field for field in arguments))
+
+    @property
+    def fields(self) -> list[str]:
+        """Return the name, and each argument as a text, for a column of a table: options as --name=value, words before them."""
+        return [self.name, *map(str, self.words), *("=".join(map(str, option)) for option in self.options)]
+
     @property
     def words(self) -> list[str | PurePath]:
         """Return the arguments that are no options."""
@@ -35,6 +46,10 @@ class Command:
     def options(self) -> list[tuple[str] | tuple[str, str | PurePath]]:
         """Return the options."""
         return [argument for argument in self.arguments if isinstance(argument, tuple)]
+
+    def __str__(self) -> str:
+        """Return the command line."""
+        return self.shell()
 
     def shell(self, store: str | PurePath | None = None) -> str:
         """Return the command line. store: the --store that it names; None: none, or that of its arguments."""
@@ -47,6 +62,11 @@ class Command:
         """Return the call of Python that does the same; the command line where there is none."""
         call = _CALLS.get(self.name)
         return call(self) if call else self.shell()
+
+
+def _option_of(field: str) -> tuple[str] | tuple[str, str]:
+    option, equals, value = field.partition("=")
+    return (option, value) if equals else (option,)
 
 
 def _words(argument: Argument) -> tuple[str | PurePath, ...]:

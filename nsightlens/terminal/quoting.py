@@ -12,19 +12,8 @@ from pathlib import PurePath
 
 from nsightlens.terminal.printable import printable
 
-_OURS = re.compile(r"nsightlens(?= )|--(?=run |store )")
-"""What renderers take for the beginning of a command of ours, or an option."""
 _PLAIN = re.compile(r"/|\.\.?/|\w+://|[\w.][^:/]*(?:/|\Z)")
 """The beginning of a path that no program takes for anything else: an option (-y), a list of files (@x), another host (x:y)."""
-NAMES = ("doctor|wrappers|export-reports|ingest|refresh|remove|compact|cache|scan|open|summary|report|show|views|sql|reconcile|"
-         "plot|compare|plan-ncu|"
-         "roofline|"
-         "export|completion|help|hta")
-"""Every command of nsightlens."""
-_BEGINS = re.compile(
-    rf"(?<![\w'\"/.-])(?:nsightlens (?:{NAMES})|unxz|bunzip2|unzstd|7z x|gunzip|unzip|tar -x[a-z]*|mkdir|traceconv json|"
-    r"nsys export|find(?=.* -exec(?:dir)? )|\S*python\S* -[cm]|pip install|mpiexec|torchrun)(?= )")
-"""What the commands that are shown begin with."""
 
 
 def quoted(word: str | PurePath) -> str:
@@ -40,8 +29,7 @@ def quoted(word: str | PurePath) -> str:
         body = text.rstrip("\n")
         ends = text[len(body):]
         return (f"\"$(printf '{''.join(map(_octal, body))}')\"" if body else "") + (f"'{ends}'" if ends else "")
-    found = shlex.quote(text)
-    return _OURS.sub(r"\g<0>''", found) if found != text else found
+    return shlex.quote(text)
 
 
 def _octal(character: str) -> str:
@@ -57,13 +45,6 @@ def shell_line(*words: str | PurePath) -> str:
     return " ".join(map(quoted, words))
 
 
-def before_command(text: str) -> int:
-    """Return the place in a text at which its first command begins; its length where it names none."""
-    found = _BEGINS.search(text)
-    return found.start() if found else len(text)
-
-
 def in_python(text: str) -> str:
     """Return a text as Python writes it, in double quotes, on one line."""
-    escaped = printable(text.replace("\\", "\\\\").replace('"', '\\"'))
-    return '"' + _OURS.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", escaped) + '"'
+    return '"' + printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'

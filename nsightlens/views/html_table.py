@@ -6,9 +6,9 @@ import html
 
 import pyarrow as pa
 
+from nsightlens.terminal.command import Command
 from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import MISSING, duration, is_date, moment, number, size
-from nsightlens.views.python_calls import python_calls
 
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "epoch_ns", "modified_ns", "first_ns")
 """Points in time: beside others, every digit counts."""
@@ -31,10 +31,10 @@ def html_table(table: pa.Table, rows: int = 200) -> str:
 
 
 def in_python(table: pa.Table) -> pa.Table:
-    """Return a table for a reader in Python: where it names commands (the column `more` of findings), it names calls."""
-    if "more" not in table.column_names or not pa.types.is_string(table.schema.field("more").type):
+    """Return a table for a reader in Python: where it has commands (the column `command` of findings), `more` has their calls."""
+    if not {"more", "command"} <= {*table.column_names}:
         return table
-    calls = [text if text is None else python_calls(text) for text in table["more"].to_pylist()]
+    calls = [None if fields is None else Command.of(fields).python() for fields in table["command"].to_pylist()]
     return table.set_column(table.column_names.index("more"), "more", pa.array(calls, pa.string()))
 
 

@@ -211,8 +211,8 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
                       "nsightlens views lists them, and nsightlens views --search WORDS finds some")
     view = views[stem] if stem in views else aliases[stem][0]
     if colon:
-        raise UsageError(f"{name}: options behind a colon are nsys's. {Command('show', (stem,)).shell()} has the rows without "
-                         f"them; {Command('views', (stem,)).shell()} lists the columns and parameters of {view.name}",
+        raise UsageError((f"{name}: options behind a colon are nsys's. ", Command("show", (stem,)), " has the rows without "
+                          "them; ", Command("views", (stem,)), f" lists the columns and parameters of {view.name}"),
                          subject="view", value=name)
     return view, {} if stem in views else dict(aliases[stem][1].parameters)
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Part, Text
 
 Row = dict[str, Any]
 _CALLED = {"slower": "slower", "faster": "faster", "longer": "longer", "shorter": "shorter", "new": "only in {other}",
            "vanished": "only in {base}"}
 """Each change of an item, in words that follow a number of items."""
-ONE_MORE = "To add one, capture the run again: nsightlens ingest AGAIN --run NAME."
+ONE_MORE: tuple[Part, ...] = ("To add one, capture the run again: ", Command("ingest", ("AGAIN", ("--run", "NAME"))), ".")
 
 
 def verdict(step: Row | None, items: Sequence[Row], runs: tuple[str, str], by: str, threshold_pct: float) -> list[str]:
@@ -52,10 +56,11 @@ def _change(row: Row) -> str:
     return MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %"
 
 
-def sentences(row: Row, threshold_pct: float) -> list[str]:
+def sentences(row: Row, threshold_pct: float) -> list[Text]:
     """Return what a row of run_difference by step says: of the runs, and apart from it how two recordings differ."""
     means = f"from {duration(row['base_ns'])} to {duration(row['other_ns'])}"
-    return [f"Mean {means}: {signed(row['difference_ns'])} ({_change(row)}).", f"Runs: {_of_runs(row, threshold_pct)}",
+    return [f"Mean {means}: {signed(row['difference_ns'])} ({_change(row)}).",
+            ("Runs: ", *_of_runs(row, threshold_pct)),
             *_of_recordings(row, threshold_pct),
             f"Median from {duration(row['base_median_ns'])} to {duration(row['other_median_ns'])}."]
 
@@ -71,18 +76,18 @@ def unrelated(rows: Sequence[Row], base: str, other: str, by: str) -> list[str]:
             "shares of time can be compared, times cannot."]
 
 
-def _of_runs(row: Row, threshold_pct: float) -> str:
+def _of_runs(row: Row, threshold_pct: float) -> tuple[Part, ...]:
     """Return the verdict on two runs, with its interval; where it is undecided, what would decide it."""
     if row["low_ns"] is None:
         return ("undecided. One recording of each run does not show how the runs vary, so no change is certain, however large. "
-                f"It takes at least {row['needed']} recordings of each run. {ONE_MORE}")
+                f"It takes at least {row['needed']} recordings of each run. ", *ONE_MORE)
     within = f"95 % interval {interval(row)}"
     if row["verdict"] != "undecided":
         bound = f" beyond {threshold_pct:g} %" if row["verdict"] == "no change" else ""
-        return f"{row['verdict']}{bound}; {within}."
+        return (f"{row['verdict']}{bound}; {within}.",)
     more = "" if row["needed"] is None else f" {row['needed']} recordings of each run would likely decide it."
     return (f"undecided; {within}: these recordings could have shown a change of {duration(row['smallest_ns'])} or more."
-            + more)
+            + more,)
 
 
 def _of_recordings(row: Row, threshold_pct: float) -> list[str]:

@@ -15,7 +15,7 @@ from nsightlens.analyses._finding import span
 from nsightlens.analyses._group_rules import Groups
 from nsightlens.analyses.findings import _groups, analyse
 from nsightlens.columns.arrays import MISSING
-from nsightlens.pages.findings_page import sentences
+from nsightlens.views.finding import findings_of
 from tests.captures import kineto
 from tests.catalogs import asking, catalog
 from tests.places import ROOT
@@ -186,7 +186,7 @@ def test_communication_of_the_host_is_shown_where_the_finding_points() -> None:
 
 def test_advice_suits_gpus_of_every_vendor() -> None:
     said = [text for advice in ADVICE.values() for text in (advice.what, advice.why, advice.against)]
-    said += [text for name in ("hipFree", "hipModuleLoad", "hipMemcpy") for text in of_call(name).values()]
+    said += [str(text) for name in ("hipFree", "hipModuleLoad", "hipMemcpy") for text in of_call(name).values()]
     assert not [text for text in said if "cudaMalloc" in text or "CUDA call" in text]
 
 
@@ -246,7 +246,8 @@ def test_the_late_rank_is_named_and_waiting_for_it_is_not_communication(
     by_rank = {row["rank"]: row["total_ns"] for row in rows if row["rule"] == "communication"}
     assert [by_rank[rank] for rank in range(3)] == communication
     if waited is not None:
-        assert sentences(rows)[0].startswith("straggler (kineto; rank 2; 3.000 ms of ")
+        first = findings_of(rows, ["run"])[0]
+        assert (first.cause, first.who, first.amount.split(" of ")[0]) == ("straggler", "rank 2", "3.000 ms")
 
 
 def test_a_late_rank_is_named_in_its_process_group() -> None:
@@ -279,24 +280,6 @@ def test_rules_of_the_plugin_follow_ours_and_say_so() -> None:
 
 WHERE_OF_DEVICE = {name: WHERE[name] for name in ("run", "tool", "profile_id", "process_id")} | {
     "device_id": "g", "device": 0, "compute_capability": "9.0"}
-
-
-def test_a_page_names_the_processes_that_share_a_finding() -> None:
-    row = {"tool": "nsys", "rule": "data_loader", "why": "Why.", "what": "what", "against": "against.", "more": "command",
-           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 5.0, "rank": 0,
-           "who": "rank 0"}
-    text = sentences([row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000}])
-    assert text == ["data loader (nsys; ranks 0-1; 3.000 to 4.000 ms of 10.00 ms each; 30.0 to 40.0 %; limit 5 %; "
-                    "confidence high): what. Why. But: against. More: command"]
-
-
-def test_a_page_shows_a_finding_of_two_tools_once_in_the_figures_of_the_less_disturbing_one() -> None:
-    row = {"tool": "kineto", "rule": "copies", "why": "Why.", "what": "much", "against": "against.", "more": "command",
-           "confidence": "high", "total_ns": 4_000_000, "of_ns": 10_000_000, "share_pct": 40.0, "limit_pct": 10.0, "rank": 0,
-           "who": "rank 0"}
-    (text,) = sentences([row, row | {"tool": "nsys", "what": "less", "share_pct": 30.0, "total_ns": 3_000_000}])
-    assert text.startswith("copies (nsys, also under kineto; rank 0; 3.000 ms of 10.00 ms; 30.0 %; limit 10 %; confidence high): "
-                           "less. Why.")
 
 
 def test_time_that_nothing_recorded_explains_is_called_so() -> None:

@@ -13,7 +13,7 @@ from nsightlens.analyses import communicator_summary
 from nsightlens.analyses._advice import ADVICE
 from nsightlens.analyses._finding import Process
 from nsightlens.analyses._group_rules import Groups, slow_links
-from nsightlens.views.finding_cards import cards, verdict
+from nsightlens.views.finding import findings_of, verdict_of
 from tests.captures import in_groups, kineto
 
 SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
@@ -58,8 +58,8 @@ def test_waits_barely_above_the_limit_fire(tmp_path: Path) -> None:
 
 def test_a_page_says_it_as_one_finding(tmp_path: Path) -> None:
     pipeline(tmp_path / "run", [300.0, 300.0, 300.0, 300.0])
-    cards_of = cards(found(tmp_path / "run", "pipeline"))
-    assert verdict(cards_of) == ["Pipeline stages: they wait for one another while their GPUs idle: stage 0 for 30.0 %, 1 for "
+    of_run = findings_of(found(tmp_path / "run", "pipeline"), ["run"])
+    assert verdict_of(of_run) == ["Pipeline stages: they wait for one another while their GPUs idle: stage 0 for 30.0 %, 1 for "
                                  "30.0 %, 2 for 30.0 %, 3 for 30.0 % of its time: 1.200 ms of 4.000 ms of all ranks, 30.0 %."]
 
 

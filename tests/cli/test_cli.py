@@ -99,8 +99,8 @@ def test_a_closed_pipe_is_no_error(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("query", "told"), [
-    ("FROM straggler()", "nsightlens show --store {} straggler --output straggler.parquet"),
-    ("SELECT * FROM critical_path", "nsightlens show --store {} critical_path --output critical_path.parquet"),
+    ("FROM straggler()", "nsightlens show straggler --output straggler.parquet --store {}"),
+    ("SELECT * FROM critical_path", "nsightlens show critical_path --output critical_path.parquet --store {}"),
     ("FROM top_kernels", "top_kernels has parameters: FROM top_kernels()"),
     ("FROM timeline_kernels()", "timeline_kernels has no parameters: FROM timeline_kernels"),
     ("FROM kernel", 'DuckDB: Catalog Error: Table with name kernel does not exist!\nDid you mean "kernels"?'),

@@ -9,6 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -16,8 +17,10 @@ import nsightlens as nl
 from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.pages import page, runs_page
+from nsightlens.pages import runs_page
+from nsightlens.pages.page import Renderer, page_width
 from nsightlens.pages.ranks_page import _as_late
+from nsightlens.pages.section import NAME
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT
@@ -200,7 +203,7 @@ def test_one_recording_of_each_the_page_says_how_to_add_another(tmp_path: Path) 
         done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(store)], env={"COLUMNS": "100"})
         return " ".join(done.stdout.split())
 
-    assert f"To add one, capture the run again: nsightlens ingest --store {store} AGAIN --run NAME." in said()
+    assert f"To add one, capture the run again: nsightlens ingest AGAIN --run NAME --store {store}." in said()
     nl.ingest(tmp_path / "again", store=store, run="before", jobs=1).close()
     assert "2 and 1 recordings" in said() and "To add one" not in said()
 
@@ -277,25 +280,23 @@ def waterfall_row(kind: str, item: str, difference: int, verdict: str = "undecid
 
 
 @pytest.mark.parametrize(("width", "half"), [(80, 0), (84, 4), (100, 8), (200, 8)])
-def test_the_bar_gives_way_to_names_and_verdicts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, half: int,
-) -> None:
+def test_the_bar_gives_way_to_names_and_verdicts(monkeypatch: pytest.MonkeyPatch, width: int, half: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    runs_page.waterfall([waterfall_row("idle", "communication calls", 16_000_000, "slower"),
-                         waterfall_row("compute", "gemm", -4_000_000)], "family")
-    first, second = (line for line in capsys.readouterr().out.splitlines() if " ms" in line and line[2:6] in ("idle", "gemm"))
+    section = runs_page.waterfall([waterfall_row("idle", "communication calls", 16_000_000, "slower"),
+                                   waterfall_row("compute", "gemm", -4_000_000)], "family")
+    drawn = map(click.unstyle, Renderer(width=page_width()).drawn([section]))
+    first, second = (line for line in drawn if " ms" in line and line[2:6] in ("idle", "gemm"))
     assert first.startswith("  idle, host: communication calls  47.38 ms") and first.endswith("slower")
     assert first.count("█") == half and ("│" in second) == bool(half)
 
 
-def test_a_name_is_recognised_at_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    name = "x" * page.NAME
+def test_a_name_is_recognised_at_80_columns() -> None:
+    name = "x" * NAME
     row = {"item": name, "base_ns": 47_380_000, "other_ns": 48_380_000, "difference_ns": 1_000_000, "low_ns": 900_000,
            "high_ns": 1_100_000, "change_pct": 2.1, "verdict": "slower", "in_recordings": None, "base_recordings": 3,
            "other_recordings": 3, "base_replicates": 9, "other_replicates": 9, "tool": "nsys", "unit": "per step"}
-    runs_page.changes([row], "kernel", "base", "other", 1.0)
-    line = next(line for line in capsys.readouterr().out.splitlines() if name in line)
+    drawn = map(click.unstyle, Renderer(width=80).drawn(runs_page.changes([row], "kernel", "base", "other", 1.0)))
+    line = next(line for line in drawn if name in line)
     assert "+1.000 ms" in line and "+2.1 %" in line and line.endswith("slower")
 
 

@@ -13,9 +13,11 @@ import termios
 from fcntl import ioctl
 from pathlib import Path
 
+import click
 import pytest
 
-from nsightlens.cli import messages
+from nsightlens.cli import COMMANDS, messages, root
+from nsightlens.terminal.command import Command
 from tests.captures import kineto
 from tests.cli.command_line import run
 
@@ -71,21 +73,27 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     assert done.returncode == 1 and "the log cannot be written (No such file or directory)" in done.stderr
 
 
-@pytest.mark.parametrize(("text", "hinted"), [
-    ("nsightlens show straggler, or nsightlens compare ranks", "nsightlens show{} straggler, or nsightlens compare ranks{}"),
-    ("nsightlens views NAME; nsightlens scan DIR", "nsightlens views NAME; nsightlens scan DIR"),
-    ("nsightlens refresh --store other", "nsightlens refresh --store other"),
-])
-def test_hints_repeat_the_store(bundled_store: Path, text: str, hinted: str) -> None:
+@pytest.mark.parametrize(("command", "takes_it"), [("show", True), ("compare ranks", True), ("views", False), ("scan", False)])
+def test_commands_repeat_the_store(bundled_store: Path, command: str, takes_it: bool) -> None:
     run("sql", "SELECT 1", "--store", bundled_store)
-    assert messages.hint(text) == hinted.format(*[f" --store {shlex.quote(str(bundled_store))}"] * 2)
+    option = f" --store {shlex.quote(str(bundled_store))}" if takes_it else ""
+    assert messages.of_store(Command(command)) == f"nsightlens {command}{option}"
     messages.begin()
-    assert messages.hint(text) == text
+    assert messages.of_store(Command(command)) == f"nsightlens {command}"
+
+
+def test_the_commands_without_a_store_are_known() -> None:
+    """Of every other command --store is an option."""
+    context = click.Context(root)
+    commands = {name: root.get_command(context, name) for name in COMMANDS}
+    there = {name for name, command in commands.items() if command and "--store" in str(
+        [option.opts for part in (command, *getattr(command, "commands", {}).values()) for option in part.params])}
+    assert set(messages._OF_NO_STORE) == COMMANDS.keys() - there | {"views"}
 
 
 def test_the_page_repeats_the_store(bundled_store: Path) -> None:
     done = run("summary", "--store", bundled_store)
-    assert f"nsightlens show --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())
+    assert f"nsightlens show memory_op_summary --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.mark.parametrize("columns", ["48", None])

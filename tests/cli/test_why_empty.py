@@ -46,7 +46,7 @@ def test_what_was_not_recorded(plain: Path, asked: list[str], why: str) -> None:
     ("module_summary", {"frames": [{"run": "r", "tool": "kineto", "frame_id": 0, "name": "a.py(1): f"}]},
      "the trace has Python stacks, but no modules: that version of PyTorch wrote none, or no nn.Module ran"),
     ("mpi_call_summary", {"ranges": [{"run": "r", "tool": "nsys", "kind": "nvtx_push_pop", "domain": "MPI", "name": "MPI_Send"}]},
-     "calls of MPI were recorded as NVTX ranges: nsightlens show nvtx_summary"),
+     "calls of MPI were recorded as NVTX ranges: the view nvtx_summary has them"),
 ])
 def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, list[dict[str, Any]]], why: str) -> None:
     with catalog(**tables) as connection:

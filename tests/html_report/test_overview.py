@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nsightlens.html_report.overview import overview
-from nsightlens.views.finding_cards import cards
+from tests.finding_rows import ROW as FINDING
+from tests.finding_rows import findings
 
-FINDING = {"run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "profile_id": None, "process_id": None,
-           "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000,
-           "of_ns": 5_000_000_000, "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.",
-           "more": "nsightlens compare ranks", "who": "rank 3"}
 NONE: dict[str, list[dict[str, Any]]] = {
     "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "gpu_summary": [], "step_breakdown": []}
 
@@ -20,20 +17,20 @@ def test_the_verdict_names_who_what_and_how_much() -> None:
     assert found.verdict == (
         "Ranks 3, 5: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.500 s of 5.000 s of all "
         "ranks, 30.0 %.",)
-    assert [card.who for card in found.cards] == ["rank 3", "rank 5"]
+    assert [finding.who for finding in found.findings] == ["rank 3", "rank 5"]
 
 
 def test_findings_of_other_runs_are_theirs() -> None:
-    assert overview("s", NONE | {"findings": [FINDING]}).cards == ()
+    assert overview("s", NONE | {"findings": [FINDING]}).findings == ()
 
 
-def test_one_card_for_processes_that_share_a_finding() -> None:
+def test_one_finding_for_processes_that_share_a_finding() -> None:
     rows = [FINDING | {"rule": "copies", "rank": rank, "process_id": f"p:{rank}", "share_pct": pct}
             for rank, pct in ((0, 20.0), (1, 30.0), (2, 30.0))]
-    card, = cards([*rows, rows[0] | {"tool": "nsys", "share_pct": 12.0}])
-    assert (card.tool, card.others, card.who) == ("nsys", ("kineto",), "rank 0")
-    card, = cards(rows)
-    assert card.who == "ranks 0-2" and card.figures == ("1.500 s of 5.000 s each", "20.0 to 30.0 %", "limit 5 %")
+    of_tools, = findings(*rows, rows[0] | {"tool": "nsys", "share_pct": 12.0})
+    assert (of_tools.tool, of_tools.others, of_tools.who) == ("nsys", ("kineto",), "rank 0")
+    of_ranks, = findings(*rows)
+    assert of_ranks.who == "ranks 0-2" and of_ranks.figures == ("1.500 s of 5.000 s each", "20.0 to 30.0 %", "limit 5 %")
 
 
 def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:

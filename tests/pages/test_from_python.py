@@ -14,7 +14,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.views.python_calls import python_calls
+from nsightlens.terminal.command import Command
 from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.places import ROOT
@@ -29,8 +29,15 @@ def store(bundled_store: Path) -> Iterator[nl.Store]:
 
 
 def _words(text: str) -> str:
-    """Return the words of a page, its commands as calls of Python: those wrap elsewhere."""
-    return python_calls(" ".join(text.split()))
+    """Return the words of a page: lines break elsewhere where commands are longer."""
+    return " ".join(text.split())
+
+
+def _printed(*asked: str | Path) -> str:
+    """Return what the command line prints, its commands as calls of Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nsightlens.cli.summary.of_store", Command.python)
+        return _words(run(*asked).stdout)
 
 
 def test_summary_is_the_page_and_the_tables_of_the_command(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +45,7 @@ def test_summary_is_the_page_and_the_tables_of_the_command(store: nl.Store, monk
     found = nl.summary(store)
     assert found.runs == (NAME,) and repr(found) == found.text
     monkeypatch.setenv("NSIGHTLENS_STORE", str(store.path))
-    assert _words(found.text) == _words(run("summary").stdout)
+    assert _words(found.text) == _printed("summary")
     assert len(found.text.splitlines()) > 60 and max(map(len, found.text.splitlines())) <= 160
     assert "nsightlens show" not in found.text and 'store.view("memory_op_summary")' in found.text
     tables = json.loads(run("summary", "-f", "json", "--store", store.path).stdout)["tables"]
@@ -49,7 +56,7 @@ def test_summary_is_the_page_and_the_tables_of_the_command(store: nl.Store, monk
 def test_summary_takes_the_filters_of_the_command(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSIGHTLENS_STORE", str(store.path))
     found = nl.summary(store, rank=[0], run=NAME)
-    assert _words(found.text) == _words(run("summary", "--rank", "0", "--run", NAME).stdout)
+    assert _words(found.text) == _printed("summary", "--rank", "0", "--run", NAME)
     assert {row["rank"] for row in found["gpu_summary"].to_pylist()} == {0}
     with pytest.raises(UsageError, match="rank 9: the store has ranks 0-1") as error:
         nl.summary(store, rank=9)
@@ -97,7 +104,7 @@ def test_findings_name_calls_of_python(store: nl.Store) -> None:
     commands = store.view("findings")
     assert all(text.startswith("nsightlens ") for text in commands["more"].to_pylist())
     assert 'store.view(&quot;' in nl.show(commands)._repr_html_() and "nsightlens show" not in nl.show(commands)._repr_html_()
-    assert "nsightlens show" not in repr(nl.show(commands.select(["rule", "more"])))
+    assert "nsightlens show" not in repr(nl.show(commands.select(["rule", "more", "command"])))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -177,7 +184,8 @@ import sys
 import nsightlens as nl
 assert "pyarrow" not in sys.modules and "pandas" not in sys.modules
 import pyarrow as pa
-html = shell.display_formatter.format(pa.table({"total_ns": [1_500_000], "more": ["nsightlens show headroom"]}))[0]["text/html"]
+table = pa.table({"total_ns": [1_500_000], "more": ["?"], "command": [["show", "headroom"]]})
+html = shell.display_formatter.format(table)[0]["text/html"]
 assert "1.500 ms" in html and "store.view(&quot;headroom&quot;)" in html, html
 """
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli.messages import begin
-from nsightlens.pages.page import kept, more, outliers, paragraphs, spread
+from nsightlens.pages.page import Renderer
+from nsightlens.pages.section import PARAGRAPH, Line, Section, more, outliers, spread
+from nsightlens.terminal.command import Command
 from nsightlens.views.figures import share
 from tests.captures import kineto
 from tests.cli.command_line import run
@@ -44,12 +45,11 @@ def test_the_histogram_reaches_from_the_least_to_the_most() -> None:
     assert spread([None], share) == "–"
 
 
-def test_what_is_left_out_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    begin()  # no --store of an earlier command
-    more(0, "busy_time", "idle all 0 ns")
-    assert capsys.readouterr().out == ""
-    more(1200, "busy_time", "idle all 0 ns")
-    assert capsys.readouterr().out == "  … 1,200 more: idle all 0 ns: nsightlens show busy_time\n"
+def test_what_is_left_out_is_counted() -> None:
+    assert more(0, "busy_time", "idle all 0 ns") == ()
+    section = Section(lines=more(1200, "busy_time", "idle all 0 ns"))
+    assert section.commands == (Command("show", ("busy_time",)),)
+    assert Renderer().drawn([section]) == ["  … 1,200 more: idle all 0 ns: nsightlens show busy_time"]
 
 
 @pytest.mark.parametrize(("command", "section", "left_out"), [
@@ -67,9 +67,7 @@ def test_of_forty_ranks_the_odd_one_comes_first(store: Path, command: list[str],
 
 
 @pytest.mark.parametrize("width", range(40, 70))
-def test_a_figure_and_its_unit_stand_on_one_line(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    with kept() as held:
-        paragraphs(["Ranks 0-1: copies not hidden (HtoD 100 %, 8.0 GB/s): 1.500 s of 6.000 ms each, 25.0 % of 30.0 µs."])
-    every = "\n".join(held).splitlines()
+def test_a_figure_and_its_unit_stand_on_one_line(width: int) -> None:
+    text = "Ranks 0-1: copies not hidden (HtoD 100 %, 8.0 GB/s): 1.500 s of 6.000 ms each, 25.0 % of 30.0 µs."
+    every = "\n".join(Renderer(width=width).drawn([Section(lines=(Line(text, PARAGRAPH),))])).splitlines()
     assert len(every) > 1 and not any(line[-1].isdigit() for line in every)

@@ -20,7 +20,7 @@ NAMES = [
     "a\x1b[31mb", "\x9b2J", "\u202ereversed", "\udcff", "ü\n", "\N{NO-BREAK SPACE}", "nsightlens show x", "a --store b",
     "--run x", "@x", "+x", "end\n", "host:x",
 ]
-_RECORD = '#!/bin/sh\n{ printf "%s\\0" "${0##*/}" "$@"; printf "\\1\\0"; } >> "$RECORDED"\n'
+_RECORD = '#!/bin/sh\n{ printf "%s\\0" "${0##*/}" "$@"; printf "\\1end\\1\\0"; } >> "$RECORDED"\n'
 
 
 def paste(command: str, folder: Path, shell: str, programs: tuple[str, ...] = PROGRAMS) -> list[list[str]]:
@@ -38,7 +38,7 @@ def paste(command: str, folder: Path, shell: str, programs: tuple[str, ...] = PR
     done = subprocess.run([shell, str(folder / "script")], cwd=place, env=environment, capture_output=True, check=False)
     assert sorted(os.listdir(place)) == before, f"{shell}: {command!r} made {sorted(os.listdir(place))}"
     assert (done.returncode, done.stderr) == (0, b""), f"{shell}: {command!r}: {done.stderr!r}"
-    calls = recorded.read_bytes().split(b"\0\1\0")[:-1]
+    calls = recorded.read_bytes().split(b"\0\1end\1\0")[:-1]
     return [os.fsdecode(call).split("\0") for call in calls]
 
 

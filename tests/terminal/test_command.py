@@ -10,9 +10,8 @@ import click
 import pytest
 
 from nsightlens.cli import root
-from nsightlens.pages.hints import Reader, for_reader, hint
 from nsightlens.terminal.command import Command
-from nsightlens.views.python_calls import python_calls
+from nsightlens.terminal.text import Verbatim, joined, written
 from tests.terminal.pasted import NAMES, every_name, every_shell, paste
 
 
@@ -69,12 +68,34 @@ def test_several_runs_are_a_list() -> None:
 
 
 @every_name
-def test_what_renders_sentences_leaves_names_alone(name: str) -> None:
-    """A sentence is searched for commands of ours: a name that reads like one is none."""
-    asked = Command("compare ranks", (("--run", f"{name} nsightlens show x --run y"),))
-    assert python_calls(asked.python()) == asked.python()
-    with for_reader(Reader(lambda text: text.replace("nsightlens show", "?"))):
-        assert hint(asked.shell()) == asked.shell()
+def test_a_table_holds_a_command(name: str) -> None:
+    asked = Command("show", ("memory_op_summary", f"base={name}", ("--run", name), ("--sort", f"-{name}"), ("--open",)))
+    assert Command.of(asked.fields) == asked
+
+
+@pytest.mark.parametrize(("command", "call"), [
+    (Command("show", ("critical_path", "only_rank=3", ("--sort", "-duration_ns"))),
+     'store.view("critical_path", only_rank=3).sort_by([("duration_ns", "descending")])'),
+    (Command("show", ("kernel_by_rank", "how=x", ("--rank", "0"))), 'store.view("kernel_by_rank", how="x", only_rank=0)'),
+    (Command("compare ranks", (("--run", "base"),)), 'nl.compare(store, ranks=True, run="base")'),
+    (Command("compare runs", ("base", "fused")), 'nl.compare(store, "base", "fused")'),
+    (Command("roofline", (("--time", "nsys"),)), 'nl.plots.roofline(store.view("true_roofline", time="nsys"))'),
+    (Command("plot", ("step_breakdown", ("--output", "steps.png"))),
+     'nl.plots.save(nl.plots.step_breakdown(store.view("step_breakdown")), "steps.png")'),
+    (Command("sql", ("FROM files",)), 'store.sql("FROM files")'),
+    (Command("ingest", ("CAPTURE", ("--run", "NAME"))), 'nl.ingest("CAPTURE", run="NAME")'),
+    (Command("remove", (("--run", "base"),)), 'nl.remove(store, run="base")'),
+])
+def test_the_call_that_does_the_same(command: Command, call: str) -> None:
+    assert command.python() == call
+
+
+@every_name
+def test_names_in_a_sentence_are_no_commands(name: str) -> None:
+    """A name may read like a command of ours: a renderer writes the commands of a sentence, and nothing else of it."""
+    like = f"{name} nsightlens show x --run y"
+    text = joined("; ", [(like, Command("show", (name,))), Verbatim(like)])
+    assert written(text, lambda command: "?") == f"{like}?; {like}"
 
 
 @pytest.mark.parametrize("command", ["plan-ncu", "refresh"])

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightlens.cli import COMMANDS
-from nsightlens.terminal.quoting import NAMES as OURS
-from nsightlens.terminal.quoting import before_command, quoted, shell_line
+from nsightlens.terminal.quoting import quoted, shell_line
 from tests.terminal.pasted import NAMES, every_name, every_shell, paste
 
 
@@ -37,16 +35,3 @@ def test_a_command_is_one_line_of_printable_text(name: str) -> None:
 def test_a_path_is_never_an_option(name: str) -> None:
     is_plain = (name[0].isalnum() or name[0] in "_./") and ":" not in name
     assert quoted(Path(name)).lstrip("\"'$(printf ").startswith("./") or is_plain
-
-
-@pytest.mark.parametrize(("text", "command"), [
-    ("there is no store. Make one with: nsightlens ingest RUN_DIR --store x", "nsightlens ingest RUN_DIR --store x"),
-    ("this nsightlens has 12: run unxz 'a b', and ingest", "unxz 'a b', and ingest"),
-    ("nsightlens: it could not find a file", ""),
-])
-def test_where_a_command_begins_in_a_text(text: str, command: str) -> None:
-    assert text[before_command(text):] == command
-
-
-def test_every_command_is_known() -> None:
-    assert set(OURS.split("|")) == set(COMMANDS)

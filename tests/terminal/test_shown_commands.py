@@ -18,7 +18,9 @@ from nsightlens.errors import OldRulesWarning, no_store, other_schema
 from nsightlens.html_report.questions import Question
 from nsightlens.pages import runs_page
 from nsightlens.store.filter_values import listed
-from nsightlens.views.finding_cards import with_run
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.text import joined, written
+from nsightlens.views.finding import command_of
 from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.terminal.pasted import CANARY, NAMES, SHELLS, between, every_shell, paste
@@ -79,14 +81,14 @@ CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
         "unxz", "--ranks", "0", "--run-dir", f"{plain(name)}/01", "--run-id", name, "--set", "full", "-k", name,
         "--kernel-name-base", "demangled", "--launch-skip", "1", "--launch-count", "2", "--",
         "python", name]),
-    "finding": (lambda name: with_run([{"run": name, "more": "nsightlens show idle_causes --sort=-x"}], ["a", name])[0]["more"],
+    "finding": (lambda name: command_of({"run": name, "command": ["show", "idle_causes", "--sort=-x"]}, ["a", name]).shell(),
                 lambda name: ["nsightlens", "show", "idle_causes", *_option("--run", name), "--sort=-x"]),
-    "differences": (lambda name: runs_page._all("op", name, name),
+    "differences": (lambda name: runs_page._all("op", name, name).shell(),
                     lambda name: ["nsightlens", "show", "run_difference", "by=op", f"base={name}", f"other={name}"]),
     "--kernel": (lambda name: between(str(_instead_of_kernel(name, "kernel_view", ["kernel"])), "by name: "),
                  lambda name: ["nsightlens", "show", "kernel_view", f"only_kernel=*{name}*"]),
-    "summary of files": (lambda name: between(summary._more((Path(name),), set()), "first ", ", as these commands need a store; "
-                                              "then nsightlens views; nsightlens show NAME"),
+    "summary of files": (lambda name: between(written(summary._more((Path(name),), set())), "first ",
+                                              ", as these commands need a store; then nsightlens views; nsightlens show NAME"),
                          lambda name: ["nsightlens", "ingest", plain(name)]),
     "scan": (lambda name: fitness_scan(name), lambda name: ["nsightlens", "scan", plain(name)]),
     "values": (lambda name: f"show {listed([name], name)}", lambda name: ["show", shown(name)]),
@@ -172,7 +174,7 @@ def test_the_part_that_is_gone_is_made_again(tmp_path: Path) -> None:
         part = next((store / "parts" / "kernels").rglob("*.parquet"))
         part.unlink()
         said = opened._broken_part(OSError(f'No files found that match the pattern "{part}"'))
-    command = between(str(said), "Make it again: ")
+    command = between(written(said or ""), "Make it again: ")
     for shell in SHELLS:
         assert paste(command, tmp_path, shell) == [["nsightlens", "ingest", str(capture), f"--run={HARD}", "--store", str(store)]]
 
@@ -206,9 +208,9 @@ def test_hints_name_the_store_that_was_given(bundled_store: Path, tmp_path: Path
     store.symlink_to(bundled_store)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages._State, "store", str(store))
-        text = f"nsightlens show x; {plain_command(HARD)}; nsightlens compare ranks"
-        pasted = [part for shell in SHELLS for part in paste(messages.hint(text), tmp_path, shell)]
-    assert pasted == [["nsightlens", "show", "--store", str(store), "x"], ["unxz", HARD],
+        text = joined("; ", [(Command("show", ("x",)),), plain_command(HARD), (Command("compare ranks"),)])
+        pasted = [part for shell in SHELLS for part in paste(written(text, messages.of_store), tmp_path, shell)]
+    assert pasted == [["nsightlens", "show", "x", "--store", str(store)], ["unxz", HARD],
                       ["nsightlens", "compare", "ranks", "--store", str(store)]] * len(SHELLS)
 
 

@@ -145,7 +145,7 @@ def _no_kernels(seen: Seen, said: str) -> Finding:
     launches = seen.launches.total()
     ran = sum(count for (_, code), count in seen.launches.items() if not code)
     if not held:
-        read = f", only {ranges:,} NVTX ranges, which were read: nsightlens show nvtx_summary" if ranges else ""
+        read = f", only {ranges:,} NVTX ranges, which were read (the view nvtx_summary)" if ranges else ""
         return Finding("warning", "no_cuda", f"the report has no CUDA activity{read}. The program ran on the CPU only, ran its "
                        f"GPU work in a process that nsys did not follow, or nsys ran without --trace=cuda.{said}")
     if calls and not launches:

@@ -28,14 +28,14 @@ WITH families AS MATERIALIZED (
     UNION ALL
     SELECT run, tool, 'warning', 'unclassified_time', kernels, NULL,
         time_pct || ' % of the kernel time is in kernels of family other: their names do not tell what they do, and if some of '
-        || 'them communicate, that counts as computation. nsightlens show unclassified_kernels lists them'
+        || 'them communicate, that counts as computation. The view unclassified_kernels lists them'
     FROM shares
     WHERE family = 'other' AND time_pct > 10
     UNION ALL
     SELECT run, tool, 'warning', 'impossible_durations', o.kernels, NULL, format('{} of {} kernels last longer than their stream '
         || 'allows, together {:.3f} ms, {:.1f} % of the kernel time as recorded: their ends cannot be true. Busy time, steps and '
         || 'shares end each where the next kernel of its stream begins, which takes {:.3f} ms off; no roofline point and no clock '
-        || 'rests on them. nsightlens show kernel_overruns lists them',
+        || 'rests on them. The view kernel_overruns lists them',
         o.kernels, t.kernels, o.total_ns / 1e6, 100.0 * o.total_ns / nullif(t.total_ns, 0), o.overrun_ns / 1e6)
     FROM (
         SELECT run, tool, count(*) AS kernels, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns, sum(overrun_ns) AS overrun_ns

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsightlens.views.finding_cards import cards, verdict, with_run
+from nsightlens.pages.findings_page import sentence
+from nsightlens.terminal.command import Command
+from nsightlens.terminal.text import written
+from nsightlens.views.finding import command_of, verdict_of
+from tests.finding_rows import ROW as LATE
+from tests.finding_rows import findings
 
-LATE: dict[str, Any] = {
-    "run": "r", "tool": "kineto", "rule": "straggler", "rank": 3, "who": "rank 3", "profile_id": None, "process_id": None,
-    "what": "the other ranks wait for it", "why": "Its host is slower.", "total_ns": 1_500_000_000, "of_ns": 5_000_000_000,
-    "share_pct": 30.0, "limit_pct": 5.0, "against": "Perhaps not.", "more": "nsightlens compare ranks"}
 HOST = LATE | {"rule": "host", "what": "the GPU idles while the host is busy elsewhere", "why": "Work comes slowly.",
                "total_ns": 200_000_000, "of_ns": 600_000_000, "share_pct": 33.3}
 COPIES = LATE | {"rule": "copies", "rank": 0, "what": "copies not hidden by kernels", "why": "Keep it there."}
 
 
 def _verdict(*rows: dict[str, Any]) -> list[str]:
-    return verdict(cards(rows))
+    return verdict_of(findings(*rows))
 
 
 def test_one_late_rank() -> None:
@@ -24,7 +25,7 @@ def test_one_late_rank() -> None:
 
 
 def test_how_long_the_others_wait_stands_before_the_cause() -> None:
-    late = LATE | {"what": "the other ranks wait for it: it arrived last in 5 of 8; its host is late"}
+    late = LATE | {"evidence": "it arrived last in 5 of 8; its host is late"}
     assert _verdict(late) == [
         "Rank 3: the other ranks wait for it: 1.500 s of 5.000 s of all ranks, 30.0 %; it arrived last in 5 of 8; its host is "
         "late."]
@@ -59,7 +60,23 @@ def test_of_many_late_ranks_the_first_are_named() -> None:
 
 
 def test_late_ranks_that_are_not_the_first_finding_keep_their_place() -> None:
-    assert [text.partition(":")[0] for text in _verdict(COPIES, LATE)] == ["Rank 0", "Rank 3"]
+    assert [finding.who for finding in findings(COPIES, LATE)] == ["rank 0", "rank 3"]
+    first, second = _verdict(COPIES, LATE)
+    assert first.startswith("Rank 0") and second.startswith("Rank 3")
+
+
+def test_a_finding_in_words_names_the_processes_that_share_it() -> None:
+    row = COPIES | {"rule": "data_loader", "tool": "nsys", "what": "what", "total_ns": 4_000_000, "of_ns": 10_000_000,
+                    "share_pct": 40.0}
+    (both,) = findings(row, row | {"rank": 1, "share_pct": 30.0, "total_ns": 3_000_000})
+    assert written(sentence(both)) == (
+        "data loader (nsys; ranks 0-1; 3.000 to 4.000 ms of 10.00 ms each; 30.0 to 40.0 %; limit 5 %; confidence high): what. "
+        "Keep it there. But: Perhaps not. More: nsightlens compare ranks")
+
+
+def test_a_finding_of_two_tools_has_the_figures_of_the_less_disturbing_one() -> None:
+    (both,) = findings(COPIES, COPIES | {"tool": "nsys", "what": "less", "share_pct": 30.1, "total_ns": 3_000_000})
+    assert (both.tool, both.others, both.what, both.amount) == ("nsys", ("kineto",), "less", "3.000 ms of 5.000 s, 30.1 %")
 
 
 def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
@@ -71,10 +88,9 @@ def test_that_nothing_is_worth_doing_comes_with_its_bound() -> None:
 
 
 def test_kernels_far_below_their_roof_are_cards_of_their_own() -> None:
-    slow = LATE | {"rule": "headroom", "rank": 0, "what": "the kernel a runs at 20 % of its memory roof"}
-    found = cards([slow, slow | {"rank": 1, "what": "the kernel a runs at 21 % of its memory roof"},
-                   slow | {"what": "the kernel b runs at 20 % of its memory roof"}])
-    assert [card.who for card in found] == ["ranks 0-1", "rank 0"]
+    slow = LATE | {"rule": "headroom", "rank": 0, "subject": "a", "what": "it runs at 20 % of its memory roof"}
+    found = findings(slow, slow | {"rank": 1, "what": "it runs at 21 % of its memory roof"}, slow | {"subject": "b"})
+    assert [(finding.subject, finding.who) for finding in found] == [("a", "ranks 0-1"), ("b", "rank 0")]
 
 
 def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:
@@ -85,17 +101,17 @@ def test_three_sentences_at_most_and_one_where_nothing_was_found() -> None:
 
 def test_hosts_of_one_advice_are_one_card_whatever_their_figures() -> None:
     few = [HOST | {"rank": rank, "what": f"the GPU idles: {rank} kernels of 4.000 µs on average"} for rank in (1, 2)]
-    first, second = cards([*few, HOST | {"rank": 3, "why": "Look at the CPU."}])
-    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("on average (figures of rank 1)")
-    (loader,) = cards([HOST | {"rank": None, "process_id": name, "what": f"the GPU idles ({name})"} for name in "ab"])
-    assert loader.what == "the GPU idles (a; figures of the one with the largest share)"
+    first, second = findings(*few, HOST | {"rank": 3, "why": "Look at the CPU."})
+    assert (first.who, second.who) == ("ranks 1-2", "rank 3") and first.what.endswith("on average, figures of rank 1")
+    (loader,) = findings(*(HOST | {"rank": None, "process_id": name, "what": f"the GPU idles ({name})"} for name in "ab"))
+    assert loader.what == "the GPU idles (a), figures of the one with the largest share"
     assert second.what == HOST["what"], "one has no other to be told from"
 
 
 def test_where_a_store_has_several_runs_the_commands_name_theirs() -> None:
-    rows = [LATE, HOST | {"run": "my run", "more": "nsightlens show critical_path --rank 3 --sort=-duration_ns"},
-            HOST | {"more": "nsightlens plan-ncu, then roofline"}]
-    assert with_run(rows, ["r"]) == rows
-    assert [row["more"] for row in with_run(rows, ["r", "my run"])] == [
+    path = Command("show", ("critical_path", ("--rank", "3"), ("--sort", "-duration_ns")))
+    rows = [LATE, HOST | {"run": "my run", "command": path.fields}, HOST | {"command": ["plan-ncu"]}]
+    assert [command_of(row, ["r"]) for row in rows] == [Command("compare ranks"), path, Command("plan-ncu")]
+    assert [str(command_of(row, ["r", "my run"])) for row in rows] == [
         "nsightlens compare ranks --run r", "nsightlens show critical_path --run 'my run' --rank 3 --sort=-duration_ns",
-        "nsightlens plan-ncu, then roofline"]
+        "nsightlens plan-ncu"]
