@@ -166,7 +166,8 @@ def test_one_function_prints(path: Path) -> None:
 
 
 HAND_MADE = re.compile(
-    rf"(?:\b(?:nsightlens (?:{'|'.join(COMMANDS)})|unxz|unzip|unzstd|bunzip2|gunzip|tar|mkdir|traceconv|nsys export|pip install|python -c)\b"
+    rf"(?:\b(?:nsightlens (?:{'|'.join(COMMANDS)})|unxz|unzip|unzstd|bunzip2|gunzip|tar|mkdir|traceconv|nsys export"
+    r"|pip install|python -c)\b"
     r"(?: [\w.=/-]+)*|(?<![\w-])--(?:run|store))[ =]['\"]?$")
 """The end of a text that begins a command of ours or of others, or an option with a name."""
 

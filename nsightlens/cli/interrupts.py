@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -9,16 +10,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
-_ASKED = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""What a batch system sends, and a terminal that goes; Python would die of them and leave its temporary files."""
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Ctrl-C, what a batch system sends, and a terminal that goes; of the last two Python would die and leave its temporary files."""
+_UNTOUCHED = (signal.SIG_DFL, signal.default_int_handler)
+_IMPORT = "<frozen importlib._bootstrap>"
+_LATER_S = 0.02
 
 
 @contextmanager
 def interruptible(received: list[int]) -> Iterator[None]:
     """Raise KeyboardInterrupt at a signal that ends programs, for as long as the block does; the queries that run end, too.
 
+    A signal that comes while a module is imported takes effect after that: compiled ones end the process at an exception.
     received: gets their numbers. DuckDB looks for signals itself only where it runs in one thread. What the caller ignores, as
     `nohup` does, stays ignored.
     """
@@ -27,25 +31,32 @@ def interruptible(received: list[int]) -> Iterator[None]:
         return
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
-    asked = [number for number in _ASKED if signal.getsignal(number) == signal.SIG_DFL]
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    asked = {number: handler for number, handler in handlers.items() if handler in _UNTOUCHED}
     for number in asked:
         signal.signal(number, _interrupt)
     before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_watch, args=(ours, [signal.SIGINT, *asked], received), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(ours, [*asked], received), daemon=True)
     watcher.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        for number in asked:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in asked.items():
+            signal.signal(number, handler)
         theirs.close()
         watcher.join()
         ours.close()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None and frame.f_code.co_filename != _IMPORT:
+        frame = frame.f_back
+    if frame is None:
+        raise KeyboardInterrupt
+    again = threading.Timer(_LATER_S, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def _watch(signals: socket.socket, ending: list[int], received: list[int]) -> None:

@@ -109,10 +109,3 @@ def test_the_peaks_of_gpus_are_those_of_the_code(store: Path, tmp_path: Path) ->
     other.run("ingest", RUN, "--store", store)
     with duckdb.connect(str(store / "nsightlens.duckdb"), read_only=True) as plain:
         assert plain.execute("SELECT count(*) FROM gpu_peaks").fetchone() == (len(rows) - 1,)
-
-
-def test_nothing_is_made_where_the_views_agree(tmp_path: Path) -> None:
-    query = "SELECT count(*) AS n FROM duckdb_views() WHERE temporary AND NOT internal"
-    with nl.ingest(RUN / "ncu", store=tmp_path / "store") as opened:
-        assert opened.has_views_of_this_version
-        assert opened.sql(query).to_pylist() == [{"n": 0}]
