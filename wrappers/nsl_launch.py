@@ -297,6 +297,8 @@ _OTHER = re.compile(r"(?:file|path|dir)s?$"
                     r"|_(?:directory|folder|name|type|length|len|count|size|limit|policy|provider|helper|stdin)$"
                     r"|(?:^|_)(?:bos|eos|pad|unk|sep|cls|mask|stop|start|end|image|special)_?tokens?$")
 """Names of what is about a secret, and of what language models call the words they are fed."""
+_STEM = re.compile(r"secret|pass|credential|key|auth|token|cookie|bearer|sig|pw|jwt|otp|sess", re.IGNORECASE)
+"""What each of these names has in it: most words of a text have none."""
 _VARIANT = re.compile(r"(?:_(?:value|read|write|prod|dev|test))+\Z")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|auto|bearer|basic|digest|negotiate", re.IGNORECASE)
@@ -397,6 +399,8 @@ def hides(name: str, value: str, *, is_vague: bool = False) -> bool:
 
 def _strictness(name: str) -> re.Pattern[str] | None:
     """Return what kind of name of a secret it is, None where it is none."""
+    if not _STEM.search(name):
+        return None
     noun = re.sub(r"[.+-]", "_", _CAMEL.sub("_", name)).lower().strip("_0123456789")
     noun = _VARIANT.sub("", noun)
     return None if _OTHER.search(noun) else next((kind for kind in (_ALWAYS, _NO_COUNT, _IF_RANDOM) if kind.search(noun)), None)

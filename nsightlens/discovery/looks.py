@@ -99,7 +99,7 @@ def probe_without_secrets(probe: Probe) -> Probe:
     return Probe(**parts | names)
 
 
-def _without_secrets(value: object) -> object:
+def _without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return struck(value)
     if isinstance(value, tuple | frozenset):

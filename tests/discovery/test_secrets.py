@@ -112,5 +112,4 @@ def test_no_name_of_a_real_capture_is_struck() -> None:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
             base.text_factory = lambda raw: raw.decode("utf-8", "replace")
             rows = base.execute("SELECT DISTINCT value FROM StringIds ORDER BY length(value), value LIMIT 5000").fetchall()
-        texts = [text for (text,) in rows]
-        assert [text for text in texts if struck(text) != text] == []
+        assert [text for (text,) in rows if struck(text) != text] == []
