@@ -25,7 +25,7 @@ $(VENV)/.python:
 	touch $@
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[full]' --config-settings editable_mode=compat
+	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core
@@ -114,7 +114,7 @@ $(TORCH_VENV)/.torch: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nsightlens needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(TORCH_VENV)
 	@$(TORCH_VENV)/bin/python -m pip install --quiet '$(TORCH)' numpy || { echo "No $(TORCH) for this Python and machine: the workloads cannot be tested here. Try make test-workloads TORCH='torch>=2.4'"; exit 1; }
-	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[full]' pytest nvtx
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable . pytest nvtx
 	touch $@
 
 ## Mutated captures of all formats against independent readers; goes on where it stopped: make fuzz SECONDS=3600 STATE=folder

@@ -32,7 +32,6 @@ from nsightlens.errors import (
     BalanceWarning,
     IngestWarning,
     InternalError,
-    MissingExtraError,
     NsightlensError,
     OldRulesWarning,
     ReadError,
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "BalanceWarning", "IngestWarning", "InternalError", "MissingExtraError", "NsightlensError", "OldRulesWarning", "Param",
+    "BalanceWarning", "IngestWarning", "InternalError", "NsightlensError", "OldRulesWarning", "Param",
     "ReadError", "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__",
     "compare", "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
     "summary",

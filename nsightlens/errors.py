@@ -127,19 +127,6 @@ class ViewError(NsightlensError):
         return type(self), (self.file, self.line, self.reason)
 
 
-class MissingExtraError(NsightlensError):
-    """A package that only an extra of nsightlens installs is missing: package, extra. what_to_do: the command to install it."""
-
-    def __init__(self, package: str, extra: str) -> None:
-        self.package = package
-        self.extra = extra
-        self.what_to_do = _shell("pip", "install", f"nsightlens[{extra}]")
-        super().__init__((f"{package} is not installed: ", Verbatim(self.what_to_do)))
-
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
-        return type(self), (self.package, self.extra)
-
-
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do.
 
@@ -227,9 +214,3 @@ def _command(name: str, *arguments: str, store: str | PathLike[str]) -> str:
     from nsightlens.terminal.command import Command
 
     return Command(name, arguments).shell(fspath(store))
-
-
-def _shell(*words: str) -> str:
-    from nsightlens.terminal.quoting import shell_line
-
-    return shell_line(*words)

@@ -7,19 +7,15 @@ import tomllib
 
 from tests.places import ROOT
 
-FULL = ("plots", "compare", "pandas")
-"""The extras that `full` stands for."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def pins() -> list[str]:
-    """Return name==version of what the package, its extra `full` and the tests need.
+    """Return name==version of what the package and the tests need.
 
     Raises ValueError for a requirement without a lower bound.
     """
-    extras = PROJECT["optional-dependencies"]
-    needed = [*PROJECT["dependencies"], *(one for name in (*FULL, "test") for one in extras[name])]
-    return [_pin(requirement) for requirement in needed if not requirement.startswith("nsightlens[")]
+    return [_pin(requirement) for requirement in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"])]
 
 
 def _pin(requirement: str) -> str:

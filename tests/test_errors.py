@@ -30,7 +30,6 @@ EXAMPLES: list[Exception] = [
     errors.OverlapError("they overlap"),
     errors.SchemaError("table kernels has no column x", "kernels"),
     errors.ViewError(Path("a.sql"), 3, "no SELECT"),
-    errors.MissingExtraError("scipy", "compare"),
     errors.StoreError("store: the disk is full", Path("store")),
     no_store(Path("store")),
     other_schema("store", 3, 12),

@@ -12,7 +12,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.doctor.installation import EXTRAS
 from nsightlens.views import registry
-from tests.lower_bounds import FULL, PROJECT, pins
+from tests.lower_bounds import PROJECT, pins
 from tests.places import ROOT
 
 BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
@@ -35,7 +35,7 @@ def _imported() -> set[str]:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    names = (*FULL, "hta", "workloads", "dask", "mpi", "remote")
+    names = ("hta", "workloads", "dask", "mpi", "remote")
     extras = {requirement for name in names for requirement in PROJECT["optional-dependencies"][name]}
     declared = {requirement.partition(">=")[0] for requirement in [*PROJECT["dependencies"], *extras]}
     missing = _imported() - declared
@@ -43,12 +43,8 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 
 def test_every_dependency_is_imported() -> None:
-    unused = {requirement.partition(">=")[0] for requirement in PROJECT["dependencies"]} - _imported()
+    unused = {requirement.partition(">=")[0] for requirement in PROJECT["dependencies"]} - _imported() - {"pandas"}  # to_pandas()
     assert not unused, f"declared, but not imported: take {unused} out of dependencies in pyproject.toml"
-
-
-def test_full_is_what_messages_and_the_readme_call_it() -> None:
-    assert PROJECT["optional-dependencies"]["full"] == [f"nsightlens[{','.join(FULL)}]"]
 
 
 def test_every_dependency_has_a_lower_bound() -> None:
@@ -72,8 +68,7 @@ def test_the_container_copies_what_a_wheel_is_built_from() -> None:
 
 def test_the_page_on_installing_weighs_every_package() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    needed = [*PROJECT["dependencies"], *(one for name in FULL for one in PROJECT["optional-dependencies"][name])]
-    missing = {name for one in needed if f"{(name := one.partition('>=')[0])}" not in page}
+    missing = {name for one in PROJECT["dependencies"] if f"{(name := one.partition('>=')[0])}" not in page}
     assert not missing, f"docs/install.md: python -m benchmarks.installed weighs {missing}; say what for"
     assert all(f"`{name}`" in page for name in EXTRAS), "docs/install.md names every extra for users"
 

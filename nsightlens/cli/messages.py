@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _OF_NO_STORE = ("doctor", "wrappers", "export-reports", "scan", "completion", "help", "cache", "open", "reconcile", "views")
 """Commands without --store, and the one that lists the same views for every store."""
 _NEEDED = {"numpy": "numpy", "pyarrow": "pyarrow", "duckdb": "duckdb", "rich": "rich", "msgspec": "msgspec", "isal": "isal",
-           "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2"}
+           "adbc_driver_sqlite": "adbc-driver-sqlite", "adbc_driver_manager": "adbc-driver-manager", "jinja2": "jinja2",
+           "matplotlib": "matplotlib", "pandas": "pandas", "scipy": "scipy"}
 """The modules that every command may import, and the packages that hold them."""
 _NARROWEST = 20  # columns
 _PACKAGES = ("duckdb", "pyarrow", "numpy", "scipy", "click", "pandas", "matplotlib")

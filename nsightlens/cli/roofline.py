@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,12 +157,10 @@ def _first(points: pa.Table, asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
-    """Raise UsageError for an extension that cannot be written, and MissingExtraError where nothing can be drawn."""
+    """Raise UsageError for an extension that cannot be written."""
     for path, endings in ((output, PICTURES), (points, (".csv", ".json", ".parquet"))):
         if path is not None:
             check_ending(path, endings)
-    if output is not None:
-        import_module("nsightlens.plots")
 
 
 def _timed_elsewhere(store: Store, table: pa.Table) -> str | None:

@@ -18,16 +18,13 @@ from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
 from nsightlens.terminal.quoting import shell_line
 
 EXTRAS = {
-    "plots": "pictures: plot, roofline --output, nl.plots",
-    "compare": "compare runs, which asks whether runs differ beyond chance",
-    "pandas": "to_pandas() on the tables that views return",
     "remote": "captures and stores at URLs (s3://, gs://, hf://)",
     "dask": "ingest by Dask workers",
     "mpi": "ingest by the ranks of an MPI job",
     "hta": "the command hta",
 }
 """The extras of pyproject.toml that add something for a user, and what."""
-_NATIVE = ("numpy", "pyarrow", "duckdb", "msgspec", "isal", "adbc_driver_sqlite")
+_NATIVE = ("numpy", "pyarrow", "duckdb", "msgspec", "isal", "adbc_driver_sqlite", "pandas", "scipy", "matplotlib")
 """Packages with compiled parts: installed is not yet importable."""
 _IMPORT = "import importlib, sys\nfor name in sys.argv[1:]: print(name, flush=True); importlib.import_module(name)"
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?:>=\s*(?P<lowest>[\w.]+))?"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.errors import MissingExtraError
 from nsightlens.html_report import clocks
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import STEP_DIFFERENCE, Question
@@ -77,11 +76,7 @@ class Contents:
         if question.is_long and (rows := question.count(self._store, self._runs)) > _MOST_ROWS:
             self._leave_out(question, rows)
             return
-        try:
-            table = question.ask(self._store, self._runs)
-        except MissingExtraError as exc:
-            self.left_out.append(f"{question.view}: {exc}")
-            return
+        table = question.ask(self._store, self._runs)
         if question.name in _ANSWERS:
             self.answers[question.name] = table.to_pylist()
         if not table.num_rows:

@@ -11,15 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nsightlens.errors import MissingExtraError, NsightlensError, UsageError
-from nsightlens.public_calls import gated
+import matplotlib
+from matplotlib.figure import Figure
 
-try:
-    import matplotlib
-    from matplotlib.figure import Figure
-except ModuleNotFoundError as exc:
-    raise MissingExtraError("matplotlib", "plots") from exc
-
+from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.plots.distributed_overview import distributed_overview
 from nsightlens.plots.kernel_type_breakdown import kernel_type_breakdown
 from nsightlens.plots.memory_curve import memory_curve
@@ -31,6 +26,7 @@ from nsightlens.plots.step_breakdown import step_breakdown
 from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
+from nsightlens.public_calls import gated
 
 __all__ = [
     "FORMATS",

@@ -7,12 +7,10 @@ Sources: B. L. Welch, Biometrika 34 (1947); Y. Benjamini and Y. Hochberg, J. R. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
 from nsightlens.columns.arrays import Float
-from nsightlens.errors import MissingExtraError
 
 CONFIDENCE = 0.95
 _POWER = 0.8
@@ -37,19 +35,12 @@ class Differences:
     high: Float
 
 
-def _scipy_stats() -> ModuleType:
-    try:
-        from scipy import stats
-    except ModuleNotFoundError as exc:
-        raise MissingExtraError("scipy", "compare") from exc
-    return stats  # type: ignore[no-any-return]
-
-
 def differences(one: Samples, other: Samples) -> Differences:
     """Return the differences of means, by Welch's test; where a side has one replicate, by Student's, which takes both
     to vary alike. Three replicates in all are the fewest. What does not vary differs for certain, or not at all.
     """
-    stats = _scipy_stats()
+    from scipy import stats
+
     variances, counts = _variances(one, other), (one.count, other.count)
     errors = [variance / count for variance, count in zip(variances, counts, strict=True)]
     alike = np.minimum(*counts) < 2
@@ -73,7 +64,8 @@ def _variances(one: Samples, other: Samples) -> tuple[Float, Float]:
 
 def discovery_rates(p: Float) -> Float:
     """Return per item the smallest false-discovery rate at which it would be called a discovery (Benjamini-Hochberg)."""
-    stats = _scipy_stats()
+    from scipy import stats
+
     rates: Float = stats.false_discovery_control(p)
     return rates
 
@@ -83,7 +75,8 @@ def replicates_needed(one: Samples, other: Samples, change: Float) -> list[int |
 
     At least two; None for more than 1,000. The usual sum of two quantiles of t for the noncentral distribution.
     """
-    stats = _scipy_stats()
+    from scipy import stats
+
     n = np.arange(2, _MOST + 1)
     quantiles = stats.t.ppf((1 + CONFIDENCE) / 2, 2 * n - 2) + stats.t.ppf(_POWER, 2 * n - 2)
     variances = _variances(one, other)

@@ -12,30 +12,30 @@ from nsightlens.doctor import installation
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE
 from tests.lower_bounds import PROJECT
 
-REQUIRES = ['duckdb>=2.0', 'pyarrow>=18', 'matplotlib>=3.8; extra == "plots"', 's3fs>=2025.2; extra == "remote"',
-            'nsightlens[plots]; extra == "full"', 'pytest>=8; extra == "test"']
+REQUIRES = ['duckdb>=2.0', 'pyarrow>=18', 'mpi4py>=4.0; extra == "mpi"', 's3fs>=2025.2; extra == "remote"',
+            'nsightlens[mpi]; extra == "dev"', 'pytest>=8; extra == "test"']
 
 
 @pytest.fixture
 def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The versions of all packages that are installed."""
-    there = {"duckdb": "2.0.1", "pyarrow": "18.0.0rc1", "matplotlib": "3.10"}
+    there = {"duckdb": "2.0.1", "pyarrow": "18.0.0rc1", "mpi4py": "4.1"}
     monkeypatch.setattr(installation, "_version", there.get)
     return there
 
 
 def test_extras_are_those_of_the_project() -> None:
-    for_authors = {"full", "workloads", "test", "engines", "mutants", "browser", "bench", "docs", "dev"}
+    for_authors = {"workloads", "test", "engines", "mutants", "browser", "bench", "docs", "dev"}
     assert set(installation.EXTRAS) == set(PROJECT["optional-dependencies"]) - for_authors
 
 
 def test_all_is_there(versions: dict[str, str]) -> None:
     found = list(installation.package_findings(REQUIRES))
-    assert [(f.subject, f.state) for f in found] == [("packages", GOOD), ("extra plots", GOOD), ("extra remote", NOTE)]
+    assert [(f.subject, f.state) for f in found] == [("packages", GOOD), ("extra remote", NOTE), ("extra mpi", GOOD)]
     assert found[0].found == "duckdb 2.0.1, pyarrow 18.0.0rc1"
-    assert found[1].found == f"matplotlib 3.10, for {installation.EXTRAS['plots']}"
-    assert found[2].found.startswith("s3fs is not installed. It is for captures") and not found[0].fix
-    assert found[2].fix == "pip install 'nsightlens[remote]'"
+    assert found[1].found.startswith("s3fs is not installed. It is for captures") and not found[0].fix
+    assert found[2].found == f"mpi4py 4.1, for {installation.EXTRAS['mpi']}"
+    assert found[1].fix == "pip install 'nsightlens[remote]'"
 
 
 def test_a_package_is_missing_and_another_too_old(versions: dict[str, str]) -> None:

@@ -53,24 +53,13 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _installed(release: Path, name: str, extras: str) -> Path:
-    """Return the bin folder of a new venv with the wheel and what it declares."""
-    _call(sys.executable, "-m", "venv", name, cwd=release)
-    scripts = release / name / "bin"
-    _call(scripts / "python", "-m", "pip", "install", "--quiet", f"{next(release.glob('*.whl'))}{extras}", cwd=release)
-    return scripts
-
-
 @pytest.fixture(scope="module")
 def site(release: Path) -> Path:
-    """The wheel without extras."""
-    return _installed(release, "site", "")
-
-
-@pytest.fixture(scope="module")
-def full_site(release: Path) -> Path:
-    """The wheel with all that works on one machine."""
-    return _installed(release, "full", "[full]")
+    """Return the bin folder of a new venv with the wheel and what it declares."""
+    _call(sys.executable, "-m", "venv", "site", cwd=release)
+    scripts = release / "site" / "bin"
+    _call(scripts / "python", "-m", "pip", "install", "--quiet", next(release.glob("*.whl")), cwd=release)
+    return scripts
 
 
 def test_the_wheel_holds_the_package_and_the_wrappers(release: Path) -> None:
@@ -109,32 +98,22 @@ def test_a_run_is_read_and_answered(release: Path, site: Path) -> None:
         _call(site / "nsightlens", *command.split(), "--store", "store", cwd=release)
 
 
-@pytest.mark.parametrize(("command", "extra"), [
-    ("roofline --kernel gemm --output x.png", "plots"), ("plot top_kernels --output x.png", "plots"),
-    ("compare runs base fused", "compare"),
-])
-def test_what_an_extra_is_for_names_it(release: Path, site: Path, command: str, extra: str) -> None:
-    for name in ("base", "fused"):
-        _call(site / "nsightlens", "ingest", RUN, "--run", name, "--store", "two", cwd=release)
-    words = [str(site / "nsightlens"), *command.split(), "--store", "two"]
-    done = subprocess.run(words, cwd=release, capture_output=True, text=True, env=_environment(), check=False)
-    assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (1, f"pip install 'nsightlens[{extra}]'")
-
-
 def test_doctor_knows_what_is_installed(release: Path, site: Path) -> None:
     table = json.loads(_call(site / "nsightlens", "doctor", "--format", "json", cwd=release))["rows"]
     states = {row["subject"]: row["state"] for row in table}
     assert [states[name] for name in ("Python", "packages", "imports")] == ["good"] * 3
-    absent = ("plots", "compare", "pandas", "remote", "dask", "mpi", "hta")
+    absent = ("remote", "dask", "mpi", "hta")
     assert {name: states[f"extra {name}"] for name in absent} == dict.fromkeys(absent, "note")
 
 
-def test_the_full_install_draws(release: Path, full_site: Path) -> None:
-    _call(full_site / "nsightlens", "ingest", RUN, "--store", "store", cwd=release)
-    _call(full_site / "nsightlens", "roofline", "--kernel", "gemm", "--output", "x.png", "--store", "store", cwd=release)
+def test_a_plain_install_draws_compares_and_hands_over_to_pandas(release: Path, site: Path) -> None:
+    for name in ("base", "fused"):
+        _call(site / "nsightlens", "ingest", RUN, "--run", name, "--store", "two", cwd=release)
+    _call(site / "nsightlens", "roofline", "--kernel", "gemm", "--output", "x.png", "--store", "two", cwd=release)
     assert (release / "x.png").read_bytes().startswith(b"\x89PNG")
-    counted = "import nsightlens as nl; print(len(nl.open('store').view('kernel_summary').to_pandas()))"
-    assert int(_call(full_site / "python", "-W", "ignore", "-c", counted, cwd=release)) > 10
+    assert "fused" in _call(site / "nsightlens", "compare", "runs", "base", "fused", "--store", "two", cwd=release)
+    counted = "import nsightlens as nl; print(len(nl.open('two').view('kernel_summary').to_pandas()))"
+    assert int(_call(site / "python", "-W", "ignore", "-c", counted, cwd=release)) > 10
 
 
 def test_the_views_are_all_there(release: Path, site: Path) -> None:
