@@ -14,7 +14,7 @@ VERSIONS = {
     "overruns": 1,
     "matching": 3,
     "nsys": 11,
-    "ncu": 4,
+    "ncu": 5,
     "kineto": 11,
     "steps": 1,
     "nccl_inspector": 1,

@@ -50,6 +50,7 @@ class Call:
     resolution: int = 1
     paired: bool = False
     is_possible: bool = True
+    step: int | None = None
 
 
 def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
@@ -75,6 +76,7 @@ def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
     return Calls(
         kind=np.arange(len(every), dtype=np.int32), start=column(lambda call: call.start), end=column(lambda call: call.end),
         number=column(lambda call: -1 if call.number is None else call.number),
+        step=column(lambda call: -1 if call.step is None else call.step),
         is_possible=column(lambda call: call.is_possible).astype(bool), kinds=kinds, groups=groups)
 
 
