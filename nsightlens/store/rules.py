@@ -13,7 +13,7 @@ VERSIONS = {
     "attribution": 2,
     "overruns": 1,
     "matching": 3,
-    "nsys": 11,
+    "nsys": 12,
     "ncu": 5,
     "kineto": 11,
     "steps": 1,
