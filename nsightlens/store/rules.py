@@ -8,7 +8,7 @@ and not with their rules, so that a store opens without loading a reader.
 from __future__ import annotations
 
 VERSIONS = {
-    "names": 5,
+    "names": 6,
     "launches": 2,
     "attribution": 2,
     "overruns": 1,
