@@ -26,9 +26,10 @@ _SAME = ("profile_id", "process_id", "rank", "host", "stream", "group_name", "gr
 """What the kernels of a kind have in common."""
 _NUMBERED = f"""
 SELECT (row_number() OVER (ORDER BY {", ".join(f"k.{name}" for name in _SAME)}) - 1)::INTEGER AS kind, k.*, p.run, p.tool,
-    p.execution_id, p.origin_epoch_ns
+    e.execution AS execution_id, p.origin_epoch_ns
 FROM (SELECT DISTINCT {", ".join(_SAME)} FROM _collective_kernels) AS k
 JOIN profiles AS p ON k.profile_id = p.profile_id
+JOIN _profile_executions AS e ON k.profile_id = e.profile_id
 """
 _KINDS = f"""
 SELECT run, tool, execution_id, rank, process_id, host, stream, group_name, group_size,
@@ -190,7 +191,7 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
     takes_part = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_) & ~names.two_ranks
     of_kinds = Kinds(**{name: column.astype(np.int32) for name, column in in_numbers.items()}, paired=names.paired,
                      takes_part=takes_part)
-    calls = Calls(kind, start, end, kernels["number"], kernels["is_possible"], of_kinds, [str(name) for name in groups])
+    calls = Calls(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds, [str(name) for name in groups])
     matched = match(calls)
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank(group.place)).tolist()}

@@ -6,11 +6,11 @@ row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks
 @needs collectives
-@requires _collective_kernels, profiles
-@assumes Captures without an execution_id belong to one execution per run and tool.
+@requires _collective_kernels, _profile_executions, profiles
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart.
 @column run                Run.
 @column tool               nsys or kineto.
-@column execution_id       Start of the job, from a sidecar; NULL without one.
+@column execution_id       Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column rank               Rank; NULL: processes of unknown rank.
 @column kernels            Communication kernels.
 @column unmatched_kernels  Those without a counterpart on another rank.

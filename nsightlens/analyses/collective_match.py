@@ -7,14 +7,14 @@ if that rank came later than the second last by more than the clocks' error; els
 @scope rows
 @topic ranks
 @needs collectives, ranks
-@requires _collective_kernels, profiles
+@requires _collective_kernels, _profile_executions, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank whose previous collective was another call than that of the second last, and ended later, was delayed by it.
 @assumes Each of several ranks that the clocks cannot tell apart may be the second last: their difference is undecided.
 @assumes Such delay is followed back over calls of one kind (operation, payload, ranks; all known) of two groups, 1,000 at most.
 @assumes A rank is charged the time by which the call would have begun earlier without it; what is left, or within the clocks'
     error, is charged to no rank.
-@assumes Captures without an execution_id belong to one execution per run and tool. A rank that two processes claim is left out.
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart. A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.
@@ -22,7 +22,7 @@ if that rank came later than the second last by more than the clocks' error; els
 @first rank, step, collective, wait_ns, transfer_ns, last_rank, lag_ns
 @column run               Run.
 @column tool              nsys or kineto.
-@column execution_id      Start of the job, from a sidecar; NULL without one.
+@column execution_id      Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column group_name        Process group, where the trace names it.
 @column group_size        Ranks of that group; NULL where unknown.
 @column method            How calls were matched: name and number, name and order, order on the stream.

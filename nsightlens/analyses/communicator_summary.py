@@ -7,14 +7,14 @@ times that of its peers (the median of their medians), and above it by more than
 @scope run
 @topic ranks
 @needs collectives, ranks
-@requires _collective_kernels, profiles
+@requires _collective_kernels, _profile_executions, profiles
 @assumes Communicators of one size that do the same should take the same time: one that spans more nodes is naturally slower.
 @assumes One and a half times is a rule of thumb; fewer than two peers give no comparison.
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @first group_name, verdict, excess_ns, members, transfer_ns, peers_ns
 @column run              Run.
 @column tool             nsys or kineto.
-@column execution_id     Start of the job, from a sidecar; NULL without one.
+@column execution_id     Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column group_name       Process group, where the trace names it.
 @column method           How its calls were matched (see collective_match).
 @column members          Its captured ranks, such as '5 to 1021 by 8' or '0, 1, 4'.

@@ -8,14 +8,14 @@ rank with fewer than three matched calls has no row.
 @scope run
 @topic ranks
 @needs collectives, ranks
-@requires _collective_kernels, profiles
+@requires _collective_kernels, _profile_executions, profiles
 @assumes All ranks leave a collective together: a rank that always leaves later looks as if its clock were behind.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
-@assumes Captures without an execution_id belong to one execution per run and tool.
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart.
 @first rank, offset_ns, uncertainty_ns, same_host
 @column run               Run.
 @column tool              nsys or kineto.
-@column execution_id      Start of the job, from a sidecar; NULL without one.
+@column execution_id      Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column rank              Rank.
 @column reference_rank    The rank whose clock is the measure.
 @column offset_ns         This rank's clock minus the reference clock, at at_ns.

@@ -9,7 +9,7 @@ the cause is undecided).
 @scope run
 @topic ranks
 @needs collectives, ranks
-@requires _collective_kernels, profiles
+@requires _collective_kernels, _profile_executions, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A step of a collective is that of its lowest rank; steps are numbered alike on all ranks.
 @assumes Only collectives show lateness: a slow rank that others never wait for does not appear.
@@ -18,7 +18,7 @@ the cause is undecided).
 @first step, rank, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
-@column execution_id       Start of the job, from a sidecar; NULL without one.
+@column execution_id       Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column step               Training step; NULL outside of steps.
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).

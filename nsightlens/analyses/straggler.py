@@ -8,7 +8,7 @@ uncertainty that hides it.
 @alias get_potential_stragglers
 @topic ranks
 @needs collectives, ranks
-@requires _collective_kernels, profiles
+@requires _collective_kernels, _profile_executions, profiles
 @assumes All ranks leave a collective together, and a kernel's start on the GPU is its rank's arrival.
 @assumes A rank's delay is its lag behind the second last: two ranks that are late together hide each other.
 @assumes Lateness shows in collectives only; twice the even share of the delay is a rule of thumb.
@@ -17,7 +17,7 @@ uncertainty that hides it.
 @first rank, verdict, caused_delay_ns, times_last, others_wait_ns, wait_ns
 @column run                Run.
 @column tool               nsys or kineto.
-@column execution_id       Start of the job, from a sidecar; NULL without one.
+@column execution_id       Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
 @column rank               Rank; NULL: the collectives whose last rank is unknown.
 @column collectives        Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
 @column times_last         Collectives in which all others waited for this rank.

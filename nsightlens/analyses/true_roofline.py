@@ -89,7 +89,7 @@ unless each is asked for.
 @column datasheet_peak_flop_per_s   Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 @column datasheet_peak_bytes_per_s  Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
 @column datasheet_ridge_point       The same of the two peaks of the datasheet.
-@column datasheet_roof_pct          Achieved performance in % of the datasheet's roof at this intensity.
+@column datasheet_roof_pct          Achieved performance in % of the datasheet's roof at this intensity, scaled to roof_clock_hz.
 @column datasheet_clock_hz          Clock that the datasheet's compute peak holds for.
 @column datasheet_gpu               Row of gpu_peaks.
 @column datasheet_source            Where the datasheet's numbers come from, and how they were scaled.

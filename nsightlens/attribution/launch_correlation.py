@@ -115,10 +115,9 @@ def _choose(call: Places, again: Mapping[int, _Calls], work_start: Int, external
     for place in np.flatnonzero(np.isin(call, list(again))).tolist():
         start, ids, rows = again[int(call[place])]
         alike = np.flatnonzero((ids == external_id[place]) & (ids != MISSING))
-        begun = np.flatnonzero(start <= work_start[place])
-        own = alike if len(alike) else begun[-1:]
-        if len(own):
-            call[place] = rows[own[-1]]
+        among = alike if len(alike) else np.arange(len(rows))
+        begun = among[start[among] <= work_start[place]]
+        call[place] = rows[begun[-1] if len(begun) else among[0]]
 
 
 Directory = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Places]

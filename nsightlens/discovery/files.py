@@ -70,7 +70,9 @@ class Found:
 
     @property
     def rank(self) -> tuple[int | None, str | None]:
-        """Return (rank, source) as far as a quick look shows: sidecar, else content, else name."""
+        """Return (rank, source) as far as a quick look shows: the user's pattern, else sidecar, else content, else name."""
+        if self.rank_hint[1] == "pattern":
+            return self.rank_hint
         if self.sidecar and self.sidecar.rank is not None:
             return self.sidecar.rank, "sidecar"
         stated = [(p.rank, p.rank_source) for p in (self.probe.processes if self.probe else ()) if p.rank is not None]

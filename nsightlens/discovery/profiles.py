@@ -211,19 +211,29 @@ def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
 
 
 def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """Files of one process (host and pid) and rank are its windows, in order of time."""
+    """Files of one process and rank are its windows, in order of time: of one host and pid; where traces name no host, of one pid.
+
+    Those that turn out to overlap are read as profiles of their own.
+    """
     _set_twins_aside(files, result)
     by_process: dict[object, list[Found]] = {}
     for file in (f for f in files if (f.run, f.path) not in result.duplicates):
-        known = file.probe.window_of if file.probe else None
-        execution = file.sidecar.execution if file.sidecar else None
-        key = (known, file.rank[0], execution, file.path.parent) if known else file.path
-        by_process.setdefault(key, []).append(file)
+        by_process.setdefault(_process_of(file), []).append(file)
     for members in by_process.values():
         members.sort(key=lambda f: (f.probe.first_epoch_ns or 0) if f.probe else 0)
         merged = () if len(members) == 1 else (("windows_of_one_process", f"{len(members)} files are windows of one process: "
                                                 + ", ".join(m.path.name for m in members)),)
         yield Group(members[0].run, "kineto", tuple((m,) for m in members), merged)
+
+
+def _process_of(file: Found) -> object:
+    """Return what the windows of one process have in common: nothing but the file itself where no process is known."""
+    known = file.probe.window_of if file.probe else None
+    pids = {process.pid for process in file.probe.processes} if file.probe else set()
+    if known is None and file.rank[0] is not None and len(pids) == 1 and file.probe and file.probe.first_epoch_ns is not None:
+        known = f"{pids.pop()}"
+    execution = file.sidecar.execution if file.sidecar else None
+    return (known, file.rank[0], execution) if known not in (None, "None") else file.path
 
 
 def _set_twins_aside(files: list[Found], result: Grouping) -> None:

@@ -7,7 +7,8 @@ Calls are matched per communicator: by its name and the sequence number in it, w
 order of calls; else by the calls of a stream. Without numbers the ends decide, where they can: of all distances between ends
 of like calls those of the true pairs are almost the same, and no others are, so that missing calls at the ends or in between
 do no harm. Where no distance stands out, as in a loop that is as regular as a clock, the order decides, and where one side
-lacks calls only its certain pairs are taken (sequence_alignment.py). Ranks whose calls do not fit are given up.
+lacks calls only its certain pairs are taken (sequence_alignment.py), of all calls or of those within each step. Between
+certain pairs equal calls in equal order are pairs, too. Ranks whose calls do not fit are given up.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import Int, Mask, Places, split
+from nsightlens.columns.arrays import Int, Mask, Places, numbered, split
 from nsightlens.matching.sequence_alignment import LARGEST, certain_pairs
 
 NUMBERED, TIMED, NAMED, ORDERED = "name and number", "like calls that end together", "name and order", "order on the stream"
@@ -71,7 +72,7 @@ class Calls:
     """The communication kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own
     clock.
 
-    kind: of each, its place in `kinds`. number: -1 where the trace does not tell. is_possible: whether its end can be true: no
+    kind: of each, its place in `kinds`. number: -1 where the trace does not tell; step: as `arrays.narrow` has it. is_possible: whether its end can be true: no
     clock is fitted to one that outlasts what its stream allows. groups: the name of each group.
     """
 
@@ -79,6 +80,7 @@ class Calls:
     start: Int
     end: Int
     number: npt.NDArray[Any]
+    step: npt.NDArray[Any]
     is_possible: Mask
     kinds: Kinds
     groups: Sequence[str]
@@ -243,13 +245,40 @@ def _aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, metho
         theirs = lists[rank]
         pairs = _ending_together(calls, mine, theirs)
         if pairs is None:
-            pairs, timed = certain_pairs(calls.token(mine), calls.token(theirs)), False
+            pairs, timed = _in_order(calls, mine, theirs), False
         if pairs is None or len(pairs) < _FIT * min(len(mine), len(theirs)):
             continue
+        if not calls.kinds.paired[calls.kind[mine[0]]]:
+            pairs = _filled(pairs, calls.token(mine), calls.token(theirs))
         found[rank] = pairs[:, 0].astype(np.int32), theirs[pairs[:, 1]]
     ranks = sorted(found)
     call, place = (np.concatenate([found[rank][side] for rank in ranks]) for side in (0, 1))
     return _of_several(Matched(group, TIMED if timed else method, call, place, ranks))
+
+
+def _in_order(calls: Calls, one: Places, other: Places) -> Int | None:
+    """Return the pairs that the order of calls makes certain, else that of the calls within each step; None where neither does."""
+    fewest = _FIT * min(len(one), len(other))
+    pairs = certain_pairs(calls.token(one), calls.token(other))
+    if pairs is not None and len(pairs) >= fewest:
+        return pairs
+    both = np.concatenate([one, other])
+    tokens = numbered(calls.token(both), calls.step[both])
+    return certain_pairs(tokens[: len(one)], tokens[len(one) :])
+
+
+def _filled(pairs: Int, one: Places, other: Places) -> Int:
+    """Return the pairs, and those between two neighbours of them, or beyond the last, where both sides have equal calls in equal
+    order: they are certain however far apart they end. one, other: what the calls are."""
+    edges = np.concatenate([[[-1, -1]], pairs, [[len(one), len(other)]]])
+    gaps = np.diff(edges, axis=0)
+    found = [pairs]
+    for at in np.flatnonzero((gaps[:, 0] > 1) & (gaps[:, 0] == gaps[:, 1])).tolist():
+        (first, partner), length = edges[at] + 1, int(gaps[at, 0]) - 1
+        if np.array_equal(one[first : first + length], other[partner : partner + length]):
+            found.append(np.stack([np.arange(first, first + length), np.arange(partner, partner + length)], axis=1))
+    whole = np.concatenate(found)
+    return whole[np.argsort(whole[:, 0])]
 
 
 def _ending_together(calls: Calls, one: Places, other: Places) -> Int | None:

@@ -78,7 +78,7 @@ FAMILIES: tuple[Rule, ...] = (
          "one-shot, two-shot, multimem and fused collectives of PyTorch, vLLM, FlashInfer, TensorRT-LLM"),
     # --- attention, before the matrix products and softmaxes inside it
     _own("memory", r"reshape_and_cache|concat_and_cache|copy_blocks|copy_page_indices|AppendPagedKV|"
-         r"kv_?cache_(?:copy|update|append|write)", "writes into the key-value cache"),
+         r"kv_?cache_(?:copy|update|append|write)|(?:store|write|append|update|set)_kv_?cache", "writes into the key-value cache"),
     _rule("attention", r"(?i:flash_?(?:fwd|bwd|attn|attention|infer|mla|decod)|fmha|_sdpa_|paged_?attention|attention_?kernel)",
           "FlashAttention, FMHA (cuDNN, CUTLASS, TensorRT-LLM, CK), memory-efficient and paged attention"),
     _rule("attention", r"^(?:Batch|Single)(?:Decode|Prefill|POD)|^\w*MergeStates?Kernel|^mha_|^_?sage_(?:fwd|bwd)|^mmha|^xqa|"
@@ -96,22 +96,22 @@ FAMILIES: tuple[Rule, ...] = (
           "batch, layer, RMS, group and instance norm, softmax: ATen, cuDNN, MIOpen, apex, CK, vLLM"),
     # --- convolution, before the matrix products it is made of
     _rule("convolution", r"(?i:implicit_?gemm|convolve_|convolution|winograd|(?<![a-z])(?:wgrad|dgrad|fprop)(?![a-z]))|"
-          r"[sh]\d*cudnn_|(?<![A-Za-z])(?:de)?[Cc]onv(?:[123]d|_|[A-Z]|$)|[a-z]Conv(?:[123]d|[A-Z_])",
-          "cuDNN, xmma, CUTLASS, CK: forward, data and weight gradient, Winograd"),
+          r"[sh]\d*cudnn_|(?<![A-Za-z])(?:de)?[Cc]onv(?:[123]d|_(?!diff|flux|term|rhs|tend|adv|vel|heat|check|crit)|[A-Z]|$)|[a-z]Conv(?:[123]d|[A-Z_])",
+          "cuDNN, xmma, CUTLASS, CK: forward, data and weight gradient, Winograd; no convection of a PDE (conv_diff)"),
     _rule("convolution", r"^igemm_(?:fwd|bwd|wrw)_|^miopenSp3|^gcnAsmConv|^MIOpenConv|^(?i:im2d?2?col|col2im|vol2col)|"
           r"^fft2d_|^flip_filter|^compute\w*Offsets(?:Kernel|3D)",
           "MIOpen; im2col; FFT, offset and filter helpers of cuDNN's convolutions"),
     # --- matrix products
     _rule("reduction", r"^(?:dot_kernel|reduce_1Block_kernel|asum_|nrm2_|iamax_)", "cuBLAS level 1: dot products and norms"),
-    _rule("gemm", r"(?i:gemm|gemv|mat_?mul|split_?k_?reduce|reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
-          "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM"),
+    _rule("gemm", r"(?i:gemm|gemv|mat(?:rix)?_?mul|mat(?:rix)?_?vec(?:tor)?_?mul|mega_moe|split_?k_?reduce|reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
+          "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM, DeepGEMM, the samples' matrixMul"),
     _own("gemm", r"[Mm]arlin|machete|fused_moe_kernel|(?<![A-Za-z])(?:mm|bmm|addmm)(?![a-z])|"
          r"(?<![a-z])[sdcz]?(?:trsm|trmm|syrk|herk)", "Marlin, Machete, products of MoE layers, other level 3 BLAS"),
     # --- memory movement
     _rule("memory", r"direct_copy_kernel|float\w*_copy_kernel|copy_device_to_device|^CatArrayBatchedCopy|^batched_transpose|"
           r"(?i:nchwtonhwc|nhwctonchw)", "ATen copies (casts included) and concatenation; layout changes of cuDNN and MIOpen"),
     _own("elementwise", r"(?i:rotary|(?<![a-z])rope(?![a-z]))", "rotary position embedding, which looks nothing up"),
-    _rule("memory", r"^index(?:Select|Func|_)|scatter_gather|gather_kernel|masked_scatter|^(?:flip|roll)_",
+    _rule("memory", r"^index(?:Select|Func|_|ing_)|scatter_gather|gather_kernel|masked_scatter|^(?:flip|roll)_",
           "ATen index, gather and scatter"),
     _rule("memory", r"(?i:^embedding|embeddingbag)|^split_embedding|^bounds_check_indices|^linearize_index|_bucketize_",
           "embedding lookups, those of FBGEMM with their helpers"),
@@ -137,7 +137,7 @@ FAMILIES: tuple[Rule, ...] = (
     _words("memory", "copy|memcpy|memset|gather|scatter|transpose|permute|unpermute|cat|concat|stack|slice|pad|embedding|"
            "reformat|shuffle|expand", "own name: moves data"),
     _words("elementwise", "add|sub|subtract|mul|multiply|div|divide|pow|sqrt|exp|log|sin|cos|tanh|sigmoid|relu|gelu|silu|"
-           "swiglu|activation|act|bias|dropout|axpy|saxpy|daxpy|scal|scale|fill|zero|cast|convert|quant|quantize|"
+           "swiglu|activation|act|bias|dropout|axpy|saxpy|daxpy|scal|scale|fill|zero|cast|convert|cvt|quant|quantize|"
            "dequantize|dequant|mask|masked|tril|triu|where|clamp|range|arange|random|uniform|normal|philox|lerp",
            "own name: element by element"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from nsightlens.columns.arrays import MISSING, Int, lookup, nullable
 from nsightlens.columns.gathered import GPU_WORK, GatheredColumns
 from nsightlens.columns.row_templates import RowTemplates
+from nsightlens.columns.spilled import whole
 from nsightlens.errors import OverlapError
 from nsightlens.pipeline import processes
 from nsightlens.pipeline.processes import Process, Row
@@ -21,6 +23,7 @@ from nsightlens.pipeline.recorded import Profile, Recorded, Window
 
 Warned = tuple[str, str, int]
 """Code, message and count of a warning."""
+_LIBRARY = re.compile(r"[nr]ccl(?:Dev)?Kernel")
 _ID_BITS = 32
 _NO_DEVICE = 0xFFFFFFFF
 
@@ -94,10 +97,18 @@ def identify(recorded: Recorded) -> Identified:
     local = tuple(np.array(place, dtype=np.int64) for place in places)
     process_of = {name: _of_templates(recorded.columns, name, templates, local) for name, templates in recorded.templates.items()}
     working = {number for name in GPU_WORK for number in np.flatnonzero(np.bincount(process_of[name])).tolist()}
-    ranked, warnings = processes.resolve_ranks(found, working, profile.sidecar, profile.rank_hint)
+    communicating = _communicating(recorded.columns, process_of["kernels"])
+    ranked, warnings = processes.resolve_ranks(found, working, communicating, profile.sidecar, profile.rank_hint)
     devices = processes.identify_devices(ranked, [w.small["devices"] for w in windows], places)
     warned = tuple((code, message, 1) for code, message in warnings)
     return Identified(profile, id_base(profile.profile_id), windows, shifts, spans, ranked, local, process_of, devices, warned)
+
+
+def _communicating(columns: GatheredColumns, process: Int) -> set[int]:
+    """Return the numbers of the processes with kernels of a communication library. process: that of each template."""
+    named = np.array([bool(_LIBRARY.match(name or "")) for name, _ in columns.names], dtype=np.bool_)
+    codes = whole(columns.look("kernels", "name"))
+    return set(process[named[codes]].tolist()) if named.any() else set()
 
 
 def _shifts(windows: Sequence[Window]) -> tuple[int, ...]:

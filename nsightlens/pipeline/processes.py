@@ -45,20 +45,37 @@ def _without_index(row: Row) -> dict[str, Any]:
 
 
 def resolve_ranks(
-    processes: Sequence[Process], working: Set[int], sidecar: Sidecar | None, hint: tuple[int | None, str | None],
+    processes: Sequence[Process], working: Set[int], communicating: Set[int], sidecar: Sidecar | None,
+    hint: tuple[int | None, str | None],
 ) -> tuple[tuple[Process, ...], tuple[tuple[str, str], ...]]:
-    """Return the processes, that which the file is about with the rank of its sidecar, else content, else file name (`hint`).
+    """Return the processes, that which the file is about with the rank of the user's pattern (`hint`), else sidecar, else content,
+    else file name (`hint`).
 
-    working: the numbers of those that did GPU work. Only content distinguishes several of them. Also returns warnings
-    as (code, message).
+    working, communicating: the numbers of those that did GPU work, and of those with kernels of a communication library. Only
+    content distinguishes several of them, or else, where all communicate, their order. Also returns warnings as (code, message).
     """
     candidates = sorted(working) or range(len(processes))
     if len(candidates) != 1:
-        return tuple(processes), _warning_of_several(len(candidates), sidecar, hint)
+        warnings = _warning_of_several(len(candidates), sidecar, hint)
+        if warnings or working != communicating or any(processes[number].row["rank"] is not None for number in working):
+            return tuple(processes), warnings
+        return _ranks_in_order(processes, candidates)
     number = candidates[0]
     row, warnings = _ranked(processes[number].row, sidecar, hint)
     ranked = replace(processes[number], row=row)
     return (*processes[:number], ranked, *processes[number + 1 :]), warnings
+
+
+def _ranks_in_order(
+    processes: Sequence[Process], candidates: Sequence[int],
+) -> tuple[tuple[Process, ...], tuple[tuple[str, str], ...]]:
+    """Return the processes, the candidates with ranks in the order of their pids, in which a launcher starts them."""
+    ranked = list(processes)
+    for rank, number in enumerate(sorted(candidates, key=lambda number: (processes[number].row["pid"] or 0, number))):
+        row = {**processes[number].row, "rank": rank, "rank_source": "order of processes"}
+        ranked[number] = replace(processes[number], row=row)
+    return tuple(ranked), (("ranks_in_order", f"{len(candidates)} processes of this one report communicate, and nothing in it names "
+                            "their ranks: they are taken in the order of their process ids"),) if candidates else ()
 
 
 def _warning_of_several(
@@ -81,9 +98,11 @@ def _ranked(
         row = {**row, "host": sidecar.host or row["host"],
                "world_size": row["world_size"] if sidecar.world_size is None else sidecar.world_size,
                "local_rank": row["local_rank"] if sidecar.local_rank is None else sidecar.local_rank}
-        if sidecar.rank is not None:
-            warnings = _disagreement(content, sidecar.rank, "sidecar", "sidecar")
-            return {**row, "rank": sidecar.rank, "rank_source": "sidecar"}, warnings
+    if named is not None and source == "pattern":  # what a person says outranks what files say
+        return {**row, "rank": named, "rank_source": source}, ()
+    if sidecar and sidecar.rank is not None:
+        warnings = _disagreement(content, sidecar.rank, "sidecar", "sidecar")
+        return {**row, "rank": sidecar.rank, "rank_source": "sidecar"}, warnings
     if content is None and named is not None:
         return {**row, "rank": named, "rank_source": source}, ()
     return row, _disagreement(content, named, "file name", "content")

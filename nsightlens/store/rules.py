@@ -8,14 +8,14 @@ and not with their rules, so that a store opens without loading a reader.
 from __future__ import annotations
 
 VERSIONS = {
-    "names": 5,
+    "names": 6,
     "launches": 2,
     "attribution": 2,
     "overruns": 1,
     "matching": 3,
-    "nsys": 11,
-    "ncu": 4,
-    "kineto": 11,
+    "nsys": 12,
+    "ncu": 5,
+    "kineto": 12,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

@@ -86,6 +86,12 @@ def test_of_calls_with_one_id_that_with_the_external_id_of_the_work_launched_it(
     assert found.call.tolist() == [0, 1, 1]
 
 
+def test_windows_of_a_process_may_use_all_ids_again() -> None:
+    calls = Calls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 2))
+    found = link(_ints(0, 0), _ints(5, 5), calls, _ints(200_000, 600_000), _ints(2, 2))
+    assert found.call.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("huge", [(1 << 60) + 1, -7])
 def test_correlation_ids_out_of_range_still_link(huge: int) -> None:
     calls = without_ids(_ints(0, 3), _ints(huge, 8), _ints(1, 2), _ints(2, 2))

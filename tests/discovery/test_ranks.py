@@ -100,23 +100,40 @@ def test_the_ladder(
 ) -> None:
     row = _row(rank=content, rank_source="content:PMI_RANK" if content is not None else None)
     hint = (named, "filename" if named else None)
-    (process,), warnings = resolve_ranks([Process("p:0", row)], set(), Sidecar(Path("x"), rank=sidecar), hint)
+    (process,), warnings = resolve_ranks([Process("p:0", row)], set(), set(), Sidecar(Path("x"), rank=sidecar), hint)
     assert (process.row["rank"], process.row["rank_source"]) == (rank, source)
     assert [c for c, _ in warnings] == ([code] if code else [])
 
 
 def test_one_file_name_gives_no_rank_to_two_workers() -> None:
     processes = [Process("p:0", _row(rank=None)), Process("p:1", _row(rank=1, rank_source="content:x"))]
-    ranked, warnings = resolve_ranks(processes, {0, 1}, None, (0, "filename"))
+    ranked, warnings = resolve_ranks(processes, {0, 1}, set(), None, (0, "filename"))
     assert [p.row["rank"] for p in ranked] == [None, 1]
     assert [c for c, _ in warnings] == ["rank_of_several_processes"]
 
 
 def test_the_worker_gets_the_rank_and_not_its_helper_process() -> None:
     processes = [Process("p:0", _row(rank=None)), Process("p:1", _row(rank=None))]
-    ranked, warnings = resolve_ranks(processes, {1}, None, (2, "filename"))
+    ranked, warnings = resolve_ranks(processes, {1}, set(), None, (2, "filename"))
     assert [p.row["rank"] for p in ranked] == [None, 2]
     assert warnings == ()
+
+
+@pytest.mark.parametrize("sidecar", [None, 5])
+def test_the_pattern_of_a_person_outranks_what_files_say(sidecar: int | None) -> None:
+    row = _row(rank=3, rank_source="content:PMI_RANK")
+    stated = Sidecar(Path("x"), rank=sidecar) if sidecar else None
+    (process,), warnings = resolve_ranks([Process("p:0", row)], set(), set(), stated, (4, "pattern"))
+    assert (process.row["rank"], process.row["rank_source"], warnings) == (4, "pattern", ())
+
+
+def test_processes_of_one_report_that_communicate_are_ranks_in_the_order_of_their_ids() -> None:
+    processes = [Process(f"p:{n}", _row(pid=pid)) for n, pid in enumerate((12, 10, 11, 9))]
+    ranked, warnings = resolve_ranks(processes, {0, 1, 2}, {0, 1, 2}, None, (None, None))
+    assert [p.row["rank"] for p in ranked] == [2, 0, 1, None]
+    assert [code for code, _ in warnings] == ["ranks_in_order"]
+    unlike, warnings = resolve_ranks(processes, {0, 1, 2}, {0, 1}, None, (None, None))
+    assert [p.row["rank"] for p in unlike] == [None] * 4 and not warnings, "one works alone: these are no ranks of one job"
 
 
 def test_device_identity() -> None:

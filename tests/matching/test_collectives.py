@@ -50,6 +50,7 @@ class Call:
     resolution: int = 1
     paired: bool = False
     is_possible: bool = True
+    step: int | None = None
 
 
 def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
@@ -75,6 +76,7 @@ def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
     return Calls(
         kind=np.arange(len(every), dtype=np.int32), start=column(lambda call: call.start), end=column(lambda call: call.end),
         number=column(lambda call: -1 if call.number is None else call.number),
+        step=column(lambda call: -1 if call.step is None else call.step),
         is_possible=column(lambda call: call.is_possible).astype(bool), kinds=kinds, groups=groups)
 
 
@@ -434,3 +436,23 @@ class TestMegatron:
         spreads = [max(some) - min(some) for some in ends.values()]
         assert (max(spreads), statistics.median(spreads)) == (49_000, 30_000)
         assert max(row["arrival_ns"] for row in rows) == 41_730_000
+
+
+def _loop(calls: int, apart: int, without: tuple[int, ...] = (), shift: int = 0, named: str | None = "0") -> list[Call]:
+    """Return the calls of a loop that is as regular as a clock, one in each step, but those of some steps."""
+    return [Call(step, 1000 * step, apart * step + shift + 500, "allreduce", 20, named, 2, step=step)
+            for step in range(calls) if step not in without]
+
+
+@pytest.mark.parametrize("without", [(57,), (0,), (99,), (3, 50, 51)])
+def test_a_call_that_one_rank_lacks_costs_that_call(without: tuple[int, ...]) -> None:
+    (found,) = collectives.match(columns({0: _loop(100, 1_000_000), 1: _loop(100, 1_000_000, without, shift=300)}))
+    assert found.calls == 100 - len(without)
+
+
+def test_between_sure_pairs_equal_calls_are_pairs_whatever_their_ends_differ_by() -> None:
+    ends = [0, 3_000_000, 10_000_000, 11_700_000, 30_000_000, 31_000_000, 47_000_000, 60_100_000]
+    one = [Call(n, end - 100, end, f"call {n % 3}", 20, "0", 2) for n, end in enumerate(ends)]
+    other = [replace(call, end=call.end + (441_000_000 if n == 4 else 50)) for n, call in enumerate(one)]
+    (found,) = collectives.match(columns({0: one, 1: other}))
+    assert found.calls == 8

@@ -15,7 +15,7 @@ from nsightlens.readers.ncu.counters import INT32_MAX, Counters
 from nsightlens.readers.ncu.labels import COMMAND_LINE
 from nsightlens.readers.ncu.log import LogFacts
 from nsightlens.readers.ncu.merge import Report
-from nsightlens.readers.ncu.page import Entries, Name, whole
+from nsightlens.readers.ncu.page import Entries, Launch, Name, whole
 from nsightlens.schema import TABLES
 
 _ENTRIES_PER_BATCH = 1 << 16  # small enough that the memory of one batch serves the next
@@ -24,13 +24,14 @@ _DIMENSIONS = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?", re.ASCII)
 _DURATIONS = tuple(f"gpu__time_duration.{rollup}" for rollup in ("sum", "avg", "max", "min"))
 _MAX_DURATION_NS = (1 << 43) * 1000  # 102 days, as in the other readers
 _SHARED = "launch__shared_mem_per_block_"
+RANGE = "range"
 
 
 @lru_cache(maxsize=4096)
 def dimensions(text: str | None) -> tuple[int | None, int | None, int | None]:
-    """Return '(32, 4, 1)' as integers, or three None."""
+    """Return '(32, 4, 1)' as integers, or three None: also for a size of 0, which ncu prints for what is no launch."""
     found = _DIMENSIONS.fullmatch((text or "").strip())
-    if not found or any(len(part) > 10 or int(part) > INT32_MAX for part in found.groups()):
+    if not found or any(len(part) > 10 or not 0 < int(part) <= INT32_MAX for part in found.groups()):
         return None, None, None
     return int(found[1]), int(found[2]), int(found[3])
 
@@ -92,7 +93,13 @@ def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Se
               ("section_set", sections))
     for name, text in stated:
         columns[name] = pa.array([text] * len(launches), pa.string())
+    columns["replay_mode"] = pa.array([RANGE if is_range(launch) else facts.replay_mode for launch in launches], pa.string())
     return columns
+
+
+def is_range(launch: Launch) -> bool:
+    """Return whether a result is of a range of launches (--replay-mode range): ncu prints it under this name, without a grid."""
+    return launch.name == RANGE and dimensions(launch.grid)[0] is None
 
 
 def _durations(report: Report, counters: Counters) -> list[int | None]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.units import Unit
+from nsightlens.readers.ncu.units import BINARY, Unit
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -101,9 +101,11 @@ class Parsed:
     is_text: np.ndarray[Any, np.dtype[np.bool_]]
 
     def doubles(self, codes: Ints, exponents: Ints) -> Floats:
-        """Return value `codes[i]` times ten to `exponents[i]`, correctly rounded; NaN where it is no number."""
+        """Return value `codes[i]` times ten to `exponents[i]` (see BINARY), correctly rounded; NaN where it is no number."""
         values: Floats = pc.cast(self.digits, pa.float64()).to_numpy(zero_copy_only=False)[codes]
-        scaled = np.flatnonzero((exponents != 0) & ~np.isnan(values))
+        binary = exponents >= BINARY
+        values[binary] = np.ldexp(values[binary], exponents[binary] - BINARY)
+        scaled = np.flatnonzero((exponents != 0) & ~binary & ~np.isnan(values))
         if len(scaled):
             values[scaled] = shifted(self.digits.take(pa.array(codes[scaled])), exponents[scaled])
         return values
@@ -139,7 +141,9 @@ def _without_exponents(digits: pa.Array) -> pa.Array:
 def step_sizes(places: Ints, exponents: Ints) -> Floats:
     """Return ten to (exponent - decimals). A number without decimals is exact to two: ncu drops only `.00`."""
     places = np.where(places == 0, 2, places)
-    return np.power(10.0, (exponents - places).astype(np.float64))
+    binary = exponents >= BINARY
+    steps = np.power(10.0, (np.where(binary, 0, exponents) - places).astype(np.float64))
+    return np.ldexp(steps, np.where(binary, exponents - BINARY, 0))  # type: ignore[no-any-return]
 
 
 def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> Parsed:

@@ -23,6 +23,8 @@ _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (c
 _BIGGEST_FIELD = 2**31 - 1
 _BLOCK = 1 << 19  # small enough that the memory of one block serves the next
 _GZIP = b"\x1f\x8b"
+_LATIN_SPACE = re.compile(rb"(?<=\d)\xa0(?=\d{3})")
+_SPACE = "\u00a0".encode()
 _NAME = re.compile(rb"(?:Kernel|Metric) Name[^\n]*")
 
 
@@ -142,7 +144,8 @@ def decode(raw: bytes, notes: Notes, offset: int = 0) -> bytes:
         try:
             data.decode("utf-8")
         except UnicodeDecodeError as exc:
-            text = data.decode("utf-8", errors="replace")
+            spaces = _LATIN_SPACE.sub(_SPACE, data)  # between digits: thousands in the locale of de_CH, fr, pl, ...
+            text = spaces.decode("utf-8", errors="replace")
             notes.add("text_replaced", "utf-8", text.count("\ufffd"), offset + exc.start + skip)
             data = text.encode("utf-8")
     if b"\0" in data:

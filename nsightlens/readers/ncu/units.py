@@ -11,6 +11,9 @@ _TIMES = {
     "ns": 0, "nsecond": 0, "us": 3, "usecond": 3, "µs": 3, "ms": 6, "msecond": 6, "s": 9, "second": 9,
 }
 _PREFIXES = {"K": 3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+BINARY = 1000
+"""An exponent from here on stands for a power of two: 1020 is 2 to 20."""
+_BINARY = {"KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 _WORDS = frozenset(re.findall(r"\w+", """
     byte bit cycle inst instruction sector tag request wavefront warp block thread register cluster grid SM TPC GPC
     pass sample group flop op ops packet transaction query event access hit miss conflict bank barrier slot lane
@@ -19,7 +22,7 @@ _WORDS = frozenset(re.findall(r"\w+", """
 
 
 class Unit(NamedTuple):
-    """Base unit, the power of ten to it, and whether the unit is known (else the value stays as printed)."""
+    """Base unit, the power of ten to it (see BINARY), and whether the unit is known (else the value stays as printed)."""
 
     base: str
     exponent: int
@@ -53,6 +56,8 @@ def base_unit(unit: str) -> Unit:
 
 
 def _rate(numerator: Unit, below: str) -> Unit | None:
+    if numerator.exponent >= BINARY and below not in ("s", "second"):
+        return None
     if below in _TIMES:
         exponent = numerator.exponent + 9 - _TIMES[below]
         return Unit("hz" if numerator.base == "cycle" else f"{numerator.base}/s", exponent)
@@ -67,6 +72,8 @@ def _counted(word: str) -> Unit | None:
         return Unit(word, 0)
     if word in _TIMES:
         return Unit("ns", _TIMES[word])
+    if word in _BINARY:
+        return Unit("byte", BINARY + _BINARY[word])
     if word[:1] in _PREFIXES and word[1:] in _WORDS:
         return Unit(word[1:], _PREFIXES[word[0]])
     return None

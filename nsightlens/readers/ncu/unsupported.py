@@ -10,6 +10,7 @@ _NSYS_TODO = (
     "where it must be a CSV: nsys stats --report cuda_gpu_trace --format csv REPORT.nsys-rep."
 )
 _NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
+_SOURCE_TODO = "Export the counters of the report instead: ncu --import REPORT.ncu-rep --csv --page raw; or ingest REPORT.ncu-rep itself."
 _HAND_TODO = "Ingest ncu's own report (.ncu-rep), or what it prints with --csv --page raw."
 _RESAVED_TODO = "Ingest the report that it was printed from (.ncu-rep), or the file as ncu wrote it."
 _OTHER_SEPARATORS = ";\t|"
@@ -34,7 +35,7 @@ def recognise_foreign_csv(head_text: str) -> tuple[str, str, str] | None:
             cells = [cell.strip() for cell in next(csv.reader((line,)), [])]
         except csv.Error:
             continue
-        found = _nvprof(cells) or _nsys(cells) or _by_hand(cells)
+        found = _nvprof(cells) or _source_page(cells) or _nsys(cells) or _by_hand(cells)
         if found:
             return found
     return None
@@ -51,6 +52,12 @@ def _nvprof(cells: list[str]) -> tuple[str, str, str] | None:
     else:
         return None
     return f"nvprof {what} csv", "output of nvprof, which has no launch by launch counters like ncu's", _NVPROF_TODO
+
+
+def _source_page(cells: list[str]) -> tuple[str, str, str] | None:
+    if cells[0] != "#" or not {"Source", "Address"} & set(cells):
+        return None
+    return "ncu source page csv", "ncu's source page: counters of instructions, not of launches", _SOURCE_TODO
 
 
 def _nsys(cells: list[str]) -> tuple[str, str, str] | None:

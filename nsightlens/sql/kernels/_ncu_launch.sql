@@ -48,7 +48,7 @@ WITH gpus AS (
     SELECT kernel_id, run, rank, profile_id, process_id, device, gpu AS gpu_of_kernel, name, short_name, kernel_key, family,
         tensor_cores, grid_x, grid_y, grid_z, block_x, block_y, block_z, clock_control, cache_control,
         false AS summarised, 1 AS launches, duration_ns, metrics, metrics AS minimum, metrics AS maximum
-    FROM kernels WHERE tool = 'ncu'
+    FROM kernels WHERE tool = 'ncu' AND replay_mode IS DISTINCT FROM 'range'  -- a result of several launches is none
     UNION ALL BY NAME
     SELECT *, true AS summarised FROM summaries
 )

@@ -36,13 +36,16 @@ WITH measured AS (
         coalesce(metrics['launch__waves_per_multiprocessor'], grid_x::DOUBLE * grid_y * grid_z / nullif(sm_count * least(
             metrics['launch__occupancy_limit_blocks'], metrics['launch__occupancy_limit_registers'],
             metrics['launch__occupancy_limit_shared_mem'], metrics['launch__occupancy_limit_warps'],
-            metrics['launch__occupancy_limit_barriers']), 0)) AS waves
+            metrics['launch__occupancy_limit_barriers']), 0)) AS waves,
+        -- Parts whose memory is the host's: what moved between the two is in no counter, so that it may be the limit.
+        coalesce(compute_capability IN ('8.7', '11.0', '12.1') AND dram_pct IS NULL, false) AS has_no_dram
     FROM ncu_by_config
 )
 SELECT run, rank, name,
-    CASE WHEN sm_pct < 60 AND memory_pct < 60 THEN CASE WHEN waves < 1 THEN 'small grid' ELSE 'latency' END
+    CASE WHEN sm_pct < 60 AND memory_pct < 60 THEN CASE WHEN waves < 1 THEN 'small grid' WHEN NOT has_no_dram THEN 'latency' END
         WHEN coalesce(memory_pct, CASE WHEN dram_pct >= 60 THEN dram_pct END) - sm_pct >= 10 THEN 'memory'
-        WHEN sm_pct - memory_pct >= 10 THEN 'compute' WHEN sm_pct + memory_pct IS NOT NULL THEN 'balanced' END AS limited_by,
+        WHEN has_no_dram THEN NULL WHEN sm_pct - memory_pct >= 10 THEN 'compute' WHEN sm_pct + memory_pct IS NOT NULL THEN 'balanced'
+        END AS limited_by,
     round(sm_pct, 2) AS sm_pct, round(memory_pct, 2) AS memory_pct, round(dram_pct, 2) AS dram_pct,
     round(metrics['lts__throughput.avg.pct_of_peak_sustained_elapsed'], 2) AS l2_pct,
     round(metrics['l1tex__throughput.avg.pct_of_peak_sustained_active'], 2) AS l1_pct,

@@ -1,9 +1,8 @@
 -- The processes with collectives, by window, process group and whether the calls have numbers of their own: which of them are of
 -- one execution and window, and whether counterparts on other processes can be known at all. Calls without numbers can match only
--- where all processes, or all with calls of that process group, have as many. Captures that name no execution belong to the only
--- one that their run and tool have.
+-- where all processes, or all with calls of that process group, have as many.
 -- @scope run
--- @requires _collective_counts, profiles
+-- @requires _collective_counts, _profile_executions
 -- @column run            Run.
 -- @column profile_id     Profile.
 -- @column process_id     OS process.
@@ -22,9 +21,5 @@ SELECT run, profile_id, process_id, window_index, numbered, group_name,
     CASE WHEN NOT numbered THEN count(*) OVER same END AS all_processes,
     dense_rank() OVER (ORDER BY run, tool, execution, window_index, numbered, group_name) AS communicator,
     dense_rank() OVER (ORDER BY profile_id, process_id) AS process
-FROM _collective_counts LEFT JOIN (
-    SELECT profile_id, CASE WHEN min(execution_id) OVER executions = max(execution_id) OVER executions
-        THEN min(execution_id) OVER executions ELSE execution_id END AS execution
-    FROM profiles WINDOW executions AS (PARTITION BY run, tool)
-) USING (profile_id)
+FROM _collective_counts LEFT JOIN _profile_executions USING (profile_id)
 WINDOW same AS (PARTITION BY run, tool, execution, window_index, numbered, group_name);

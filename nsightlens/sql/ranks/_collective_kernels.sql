@@ -29,7 +29,7 @@ CREATE VIEW _collective_kernels AS
 WITH collectives AS (
     SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
         collective, short_name, coalesce(
-            nullif(regexp_replace(lower(collective), '^_|_base$|_coalesced$|_into_tensor$|_', '', 'g'), ''),
+            nullif(regexp_replace(lower(collective), '(_(base|coalesced|into_tensor|tensor|oop))+$|_', '', 'g'), ''),
             nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
         message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
     FROM kernels

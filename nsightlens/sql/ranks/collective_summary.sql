@@ -3,8 +3,8 @@
 -- is the part in which data moved: the time of the fastest rank for the same call (NULL where the calls of the ranks cannot be
 -- matched; _collective_transfers says how). Both are sums over calls that may overlap; *_union_ns are the unions that the plugin
 -- shows. Bandwidth uses transfer_ns where known, else latency, over the calls of known bytes; bus bandwidth has the factors of
--- nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather,
--- else 1.
+-- nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall, scatter and (on n times the payload)
+-- allgather and gather, else 1.
 -- @scope run
 -- @needs collectives
 -- @requires _collectives, _collective_latencies, _collective_unions
@@ -37,11 +37,11 @@
 CREATE VIEW collective_summary AS
 WITH timed AS (
     SELECT *, end_ns - start_ns AS latency_ns, coalesce(transfer_ns, end_ns - start_ns) AS moving_ns,
-        coalesce(group_size, processes) AS ranks, message_bytes * CASE operation WHEN 'allgather' THEN ranks ELSE 1 END AS moved
+        coalesce(group_size, processes) AS ranks, nullif(message_bytes, 0) * CASE WHEN operation IN ('allgather', 'gather') THEN ranks ELSE 1 END AS moved
     FROM _collectives
 ), factored AS (
     SELECT *, CASE WHEN operation = 'allreduce' THEN 2.0 * (ranks - 1) / nullif(ranks, 0)
-        WHEN operation IN ('allgather', 'reducescatter', 'alltoall', 'alltoallv') THEN (ranks - 1.0) / nullif(ranks, 0)
+        WHEN operation IN ('allgather', 'reducescatter', 'alltoall', 'alltoallv', 'gather', 'scatter') THEN (ranks - 1.0) / nullif(ranks, 0)
         ELSE 1.0 END AS factor
     FROM timed
 )

@@ -4,7 +4,7 @@
 -- with the shortest time came last (_record_matches): no clocks are compared.
 -- @scope run
 -- @needs collective_records
--- @requires _record_executions, _record_matches, _record_members, collective_records, processes
+-- @requires _profile_executions, _record_matches, _record_members, collective_records, processes
 -- @assumes All ranks leave a collective together; least_lag_ns is a rule of thumb for how far apart they may leave.
 -- @assumes The last of the ranks whose records are here is the last of all: a rank without records may have come later.
 -- @assumes A rank that waits for others longer than they wait for it was held up by them: its delay is not its own.
@@ -37,7 +37,7 @@ WITH matches AS MATERIALIZED (
     FROM _record_matches
 ), waits AS (
     SELECT r.process_id, count(*) AS collectives, sum(r.duration_ns - m.transfer_ns) AS wait_ns
-    FROM collective_records AS r LEFT JOIN _record_executions AS e USING (profile_id)
+    FROM collective_records AS r LEFT JOIN _profile_executions AS e USING (profile_id)
     JOIN matches AS m ON m.run = r.run AND m.tool = r.tool AND m.execution IS NOT DISTINCT FROM e.execution
         AND m.communicator = r.communicator AND m.sequence = r.sequence
     WHERE r.duration_ns > 0 AND r.duration_clock IS DISTINCT FROM 'host'

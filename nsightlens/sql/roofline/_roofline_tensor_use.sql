@@ -12,7 +12,7 @@ WITH pipe AS (
         max(value) FILTER (regexp_matches(metric, '^sm__(pipe_tensor_cycles_active|inst_executed_pipe_tensor)[.]')) AS whole_pipe,
         max(value) FILTER (regexp_matches(metric, '^sm__(pipe_tc_cycles_active|inst_executed_pipe_tc)[.]')) AS second_pipe
     FROM _ncu_metric
-    WHERE regexp_matches(metric, 'pipe_(tensor|tc)[._]') AND NOT regexp_matches(metric, '[.]peak_(sustained|burst)')
+    WHERE regexp_matches(metric, 'pipe_(tensor|tc)[._]') AND NOT regexp_matches(metric, '[.]peak_(sustained|burst)|^derived__sm__')
     GROUP BY configuration_id
 ), named AS (
     SELECT configuration_id, bool_or(tensor_cores) AS by_name, min(family) AS family,

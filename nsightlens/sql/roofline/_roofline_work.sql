@@ -41,7 +41,9 @@ WITH work AS MATERIALIZED (
     FROM _roofline_tensor_use LEFT JOIN work USING (configuration_id)
     GROUP BY configuration_id, uses_tensor, slight_pct
 ), judged AS MATERIALIZED (
-    SELECT *, coalesce(uses_tensor, false) AND coalesce(tensor_flop, 0) = 0 AS is_uncounted_tensor,
+    SELECT *, coalesce(uses_tensor, false) AND coalesce(tensor_flop, 0) = 0
+            -- A tensor pipe that is hardly busy adds next to nothing to work that is counted as FP64: that pipe is as fast as the cores.
+            AND (slight_pct IS NULL OR counted IS DISTINCT FROM 'fp64') AS is_uncounted_tensor,
         uses_tensor IS NULL AND tensor_flop IS NULL AS is_doubtful,
         -- No operations of one kind say nothing of those that were not collected.
         NOT coalesce(uses_tensor, false) AND most = 0 AND fp32_rows = 0 AS is_uncounted_core

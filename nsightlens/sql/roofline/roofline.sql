@@ -71,7 +71,8 @@
 -- @column datasheet_peak_flop_per_s       Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
 -- @column datasheet_peak_bytes_per_s      Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
 -- @column datasheet_ridge_point           The same of the two peaks of the datasheet.
--- @column datasheet_roof_pct              The same of the datasheet's roof.
+-- @column datasheet_roof_pct              The same of the datasheet's roof, scaled (but for DRAM) to roof_clock_hz; NULL where that is
+--                                         unknown.
 -- @column datasheet_clock_hz              Clock that the datasheet's compute peak holds for.
 -- @column datasheet_gpu                   Row of gpu_peaks.
 -- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu
@@ -108,7 +109,9 @@ WITH chosen AS MATERIALIZED (
             WHEN share = 1 AND level = 'l2' THEN l2_bytes_per_s END AS datasheet_peak_bytes_per_s,
         coalesce(1e9 * work_flop / nullif(duration_ns, 0), rate_flop_per_s) AS achieved_flop_per_s,
         coalesce(1e9 * traffic_bytes / nullif(duration_ns, 0), ncu_chart_bytes_per_s) AS achieved_bytes_per_s,
-        plottable OR coalesce(work_flop, rate_flop_per_s) = 0 AS has_share
+        plottable OR coalesce(work_flop, rate_flop_per_s) = 0 AS has_share,
+        -- What the datasheet says holds at its clock; DRAM has one of its own, which hardly changes.
+        roof_clock_hz / datasheet_clock AS slower, CASE level WHEN 'dram' THEN 1 ELSE slower END AS slower_level
     FROM points
 )
 SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, kernel_key, family,
@@ -127,8 +130,8 @@ SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, k
         THEN 100 * greatest(achieved_flop_per_s / peak_flop_per_s, achieved_bytes_per_s / peak_bytes_per_s) END AS roof_pct,
     roof_clock_hz, roof_memory_clock_hz, datasheet_peak_flop_per_s, datasheet_peak_bytes_per_s,
     datasheet_peak_flop_per_s / nullif(datasheet_peak_bytes_per_s, 0) AS datasheet_ridge_point,
-    CASE WHEN has_share AND datasheet_peak_bytes_per_s > 0 AND (datasheet_peak_flop_per_s > 0 OR achieved_flop_per_s = 0)
-        THEN 100 * greatest(achieved_flop_per_s / datasheet_peak_flop_per_s, achieved_bytes_per_s / datasheet_peak_bytes_per_s)
+    CASE WHEN has_share AND datasheet_peak_bytes_per_s * slower_level > 0 AND (datasheet_peak_flop_per_s * slower > 0 OR achieved_flop_per_s = 0)
+        THEN 100 * greatest(achieved_flop_per_s / (datasheet_peak_flop_per_s * slower), achieved_bytes_per_s / (datasheet_peak_bytes_per_s * slower_level))
         END AS datasheet_roof_pct,
     datasheet_clock AS datasheet_clock_hz, datasheet_gpu,
     coalesce(source || CASE WHEN share < 1 THEN '; scaled to ' || sm_count || ' SMs' WHEN share IS NULL

@@ -74,6 +74,29 @@ def test_a_tensor_pipe_that_is_hardly_busy_is_no_proof_and_what_was_counted_is_n
     assert busy[reason].startswith("this kernel runs on the tensor cores")
 
 
+def test_the_peak_of_a_tensor_pipe_is_no_activity() -> None:
+    """The hierarchical tensor section prints the peak, 512 per SM and cycle, beside a pipe that was idle."""
+    idle = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0, "derived__smsp__inst_executed_pipe_tensor_x512": 0.0}
+    row = one({**idle, "derived__sm__inst_executed_pipe_tensor_x512": 40960.0, **FP32, **DRAM}, cc="8.6")
+    assert row["is_main"] and row["plottable"] and row["warning"] is None
+
+
+def test_double_precision_beside_a_tensor_pipe_that_is_hardly_busy_has_its_point() -> None:
+    work = {CORE.format(op): 100.0 for op in ("dadd", "dmul", "dfma")}
+    row = one({"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 0.8, **work, **DRAM}, "fp64")
+    assert row["is_main"] and row["plottable"] and row["warning"] is None
+
+
+@pytest.mark.parametrize(("hz", "share"), [(1.41e9, 50.0), (0.705e9, 100.0), (None, None)])
+def test_the_roof_of_a_datasheet_stands_at_the_clock_that_was_measured(hz: float | None, share: float | None) -> None:
+    """An A100 does 19.5 TFLOP/s in FP32 at 1.41 GHz; at half the clock half of that is all it can do."""
+    half = {CORE.format(op): 19.5e6 / 2 if op == "fadd" else 0.0 for op in ("fadd", "fmul", "ffma")}
+    clock = {"sm__cycles_elapsed.avg.per_second": hz} if hz else {}
+    row = one({**half, **clock, **DRAM}, cc="8.0", gpu="NVIDIA A100-SXM4-80GB")
+    assert row["datasheet_peak_flop_per_s"] == 19.5e12
+    assert row["datasheet_roof_pct"] == (None if share is None else pytest.approx(share))
+
+
 def test_golden_chart_value_roofs_and_own_value() -> None:
     row = one(GEMV, duration_ns=6750, cc="12.0")
     assert row["plottable"] and row["is_main"] and row["not_plottable_reason"] is None
