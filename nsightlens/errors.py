@@ -71,25 +71,31 @@ def not_a_choice(view: str | None, parameter: str, value: object, choices: Itera
 class ReadError(NsightlensError):
     """One input file could not be read.
 
-    path: the file. reason: why. what_to_do: the next step. code: the diagnostic code it is recorded under.
+    path: the file. reason: why. what_to_do: the next step. code: the diagnostic code it is recorded under. kind: the reason
+    without what is of this file alone.
     """
 
-    def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable") -> None:
+    def __init__(
+        self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable", kind: str | None = None,
+    ) -> None:
         super().__init__((f"{path}: {reason}. ", Verbatim(what_to_do)))
         self.path = str(path)
         self.reason = reason
         self.what_to_do = what_to_do
         self.code = code
+        self.kind = kind or reason
 
-    def __reduce__(self) -> tuple[type[ReadError], tuple[str, str, str, str]]:
-        return type(self), (self.path, self.reason, self.what_to_do, self.code)
+    def __reduce__(self) -> tuple[type[ReadError], tuple[str, str, str, str, str]]:
+        return type(self), (self.path, self.reason, self.what_to_do, self.code, self.kind)
 
 
 class UnknownFormatError(ReadError):
     """The file is none of the formats that a reader knows."""
 
-    def __init__(self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unknown_format") -> None:
-        super().__init__(path, reason, what_to_do, code)
+    def __init__(
+        self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unknown_format", kind: str | None = None,
+    ) -> None:
+        super().__init__(path, reason, what_to_do, code, kind)
 
 
 class OverlapError(NsightlensError):

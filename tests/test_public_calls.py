@@ -80,18 +80,25 @@ class World:
         return {label: Odd(make) for label, make in {**ODD, "closed store": lambda: self.closed}.items()}
 
 
-@pytest.fixture
-def world(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    def made(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def made(shared: Shared) -> tuple[Path, Store]:
+    """A folder with captures of two runs and a store of them, and that store, closed."""
+    def ingested(folder: Path) -> None:
         for name in (RUN, "other"):
             for rank in (0, 1):
                 kineto(folder / name / f"rank{rank}.pt.trace.json", [(GEMM, 1000.0, 10.0)], rank=rank)
             nl.ingest(folder / name, folder / "store", jobs=1).close()
 
-    folder = shared("gate", made)
-    monkeypatch.chdir(tmp_path)
+    folder = shared("gate", ingested)
     closed = nl.open(folder / "store")
     closed.close()
+    return folder, closed
+
+
+@pytest.fixture
+def world(made: tuple[Path, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    folder, closed = made
+    monkeypatch.chdir(tmp_path)
     with nl.open(folder / "store") as store:
         yield World(folder / RUN / "rank0.pt.trace.json", store, closed)
 

@@ -142,13 +142,10 @@ def broken(report: Report) -> list[str]:
 
 def refusals(report: Report) -> list[Text]:
     """Return a line per reason, with the files that it holds for and one command for all of them."""
-    from nsightlens.discovery import lost
-
     by_reason: dict[tuple[str, str], list[ReadError]] = {}
     for error in report.refused:
-        kind = error.code if error.code in ("needs_export", "archive") else error.what_to_do
-        reason = lost.in_common(error.reason) if error.code == lost.CODE else error.reason
-        by_reason.setdefault((reason, kind), []).append(error)
+        remedy = error.code if error.code in ("needs_export", "archive") else error.what_to_do
+        by_reason.setdefault((error.kind, remedy), []).append(error)
     return _few([_refused([error.path for error in errors],
                           f"{errors[0].reason if len(errors) == 1 else reason}. ", _remedy(errors))
                  for (reason, _), errors in by_reason.items()])

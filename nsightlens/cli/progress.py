@@ -67,17 +67,23 @@ class _Lines:
         ends = bool(step.label) and (step.done % every == 0 or step.done == step.total)
         if ends or now - self._said >= _EVERY_SECONDS:
             self._said = now
-            text = step.label if ends else said(step, now - self._began).partition(" ")[2]
+            text = step.label if ends else _how_far(step, now - self._began)
             echo(f"[{step.done}/{step.total}] {text}", err=True)
 
 
 def said(step: Progress, seconds: float) -> str:
     """Return how far it is: '0/2 rank0.json 40 %; 120 of 298 MB, 40 MB/s, 5 s left', or '2/6 run_waterfall; 4 s so far, about
     8 s left'."""
-    texts = [f"{step.done}/{step.total}"] if step.total else []
-    if not step.all_bytes:
-        left = f", about {_time(seconds * (step.total - step.done) / step.done)} left" if step.done else ""
-        return "; ".join([*filter(None, [" ".join(filter(None, [*texts, step.label]))]), f"{_time(seconds)} so far{left}"])
+    count = f"{step.done}/{step.total}" if step.total else ""
+    if step.all_bytes:
+        return " ".join(filter(None, (count, _how_far(step, seconds))))
+    left = f", about {_time(seconds * (step.total - step.done) / step.done)} left" if step.done else ""
+    return "; ".join([*filter(None, [" ".join(filter(None, (count, step.label)))]), f"{_time(seconds)} so far{left}"])
+
+
+def _how_far(step: Progress, seconds: float) -> str:
+    """Return what is being read, and how much of all is read."""
+    texts = []
     if step.reading:
         more = f" and {len(step.reading) - _FEW} more" if len(step.reading) > _FEW else ""
         texts.append(", ".join(f"{name} {100 * read // max(size, 1)} %" for name, read, size in step.reading[:_FEW]) + f"{more};")

@@ -182,9 +182,10 @@ def _report_clock(table: pa.Table) -> None:
         for row in table.to_pylist():
             if row["plottable"] and row["roof_clock_source"]:
                 clocks[row["roof_clock_source"]].add(f"{row['roof_clock_hz'] / 1e9:.3g}")
+        sampled = {row["roof_clock_source"] for row in table.to_pylist() if row.get("sampled_launches")}
         for name, hz in clocks.items():
             span = " to ".join(dict.fromkeys((min(hz, key=float), max(hz, key=float))))
-            unknown = "" if name.startswith("sampled") else "; the clock during the launches is unknown"
+            unknown = "" if name in sampled else "; the clock during the launches is unknown"
             say(f"roofs at the {name}, {span} GHz{unknown}")
 
 
@@ -310,6 +311,7 @@ def _scaled(value: float | None, by: float) -> float | None:
 def _report_problems(table: pa.Table) -> None:
     """Print, once per reason, which kernels could not be plotted, and which points may mislead."""
     named = labels({row["name"] for row in table.to_pylist()})
+    unmatched = {row["not_plottable_reason"] for row in table.to_pylist() if row.get("time_tool") and row["time_grade"] is None}
     for column, verb in (("not_plottable_reason", "not plotted"), ("warning", "warning")):
         kernels: dict[str, dict[str, None]] = defaultdict(dict)
         for row in table.to_pylist():
@@ -318,7 +320,7 @@ def _report_problems(table: pa.Table) -> None:
         for reason, names in kernels.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             say(f"{verb}: {', '.join(list(names)[:_NAMED])}{more}: {reason}")
-            if reason.endswith("recorded no kernel of this name"):
+            if reason in unmatched:
                 say("if the captures are of different programs, ingest each with a --run NAME of its own")
 
 

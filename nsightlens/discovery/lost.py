@@ -50,12 +50,8 @@ def why_lost(path: Path) -> tuple[int | None, ReadError] | None:
         return None
     how, what_to_do = _how_it_ended(path, tool, said, content)
     details = ", ".join(part for part in (_who(said), _when(content), _code(said)) if part)
-    return said.rank, ReadError(path, f"{_LEFT[tool]}: {how} ({details})", what_to_do, CODE)
-
-
-def in_common(reason: str) -> str:
-    """Return what the reasons of several lost captures have in common: all but rank, host, time and code."""
-    return reason.partition(" (")[0]
+    kind = f"{_LEFT[tool]}: {how}"
+    return said.rank, ReadError(path, f"{kind} ({details})", what_to_do, CODE, kind)
 
 
 def _how_it_ended(path: Path, tool: str, said: Sidecar, content: Mapping[str, object]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from nsightlens.analyses.communicator_summary import SLOW, WAITING
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.asked import Page, Row, best
 from nsightlens.pages.section import NAME, Section, listed, more, spread, unmatched
@@ -162,7 +163,7 @@ def links(page: Page) -> list[Section]:
     sections = []
     for (tool, _), rows in _by_execution(page.ask("communicator_summary")).items():
         compared = [row for row in rows if row["peers_ns"] is not None]
-        slow = [row for row in compared if row["verdict"].startswith("slow")]
+        slow = [row for row in compared if row["verdict"] in (SLOW, WAITING)]
         if not compared:
             continue
         note, shown = f"{tool}, {number(len(compared))} compared with their peers", slow[:_TOP]

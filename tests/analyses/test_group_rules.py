@@ -11,8 +11,8 @@ import pytest
 import nsightlens as nl
 from nsightlens.analyses import communicator_summary
 from nsightlens.analyses._advice import ADVICE
-from nsightlens.analyses._finding import Process
-from nsightlens.analyses._group_rules import Groups, slow_links
+from nsightlens.analyses._finding import Process, told
+from nsightlens.analyses._group_rules import Groups, pipelines, slow_links
 from nsightlens.views.finding import findings_of, verdict_of
 from tests.captures import in_groups, kineto
 
@@ -56,11 +56,16 @@ def test_waits_barely_above_the_limit_fire(tmp_path: Path) -> None:
     assert (row["share_pct"], row["limit_pct"]) == (10.5, 10.0)
 
 
-def test_a_page_says_it_as_one_finding(tmp_path: Path) -> None:
-    pipeline(tmp_path / "run", [300.0, 300.0, 300.0, 300.0])
-    of_run = findings_of(found(tmp_path / "run", "pipeline"), ["run"])
+def test_a_page_says_it_as_one_finding() -> None:
+    wheres = [{"run": "run", "tool": "kineto", "rank": stage, "profile_id": f"p{stage}", "process_id": "p", "window_index": 0}
+              for stage in range(4)]
+    bubbles = pa.Table.from_pylist([where | {"stage": where["rank"], "bubble_ns": 300_000, "compute_ns": 695_000}
+                                    for where in wheres])
+    processes = [Process(where, 1_000_000, {"communication": 300_000}) for where in wheres]
+    rows, _ = pipelines(lambda query, values: bubbles, processes)
+    of_run = findings_of([told(row) for row in rows], ["run"])
     assert verdict_of(of_run) == ["Pipeline stages: they wait for one another while their GPUs idle: stage 0 for 30.0 %, 1 for "
-                                 "30.0 %, 2 for 30.0 %, 3 for 30.0 % of its time: 1.200 ms of 4.000 ms of all ranks, 30.0 %."]
+                                  "30.0 %, 2 for 30.0 %, 3 for 30.0 % of its time: 1.200 ms of 4.000 ms of all ranks, 30.0 %."]
 
 
 @pytest.mark.parametrize(("waits", "description"), [

@@ -89,7 +89,7 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
     run("ingest", counters, "--store", tmp_path / "store")
     of_store = run("summary", "--store", tmp_path / "store").stderr
     assert of_store.startswith("More: nsightlens views; ") and "plot step_breakdown" not in of_store
-    assert f"show --store {tmp_path / 'store'}" in of_store
+    assert f"show NAME --store {tmp_path / 'store'}" in of_store
 
 
 @pytest.mark.parametrize("cut", [True, False])

@@ -21,21 +21,35 @@ from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto
 from tests.cli.command_line import run
 from tests.cli.test_completion import completed
+from tests.conftest import Shared
 from tests.places import ROOT
 
 SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
 NAME = SIMULATED.name
 
 
+@pytest.fixture(scope="module")
+def two_runs(shared: Shared, bundled_store: Path) -> Path:
+    """A folder with the captures `other`, and a store of the bundled run and of these; to be read only."""
+    def make(folder: Path) -> None:
+        kineto(folder / "other" / "a.json", rank=0)
+        kineto(folder / "other" / "b.json", [(GEMM, 1000.0, 8.0)], rank=1)
+        shutil.copytree(bundled_store, folder / "store")
+        nl.ingest(folder / "other", folder / "store", jobs=1).close()
+
+    return shared("two-runs", make)
+
+
 @pytest.fixture
-def store(bundled_store: Path, tmp_path: Path) -> Path:
-    """The bundled run and another one of two small captures."""
-    kineto(tmp_path / "other" / "a.json", rank=0)
-    kineto(tmp_path / "other" / "b.json", [(GEMM, 1000.0, 8.0)], rank=1)
-    place = tmp_path / "store"
-    shutil.copytree(bundled_store, place)
-    nl.ingest(tmp_path / "other", place, jobs=1).close()
-    return place
+def other(two_runs: Path) -> Path:
+    """The two small captures of the other run."""
+    return two_runs / "other"
+
+
+@pytest.fixture
+def store(two_runs: Path, tmp_path: Path) -> Path:
+    """The bundled run and another one of two small captures, in a store of the test's own."""
+    return Path(shutil.copytree(two_runs / "store", tmp_path / "store"))
 
 
 def _rows(store: Path, but: str = "") -> dict[str, list[Any]]:
@@ -49,20 +63,20 @@ def _parts(store: Path) -> set[str]:
     return {str(part.relative_to(store)) for part in store.rglob("*.parquet")}
 
 
-def _alone(tmp_path: Path) -> Path:
+def _alone(other: Path, place: Path) -> Path:
     """Return a store into which only the run `other` was ever ingested."""
-    nl.ingest(tmp_path / "other", tmp_path / "alone", jobs=1).close()
-    return tmp_path / "alone"
+    nl.ingest(other, place, jobs=1).close()
+    return place
 
 
-def test_a_removed_run_leaves_no_row_and_the_other_run_as_it_was(store: Path, tmp_path: Path) -> None:
+def test_a_removed_run_leaves_no_row_and_the_other_run_as_it_was(store: Path, other: Path, tmp_path: Path) -> None:
     before = _rows(store, but=NAME)
     removed = nl.remove(store, run=NAME)
     assert str(removed) == f"removed run {NAME}: 6 files, 5 profiles (kineto, ncu, nsys), ranks 0-1, 4,688 kernels"
     assert (removed.whole_run, removed.ranks, removed.kernels) == (True, (0, 1), 4688)
     assert _rows(store) == before
     assert not any(f"run={NAME}" in part for part in _parts(store))
-    with nl.open(store) as opened, nl.open(_alone(tmp_path)) as alone:
+    with nl.open(store) as opened, nl.open(_alone(other, tmp_path / "alone")) as alone:
         for view in ("kernel_summary", "busy_time", "findings", "match_report", "diagnostic_summary"):
             assert opened.view(view).to_pylist() == alone.view(view).to_pylist(), view
         for private in ("_runs", "_signatures"):
@@ -103,9 +117,9 @@ def test_a_capture_goes_alone_and_the_matches_of_its_run_are_made_again(store: P
     assert "1 new" in run("ingest", SIMULATED, "--store", store).stderr
 
 
-def test_what_was_read_with_a_capture_goes_with_it_and_the_last_one_takes_the_run(store: Path, tmp_path: Path) -> None:
+def test_what_was_read_with_a_capture_goes_with_it_and_the_last_one_takes_the_run(store: Path, other: Path) -> None:
     assert len(nl.remove(store, file="ncu/rank0.raw.csv").files) == 2
-    assert not nl.remove(store, file=tmp_path / "other" / "a.json").whole_run
+    assert not nl.remove(store, file=other / "a.json").whole_run
     assert nl.remove(store, file="b.json", run="other").whole_run
     assert "other" not in {row["run"] for row in _rows(store)["files"]}
 
@@ -121,7 +135,7 @@ def test_a_duplicate_goes_with_the_file_that_was_read_for_it(tmp_path: Path) -> 
     assert [row["path"] for row in _rows(tmp_path / "store")["files"]] == [str(tmp_path / "job" / "b.json")]
 
 
-def test_what_is_not_there_is_a_usage_error_with_what_is(store: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_is_a_usage_error_with_what_is(store: Path, other: Path, tmp_path: Path) -> None:
     with nl.open(store) as opened:
         with pytest.raises(UsageError) as error:
             nl.remove(opened, run="nope")
@@ -129,7 +143,7 @@ def test_what_is_not_there_is_a_usage_error_with_what_is(store: Path, tmp_path: 
         with pytest.raises(UsageError, match="a run or a file") as error:
             nl.remove(opened)
         assert error.value.choices == ("other", NAME)
-        nl.ingest(tmp_path / "other", store, run="again", jobs=1).close()
+        nl.ingest(other, store, run="again", jobs=1).close()
         with pytest.raises(UsageError, match="name one of them") as error:
             nl.remove(opened, file="a.json")
         assert set(error.value.choices) == {"again", "other"}
