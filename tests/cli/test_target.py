@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import nsightlens as nl
@@ -60,3 +62,35 @@ def test_a_timeline_of_ours_is_no_capture(folder: Path, tmp_path: Path) -> None:
         assert run("export", "perfetto", "-o", tmp_path / name, "--store", folder / "store").returncode == 0
     rows = json.loads(run("scan", tmp_path, "--format", "json").stdout)["rows"]
     assert [(row["kind"], row["verdict"]) for row in rows] == [("timeline of nsightlens", "refused")] * 2
+
+
+def _database(path: Path) -> None:
+    if "sqlite" in path.parent.name:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE t (x)")
+    else:
+        duckdb.connect(str(path)).execute("CREATE TABLE t (x INT)").close()
+
+
+@pytest.mark.parametrize("option", ["-o", "--log-file"])
+@pytest.mark.parametrize("case", ["link", "hard link", "sidecar", "link to a sidecar", "sqlite", "duckdb"])
+def test_what_a_file_is_counts_and_not_what_it_is_called(folder: Path, tmp_path: Path, case: str, option: str) -> None:
+    out = tmp_path / case / "x.csv"
+    out.parent.mkdir()
+    sidecar = out.with_name("trace.run.json")
+    sidecar.write_text('{"rank": 3}')
+    catalog = folder / "store" / "nsightlens.duckdb"
+    if case.startswith("link"):
+        out.symlink_to(catalog if case == "link" else sidecar)
+    elif case == "hard link":
+        (tmp_path / "text").write_text("of the user's")
+        out.hardlink_to(tmp_path / "text")
+    elif case == "sidecar":
+        out = sidecar
+    else:
+        _database(out)
+    before = _files(tmp_path) | _files(folder)
+    command = ["show", "kernel_summary", "--store", folder / "store"]
+    done = run(*command, option, out) if option == "-o" else run(option, out, *command)
+    assert done.returncode == 2
+    assert _files(tmp_path) | _files(folder) == before
