@@ -14,7 +14,6 @@ work) and wind-down (last GPU work to the end of the last call) likewise: they a
 @requires mpi_calls, os_calls, overheads, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
-@note    Copies of a capture in whole µs are judged in whole µs: other views refine their durations by bandwidths.
 @first node, depth, total_ns, share_pct, count
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.

@@ -18,7 +18,6 @@ Row = dict[str, Any]
 COMPUTING, COMMUNICATION, COPIES = range(3)
 """What GPU work is, as the first of these that applies."""
 KERNEL, MEMORY, GRAPH = range(3)
-_US = 1000
 _LAUNCHES = re.compile(r"Launch(Cooperative)?(Kernel|Grid|Async$|$)|ModuleLaunch|LaunchHostFunc|GraphLaunch|launchKernel", re.I)
 _COPIES = re.compile(r"Memcpy|Memset|MemPrefetch", re.I)
 _WAITS = re.compile(r"Synchronize|WaitEvent$|_wait$", re.I)
@@ -237,7 +236,6 @@ def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[W
     table = ask(_WORK, which)
     start, duration, kind, window, context, stream, launch, work_id, blocks, rank = _columns(
         table, "start_ns", "duration_ns", "kind", "window_index", "context", "stream", "launch_id", "work_id", "blocks", "rank")
-    duration = _as_fine_as(start, duration)
     process, device, name, short_name, family, direction, memory = (texts.of(table[column]) for column in (
         "process_id", "device_id", "name", "short_name", "family", "direction", "memory"))
     communicates = table["communicates"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_)
@@ -248,11 +246,6 @@ def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[W
     known = rank != MISSING
     order = np.lexsort((work_id, kind, found.end, start))
     return found.where(order), dict(zip(process[known].tolist(), rank[known].tolist(), strict=True))
-
-
-def _as_fine_as(start: Int, duration: Int) -> Int:
-    """Return durations cut to whole µs where all starts are: of a copy the reader knows ns that its neighbours lack."""
-    return duration - duration % _US if len(start) and not np.any(start % _US) else duration
 
 
 def _ranges(ask: Ask, which: list[Any], texts: _Texts) -> Ranges:
